@@ -1,0 +1,1 @@
+"""The agent harness and its runtime."""
