@@ -1,0 +1,265 @@
+"""The words of the product as frozen data: no I/O, no SDK, no database.
+
+Every value here crosses a boundary (adapter, bus, store, dispatcher), so each is immutable.
+Times are seconds since the epoch (float), sizes are bytes, ids are strings as the platform writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ChatKind(StrEnum):
+    """What sort of place a chat is."""
+
+    PRIVATE = "private"
+    GROUP = "group"
+
+
+class Isolation(StrEnum):
+    """Which parts of a message's origin make its conversation."""
+
+    CHAT = "chat"
+    TOPIC = "topic"
+    MEMBER = "member"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote a message, as the platform names them."""
+
+    id: str
+    name: str = ""
+    username: str = ""
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a message was written: raw facts only, nothing derived.
+
+    `topic` is the platform's own thread id ("" outside one), `reply_to` the message it answers ("" if none).
+    """
+
+    account: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    message_id: str
+    sender: Sender
+    topic: str = ""
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationKey:
+    """One conversation: columns, never a joined string. "" stands for a part that does not count."""
+
+    account: str
+    chat: str
+    topic: str = ""
+    member: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationPolicy:
+    """Derives the conversation of a message from its origin."""
+
+    isolation: Isolation = Isolation.TOPIC
+
+    def key(self, origin: Origin, chain: str = "") -> ConversationKey:
+        """The key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
+        topic = "" if self.isolation is Isolation.CHAT else (origin.topic or chain)
+        member = origin.sender.id if self.isolation is Isolation.MEMBER else ""
+        return ConversationKey(origin.account, origin.chat, topic, member)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAddress:
+    """Where the reply to a turn goes; derived once, in the accept transaction, and stored with the turn."""
+
+    account: str
+    chat: str
+    chat_kind: ChatKind
+    topic: str = ""
+    reply_to: str = ""
+
+
+class AttachmentKind(StrEnum):
+    """How a file came or goes: as a picture or as a document."""
+
+    FILE = "file"
+    IMAGE = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of a message; `ref` is what the adapter needs to fetch it, `size` is -1 where unknown."""
+
+    kind: AttachmentKind
+    filename: str
+    ref: str
+    size: int = -1
+    mime: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """A message as an adapter hands it to the bus.
+
+    `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
+    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album; `unsupported`
+    names a kind that cannot be read (voice, sticker …), "" for none. `text` comes without the mention of the
+    bot.
+    """
+
+    event_id: str
+    origin: Origin
+    text: str
+    sent_at: float
+    addressed: bool = True
+    attachments: tuple[Attachment, ...] = ()
+    group_key: str = ""
+    unsupported: str = ""
+
+
+class TurnKind(StrEnum):
+    """What a turn answers with: a run of the agent, a command's result, or a notice of the service."""
+
+    CHAT = "chat"
+    COMMAND = "command"
+    NOTICE = "notice"
+
+
+class TurnState(StrEnum):
+    """The life of a turn."""
+
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    WAITING = "waiting"
+    DELIVERING = "delivering"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnState.DELIVERING)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMessage:
+    """An accepted message as a turn holds it."""
+
+    id: int
+    event_id: str
+    message_id: str
+    sender: Sender
+    text: str
+    sent_at: float
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One or more accepted messages that are answered together.
+
+    `attempt` is n of the idempotency key `<turn id>:<n>`; `run_id` is "" until the runtime has named the run;
+    `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
+    answers again (0 for none); `stopped` says that somebody asked to end it.
+    """
+
+    id: int
+    conversation: int
+    kind: TurnKind
+    state: TurnState
+    address: ReplyAddress
+    thread_id: str
+    platform: str
+    created_at: float
+    ready_at: float = 0.0
+    attempt: int = 1
+    run_id: str = ""
+    checkpoint: str = ""
+    model: str = ""
+    repeats: int = 0
+    stopped: bool = False
+    messages: tuple[TurnMessage, ...] = ()
+
+
+class PartKind(StrEnum):
+    """What a part of a reply is."""
+
+    TEXT = "text"
+    FILE = "file"
+
+
+class PartState(StrEnum):
+    """How far a part of a reply has come; `intended` after a crash means: outcome unknown."""
+
+    PLANNED = "planned"
+    INTENDED = "intended"
+    POSTED = "posted"
+    FINAL = "final"
+    UNDELIVERED = "undelivered"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a reply. `content` is Markdown for text and the artifact's virtual path for a file."""
+
+    index: int
+    kind: PartKind
+    content: str
+    state: PartState = PartState.PLANNED
+    platform_id: str = ""
+    filename: str = ""
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundMessage:
+    """What the bus hands to an adapter: one part of a reply and where it goes.
+
+    `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
+    that fits the platform's limit; `final` tells a last version from a frame of a stream.
+    """
+
+    key: str
+    address: ReplyAddress
+    text: str
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundFile:
+    """A file to send: `data` is its whole content (bounded by the platform's own limit)."""
+
+    key: str
+    address: ReplyAddress
+    filename: str
+    mime: str
+    data: bytes = field(repr=False)
+
+
+class Live(StrEnum):
+    """The live state of an account, from real signals only."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    DEAF = "deaf"
+    LIMITED = "limited"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """What is known of an account now; `reason` is a clear line for people, without secrets."""
+
+    live: Live
+    reason: str = ""
+    since: float = 0.0
+    identity: str = ""
+    last_event: float = 0.0

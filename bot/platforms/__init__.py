@@ -1,0 +1,1 @@
+"""The platform adapters: all SDK code, and nothing else."""

@@ -1,0 +1,232 @@
+"""The adapter contract: one life cycle, small optional capabilities, and the manifest of a platform.
+
+An adapter turns a platform's events into `InboundMessage`s for its `Inbox` and does what it is told with
+`OutboundMessage`s. It decides nothing: who may talk, what a message belongs to and when a call may be made is
+settled elsewhere. Every method that talks to a platform raises `bot.errors.DeliveryError` with a category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from bot.domain import (
+    AccountState,
+    Attachment,
+    ChatKind,
+    InboundMessage,
+    OutboundFile,
+    OutboundMessage,
+    ReplyAddress,
+)
+from bot.render.port import Renderer
+
+
+class Clock(Protocol):
+    """Time, as everything below the composition root sees it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long; 0 lets others run."""
+        ...
+
+
+class Inbox(Protocol):
+    """Where an adapter puts what it received; a call returns when it is on disk."""
+
+    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+        """Store `messages` (duplicates are dropped) and the receive `cursor` in one transaction.
+
+        The adapter tells the platform "received" after this returns, never before.
+        """
+        ...
+
+    async def cursor(self) -> str:
+        """The cursor stored last ("" if none)."""
+        ...
+
+    async def migrate_chat(self, old: str, new: str) -> None:
+        """The platform gave a chat another id: its conversations go with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterContext:
+    """What a running adapter is given by its supervisor."""
+
+    inbox: Inbox
+    report: Callable[[AccountState], None]
+    clock: Clock
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """One account of one platform."""
+
+    @property
+    def renderer(self) -> Renderer:
+        """Splits and frames Markdown for this platform; asked anew for each reply."""
+        ...
+
+    async def start(self, context: AdapterContext) -> None:
+        """Connect, then receive until `stop` is called or the caller cancels.
+
+        Reports its state through the context, from real signals. Raises AccountRefused where only a person
+        can help and AccountLost where trying again helps.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """End `start` within two seconds and close every connection; calling it twice is harmless."""
+        ...
+
+    async def send(self, message: OutboundMessage) -> str:
+        """Post a new message and return the platform's id of it."""
+        ...
+
+
+@runtime_checkable
+class EditsMessages(Protocol):
+    """Can replace the whole text of a message of its own (idempotent)."""
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """Replace the text. Raises NotModified where it shows already."""
+        ...
+
+
+@runtime_checkable
+class DeletesMessages(Protocol):
+    """Can take back a message of its own."""
+
+    async def delete(self, address: ReplyAddress, message_id: str) -> None:
+        """Delete it; one that is gone already is not an error."""
+        ...
+
+
+@runtime_checkable
+class RepeatsSafely(Protocol):
+    """Sends with the same `OutboundMessage.key` are one message, so an unknown outcome is just repeated."""
+
+    @property
+    def repeats_safely(self) -> bool:
+        """True where this account's server keeps that promise."""
+        ...
+
+
+@runtime_checkable
+class ShowsTyping(Protocol):
+    """Can show that an answer is on its way."""
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """Show it for the few seconds that the platform gives it."""
+        ...
+
+
+@runtime_checkable
+class StreamsDrafts(Protocol):
+    """Can show a passing preview that is replaced by the final post."""
+
+    def drafts_in(self, address: ReplyAddress) -> bool:
+        """Whether previews are wanted and possible there."""
+        ...
+
+    async def draft(self, message: OutboundMessage, draft_id: int) -> None:
+        """Show the preview `draft_id` (not 0) with this text."""
+        ...
+
+
+@runtime_checkable
+class SendsFiles(Protocol):
+    """Can send files and pictures natively."""
+
+    async def send_file(self, file: OutboundFile) -> str:
+        """Post it and return the platform's id of the message."""
+        ...
+
+
+@runtime_checkable
+class FetchesFiles(Protocol):
+    """Can fetch the attachments that it reported."""
+
+    def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """The content, in chunks."""
+        ...
+
+
+@runtime_checkable
+class RegistersCommands(Protocol):
+    """Shows the commands in the platform's own menu."""
+
+    async def register_commands(self, commands: Sequence[CommandHint]) -> None:
+        """Replace the native list."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHint:
+    """A command as a native menu shows it."""
+
+    name: str
+    summary: str
+
+
+class Operation(StrEnum):
+    """What a call does, for the budgets."""
+
+    POST = "post"
+    EDIT = "edit"
+    TYPING = "typing"
+    DRAFT = "draft"
+
+
+class Scope(StrEnum):
+    """What a budget is counted for."""
+
+    ACCOUNT = "account"
+    CHAT = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most `count` calls of these operations in any `period` (seconds), for each scope.
+
+    `kinds` narrows a chat budget to chats of these kinds; `source` says where the number was published.
+    """
+
+    scope: Scope
+    count: int
+    period: float
+    source: str
+    operations: frozenset[Operation] = frozenset(Operation)
+    kinds: frozenset[ChatKind] = frozenset(ChatKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A platform as data; its SDK is loaded only when an account of it is enabled.
+
+    `adapter` is the import string of the factory, called with the account's name and its configuration entry.
+    `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes.
+    """
+
+    platform: str
+    title: str
+    adapter: str
+    extra: str
+    budgets: tuple[Budget, ...]
+    first_frame_after: float = 0.7
+    first_frame_characters: int = 30
+    frame_interval: float = 1.1
+    max_file_in: int = 20 * 1024 * 1024
+    max_file_out: int = 50 * 1024 * 1024
+    setup_steps: tuple[str, ...] = ()
+
+
+AdapterFactory = Callable[..., Adapter]
+Report = Callable[[AccountState], None]
+Sleep = Callable[[float], Awaitable[None]]
