@@ -1,0 +1,233 @@
+"""A YAML file as plain data, with the line of every key.
+
+Scalars follow YAML 1.2, as editors and ruamel read them: only `true` and `false` are switches, `off` and
+`no` are words, dates are text. A key is the text that stands in the file, whatever it looks like.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
+
+MAX_BYTES = 1_000_000
+MAX_VALUES = 100_000
+_TAG = "tag:yaml.org,2002:"
+_SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
+
+
+class SwitchWord(str):
+    """A bare `yes`, `no`, `on` or `off`: a word where a word is expected, a switch where a switch is."""
+
+    __slots__ = ()
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalars of YAML 1.2."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+
+for _tag, _pattern, _first in (
+    ("null", r"(?:~|null|Null|NULL|)", ["~", "n", "N", ""]),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)", list("tTfF")),
+    ("int", r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)", list("-+0123456789")),
+    (
+        "float",
+        r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))",
+        list("-+.0123456789"),
+    ),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(_TAG + _tag, re.compile(f"^{_pattern}$"), _first)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`data`: plain dicts (text keys), lists and scalars; `lines`: the line of each key path, from 1.
+
+    `fingerprint` names the bytes of the file (empty for text that came from elsewhere).
+    """
+
+    file: str
+    data: dict[str, Any]
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    def line(self, path: KeyPath) -> int | None:
+        """The line of the path, or of the nearest part around it that stands in the file."""
+        while path:
+            if path in self.lines:
+                return self.lines[path]
+            path = path[:-1]
+        return None
+
+
+def read_document(path: Path, *, shown: str | None = None) -> Document:
+    """Read the file; an empty one is an empty mapping. `shown` is how errors name it.
+
+    Raises ConfigErrors: not readable, not UTF-8, not YAML, not a mapping, a key twice, over 1 MB.
+    """
+    name = shown or str(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise one_error(name, f"cannot be read: {error.strerror or error}") from error
+    document = parse_document(decode(raw, name), name)
+    return replace(document, fingerprint=hashlib.sha256(raw).hexdigest())
+
+
+def decode(raw: bytes, file: str) -> str:
+    """The text of the file, without a byte order mark. Raises ConfigErrors."""
+    if len(raw) > MAX_BYTES:
+        raise one_error(file, f"is larger than {MAX_BYTES:,} bytes; is this the right file?")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise one_error(file, "is not UTF-8 text; save it as UTF-8", line=line) from error
+
+
+def compose(text: str, file: str) -> yaml.Node | None:
+    """The node tree of the text, with positions in it; None where there is nothing. Raises ConfigErrors."""
+    loader: _Loader | None = None
+    try:
+        loader = _Loader(text)
+        node: yaml.Node | None = loader.get_single_node()
+        return node
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = f"is not valid YAML: {error.problem or error.context}"
+        raise one_error(file, message, line=mark.line + 1 if mark else None) from error
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise one_error(file, "holds a character that YAML does not allow", line=line) from error
+    except (RecursionError, ValueError) as error:
+        reason = "is nested too deeply" if isinstance(error, RecursionError) else "is not valid YAML"
+        raise one_error(file, reason) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def parse_document(text: str, file: str) -> Document:
+    """As read_document, from text."""
+    node = compose(text, file)
+    if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null"):
+        return Document(file, {})
+    if not isinstance(node, yaml.MappingNode):
+        message = "expected a mapping (lines like `key: value`) at the top of the file"
+        raise one_error(file, message, line=node.start_mark.line + 1)
+    builder = _Builder(file)
+    try:
+        data = builder.mapping(node, ())
+    except RecursionError as error:
+        raise one_error(file, "is nested too deeply") from error
+    return Document(file, data, builder.lines)
+
+
+class _Builder:
+    """Makes plain data of nodes; aliases are copied, so a file cannot refer to itself or grow without end."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: list[yaml.Node] = []
+        self._count = 0
+        self.lines: dict[KeyPath, int] = {}
+
+    def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        self._enter(node, path)
+        for key_node, value_node in node.value:
+            key = self._key(key_node, path)
+            here = (*path, key)
+            if key_node.tag == _TAG + "merge":
+                for part in self._merged(value_node, path):
+                    merged = {**part, **merged}
+                continue
+            if key in own:
+                raise self._error(key_node, here, f"is here twice; first on line {self.lines[here]}")
+            # A merged part has left its own lines below this key: the key that stands here wins.
+            self._forget(here)
+            self.lines[here] = key_node.start_mark.line + 1
+            own[key] = self.value(value_node, here)
+        self._open.pop()
+        return {**merged, **own}
+
+    def value(self, node: yaml.Node, path: KeyPath) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            self._expect_tag(node, "map", path)
+            return self.mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            self._expect_tag(node, "seq", path)
+            self._enter(node, path)
+            items = []
+            for index, item in enumerate(node.value):
+                self.lines[(*path, index)] = item.start_mark.line + 1
+                items.append(self.value(item, (*path, index)))
+            self._open.pop()
+            return items
+        self._counted(node, path)
+        return self._scalar(node, path)
+
+    def _scalar(self, node: yaml.Node, path: KeyPath) -> Any:
+        text: str = node.value
+        kind = node.tag.removeprefix(_TAG)
+        if kind in {"str", "merge"}:
+            bare = isinstance(node, yaml.ScalarNode) and node.style is None
+            return SwitchWord(text) if bare and text.lower() in _SWITCH_WORDS else text
+        if kind == "null":
+            return None
+        try:
+            if kind == "bool":
+                return {"true": True, "false": False}[text.lower()]
+            if kind == "int":
+                return int(text, 0) if text[:2] in {"0x", "0o"} else int(text)
+            if kind == "float":
+                return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        except (ValueError, KeyError) as error:
+            raise self._error(node, path, "is not a number or switch that can be read") from error
+        raise self._error(node, path, "has a YAML tag that is not used here; remove the word after `!`")
+
+    def _key(self, node: yaml.Node, path: KeyPath) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._error(node, path, "expected a key of one word, got a list or mapping")
+        return str(node.value)
+
+    def _merged(self, node: yaml.Node, path: KeyPath) -> Iterator[dict[str, Any]]:
+        for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(part, yaml.MappingNode):
+                raise self._error(part, path, "expected a mapping after `<<`")
+            before = dict(self.lines)
+            yield self.mapping(part, path)
+            self.lines |= before
+
+    def _forget(self, path: KeyPath) -> None:
+        if path in self.lines:
+            self.lines = {known: line for known, line in self.lines.items() if known[: len(path)] != path}
+
+    def _enter(self, node: yaml.Node, path: KeyPath) -> None:
+        if any(node is outer for outer in self._open):
+            raise self._error(node, path, "refers to itself")
+        self._counted(node, path)
+        self._open.append(node)
+
+    def _counted(self, node: yaml.Node, path: KeyPath) -> None:
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise self._error(node, path, f"the file holds more than {MAX_VALUES:,} values")
+
+    def _expect_tag(self, node: yaml.Node, kind: str, path: KeyPath) -> None:
+        if node.tag != _TAG + kind:
+            raise self._error(node, path, "has a YAML tag that is not used here; remove the word after `!`")
+
+    def _error(self, node: yaml.Node, path: KeyPath, message: str) -> ConfigErrors:
+        return one_error(self._file, message, line=node.start_mark.line + 1, key=key_text(path))

@@ -1,0 +1,101 @@
+"""`$NAME` values: a whole value that names an environment variable. `$$` at the start stands for one `$`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent.config.document import Document
+from agent.config.errors import KeyPath
+from agent.config.problems import Problems
+
+_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_BRACES = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_GONE = object()
+
+
+class EnvText(str):
+    """Text that came from the environment variable `name`: it may stand for a number or a switch."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, name: str) -> EnvText:
+        self = super().__new__(cls, text)
+        self.name = name
+        return self
+
+
+def switch(value: object) -> object:
+    """The value as a switch where it is one in words (bare yes, no, on, off; or from the environment)."""
+    return _SWITCHES.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def resolve_env(
+    document: Document,
+    env: Mapping[str, str],
+    *,
+    idle: frozenset[str] = frozenset(),
+    problems: Problems | None = None,
+) -> Document:
+    """The document with `$NAME` values replaced.
+
+    A name that is unset or empty is an error: raised as ConfigErrors, or noted in `problems` where given.
+    In a part that is switched off (`enabled: false`, or a section in `idle`) the key is left out instead.
+    """
+    noted = problems if problems is not None else Problems(document)
+    resolver = _Resolver(env, noted)
+    data = {}
+    for key, value in document.data.items():
+        result = resolver.value(value, (key,), needed=key not in idle)
+        if result is not _GONE:
+            data[key] = result
+    if problems is None:
+        noted.raise_if_any()
+    return replace(document, data=data)
+
+
+class _Resolver:
+    def __init__(self, env: Mapping[str, str], problems: Problems) -> None:
+        self._env = env
+        self._problems = problems
+
+    def value(self, value: Any, path: KeyPath, *, needed: bool) -> Any:
+        if isinstance(value, dict):
+            return self._mapping(value, path, needed=needed)
+        if isinstance(value, list):
+            items = (self.value(item, (*path, index), needed=needed) for index, item in enumerate(value))
+            return [item for item in items if item is not _GONE]
+        if isinstance(value, str) and value.startswith("$"):
+            return self._text(value, path, needed=needed)
+        return value
+
+    def _mapping(self, values: dict[str, Any], path: KeyPath, *, needed: bool) -> dict[str, Any]:
+        if "enabled" in values:
+            enabled = self.value(values["enabled"], (*path, "enabled"), needed=needed)
+            values = {**values, "enabled": enabled}
+            needed = needed and switch(enabled) is not False
+        resolved = {key: self.value(item, (*path, key), needed=needed) for key, item in values.items()}
+        return {key: item for key, item in resolved.items() if item is not _GONE}
+
+    def _text(self, text: str, path: KeyPath, *, needed: bool) -> Any:
+        if text.startswith("$$"):
+            return text[1:]
+        if braces := _BRACES.fullmatch(text):
+            self._problems.add(path, f"write ${braces[1]} without the braces")
+            return _GONE
+        if not (match := _NAME.fullmatch(text)):
+            return text
+        found = self._env.get(match[1], "")
+        if found.strip():
+            return EnvText(found, match[1])
+        if needed:
+            self._problems.add(
+                path,
+                f"the environment variable {match[1]} is not set or is empty; set it, or remove this key "
+                f"(a text that begins with a dollar sign is written with two)",
+            )
+        return _GONE

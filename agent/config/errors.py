@@ -1,0 +1,65 @@
+"""What is wrong with a configuration file, told so that a person can repair it.
+
+ConfigErrors(Exception)   one or more ConfigError, one line each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+KeyPath = tuple[str | int, ...]
+"""Where a value stands: `("channels", "telegram", "bot_token")`, `("models", 0, "name")`."""
+
+
+def key_text(path: KeyPath) -> str:
+    """The path as people write it: `channels.telegram.bot_token`, `models[0].name`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigError:
+    """One problem: `file:line: key: message`. The message never holds the value of a secret."""
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWarning(ConfigError):
+    """Something that does not stop the start and should be logged once."""
+
+
+class ConfigErrors(Exception):
+    """The configuration cannot be used; `errors` says why, in the order of the file."""
+
+    def __init__(self, errors: Iterable[ConfigError]) -> None:
+        self.errors: tuple[ConfigError, ...] = tuple(sorted(errors, key=lambda error: error.line or 0))
+        super().__init__(self.errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+def one_error(file: str, message: str, *, line: int | None = None, key: str = "") -> ConfigErrors:
+    """A ConfigErrors of a single problem."""
+    return ConfigErrors([ConfigError(file, line, key, message)])
+
+
+def listed(words: Sequence[str], last: str = "or") -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -1,0 +1,106 @@
+"""The kinds of values that sections are made of, and the base of every section.
+
+A value is what YAML says it is: a number is not text and text is not a number. Only a value that came from
+the environment, which knows nothing but text, may stand for a number or a switch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    Strict,
+    model_validator,
+)
+
+from agent.config.document import SwitchWord
+from agent.config.env import EnvText, switch
+
+
+class Section(BaseModel):
+    """A mapping of the file: frozen, without unknown keys; a key without a value has its default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_unset(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+
+
+def _whole_number(value: object) -> object:
+    if isinstance(value, EnvText) and re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", value):
+        return int(value)
+    return value
+
+
+def _number(value: object) -> object:
+    if not isinstance(value, EnvText):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _switch(value: object) -> object:
+    return switch(value) if isinstance(value, EnvText | SwitchWord) else value
+
+
+def _one_of_list(value: object) -> object:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _list_of_one(value: object) -> object:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return (value,)
+    return value
+
+
+def _filled(value: str) -> str:
+    if not value.strip():
+        raise ValueError("expected some text, got an empty one")
+    return value
+
+
+def _url(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", value):
+        raise ValueError("expected an address such as https://host or http://host:port/path")
+    return value.rstrip("/")
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if not text or any(sign.isspace() for sign in text):
+        raise ValueError("expected text without spaces or line ends; copy the value again")
+    return value
+
+
+Int = Annotated[int, Strict(), BeforeValidator(_whole_number)]
+"""A whole number."""
+Count = Annotated[Int, Field(ge=1)]
+"""A whole number from 1 up."""
+Number = Annotated[float, Strict(), BeforeValidator(_number), Field(allow_inf_nan=False)]
+"""A number."""
+Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
+"""true or false."""
+Text = Annotated[str, AfterValidator(_filled)]
+"""Text that is not empty."""
+OneId = Annotated[Text, BeforeValidator(_one_of_list)]
+"""One name; a list that holds one is taken for it."""
+Url = Annotated[str, AfterValidator(_url)]
+"""An http or https address without a slash at the end."""
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+"""A key or token; its value shows in no repr and no error."""
+ManyIds = BeforeValidator(_list_of_one)
+"""Mark of a tuple: one value is taken for a list of one. Text is never taken apart."""

@@ -1,0 +1,117 @@
+"""Turns a part of a document into a section, and what pydantic says about it into words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from agent.config.document import Document
+from agent.config.env import EnvText
+from agent.config.errors import KeyPath, listed
+from agent.config.problems import Problems
+
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "mapping_type": "a mapping (lines like `key: value`)",
+    "dict_type": "a mapping (lines like `key: value`)",
+    "model_type": "a mapping (lines like `key: value`)",
+}
+_LIMITS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+
+
+def load(
+    model: type[SectionT], value: object, document: Document, at: KeyPath, problems: Problems
+) -> SectionT | None:
+    """The section that stands at `at`; None, and a note in `problems` for each error, where it is not one."""
+    try:
+        return model.model_validate({} if value is None else value)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            path = (*at, *detail["loc"])
+            problems.add(path, message_of(detail, known_keys(model, detail["loc"][:-1])))
+        return None
+
+
+def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
+    """The keys that the section takes, or the section at `path` within it."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def describe(value: object) -> str:
+    """What kind of thing a value is, never what it holds."""
+    if isinstance(value, EnvText):
+        return f"other text in the environment variable {value.name}"
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (type(None), "nothing"),
+        (bool, "true or false"),
+        (int, "a whole number"),
+        (float, "a number"),
+        (str, "a string"),
+        ((list, tuple), "a list"),
+        (Mapping, "a mapping"),
+    )
+    return next((word for kind, word in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+def _shown(value: object) -> str:
+    """The value of a choice, where it is a short word of the file."""
+    is_word = isinstance(value, str) and not isinstance(value, EnvText) and len(value) <= 24
+    return f'"{value}"' if is_word else describe(value)
+
+
+def message_of(detail: ErrorDetails, keys: list[str]) -> str:
+    """The message for one error of pydantic: what was expected, what stands there, what to do."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "extra_forbidden":
+        return unknown_key(str(detail["loc"][-1]), keys)
+    return _not_expected(kind, detail["input"], context) or detail["msg"]
+
+
+def _not_expected(kind: str, given: object, context: Mapping[str, Any]) -> str:
+    if kind == "literal_error":
+        choices = str(context["expected"]).replace("'", "")
+        return f"expected {choices}, got {_shown(given)}"
+    if kind in _LIMITS:
+        words, name = _LIMITS[kind]
+        return f"expected {words} {context[name]:g}, got {given}"
+    if kind not in _EXPECTED:
+        return ""
+    expected = _EXPECTED[kind]
+    hint = "; remove the quotes" if expected.endswith(("number", "false")) and type(given) is str else ""
+    return f"expected {expected}, got {describe(given)}{hint}"
+
+
+def unknown_key(key: str, known: list[str]) -> str:
+    """`unknown key`, with the nearest known one or all of them."""
+    near = get_close_matches(key, known, n=1)
+    if near:
+        return f"unknown key; did you mean {near[0]}?"
+    return f"unknown key; known here: {listed(sorted(known), 'and')}"

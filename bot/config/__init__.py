@@ -1,0 +1,31 @@
+"""The whole configuration: the agent's sections and the bot's, from one `config.yaml`."""
+
+from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
+from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
+from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
+from bot.config.accounts import AccountConfig, TelegramAccount, TerminalAccount, WebAccount
+from bot.config.loader import LoadedConfig, load_config
+from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
+
+__all__ = [
+    "AccessConfig",
+    "AccessEntry",
+    "AccessOverrides",
+    "AccountConfig",
+    "CheckpointerConfig",
+    "Config",
+    "ConfigError",
+    "ConfigErrors",
+    "ConfigWarning",
+    "DatabaseConfig",
+    "LimitsConfig",
+    "LoadedConfig",
+    "LoggingConfig",
+    "ModelEntry",
+    "RuntimeConfig",
+    "ServerConfig",
+    "TelegramAccount",
+    "TerminalAccount",
+    "WebAccount",
+    "load_config",
+]

@@ -1,0 +1,94 @@
+"""The entries of `channels`: one for each account of the bot on a platform."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field, SecretStr, field_validator
+
+from agent.config.fields import Number, OneId, Secret, Section, Switch, Text, Url
+from bot.config.access import AccessOverrides
+
+ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+"""What an account may be called: it appears in addresses, stored rows and access entries."""
+
+
+class AccountConfig(Section):
+    """What every account has, whatever its platform."""
+
+    id_pattern: ClassVar[str] = r".+"
+    """What an id of a person or group on the platform looks like."""
+
+    name: Text = Field(description="The key of the entry.")
+    platform: Text = Field(description="The platform; the name of the entry where it is absent.")
+    enabled: Switch = Field(True, description="Whether the account is started.")
+    base_url: Url | None = Field(None, description="Root of the platform's API; null: the platform's own.")
+    assistant_id: OneId | None = Field(
+        None, description="Assistant of this account; null: runtime.assistant_id."
+    )
+    model: OneId | None = Field(None, description="Model of this account; null: the assistant's choice.")
+    busy: Literal["queue"] = Field("queue", description="A message during a run: queue waits for its end.")
+    isolation: Literal["chat", "topic", "member"] = Field(
+        "topic", description="What has a conversation of its own: a chat, a topic in it, or each member."
+    )
+    locale: Literal["en"] = Field("en", description="Language of the service's own texts.")
+    access: AccessOverrides = Field(
+        default_factory=AccessOverrides, description="Access rules that differ from the general ones."
+    )
+    rate_scale: Number = Field(
+        1.0,
+        gt=0,
+        le=1000,
+        description="The periods of the platform's published limits are multiplied by this.",
+    )
+
+
+class WebAccount(AccountConfig):
+    """The page that the service itself serves."""
+
+    name: Literal["web"] = "web"
+    platform: Literal["web"] = "web"
+
+
+class TerminalAccount(AccountConfig):
+    """`roebot chat`."""
+
+    name: Literal["terminal"] = "terminal"
+    platform: Literal["terminal"] = "terminal"
+
+
+class TelegramAccount(AccountConfig):
+    """A bot on Telegram."""
+
+    id_pattern: ClassVar[str] = r"-?[1-9][0-9]{0,18}"
+
+    platform: Literal["telegram"] = "telegram"
+    bot_token: Secret | None = Field(None, description="The token that @BotFather gave.")
+    streaming: Literal["edit", "draft", "off"] = Field(
+        "edit",
+        description="edit: one message that grows; draft: a draft, then a fresh message; off: the end only.",
+    )
+    mode: Literal["polling"] = Field("polling", description="How updates arrive.")
+
+    @field_validator("bot_token")
+    @classmethod
+    def _fits_into_an_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not re.fullmatch(r"[A-Za-z0-9:_-]+", value.get_secret_value()):
+            raise ValueError(
+                "expected the token as @BotFather wrote it: digits, a colon, then letters and digits"
+            )
+        return value
+
+
+PLATFORMS: Mapping[str, type[AccountConfig]] = {
+    "web": WebAccount,
+    "terminal": TerminalAccount,
+    "telegram": TelegramAccount,
+}
+"""The platforms of this version."""
+BUILT_IN = ("web", "terminal")
+"""Platforms whose one account is always there, unless `enabled: false`."""
+LATER = frozenset({"slack", "feishu", "discord"})
+"""Platforms that are not in this version."""

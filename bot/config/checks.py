@@ -1,0 +1,82 @@
+"""Rules that concern more than one section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agent.config.errors import KeyPath, listed
+from agent.config.problems import Problems
+from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
+from bot.config.accounts import LATER, PLATFORMS, TelegramAccount
+from bot.config.models import Config
+
+
+def check(config: Config, problems: Problems) -> None:
+    """Note what does not fit together."""
+    _check_server(config, problems)
+    _check_telegram(config, problems)
+    _check_models(config, problems)
+    for path, entry in _entries(config):
+        if complaint := _complaint(config, path, entry):
+            problems.add(path, complaint)
+
+
+def _check_server(config: Config, problems: Problems) -> None:
+    if not config.server.is_loopback and config.server.token is None:
+        problems.add(
+            ("server", "host"),
+            "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
+        )
+
+
+def _check_telegram(config: Config, problems: Problems) -> None:
+    seen: dict[str, str] = {}
+    for account in config.accounts:
+        if not isinstance(account, TelegramAccount):
+            continue
+        path = ("channels", account.name, "bot_token")
+        if account.bot_token is None:
+            problems.add(path, "is missing; add the token from @BotFather, or `enabled: false`")
+            continue
+        first = seen.setdefault(account.bot_token.get_secret_value(), account.name)
+        if first != account.name:
+            problems.add(
+                path, f"is the token of {first} too; Telegram lets one account at a time read updates"
+            )
+
+
+def _check_models(config: Config, problems: Problems) -> None:
+    names = [model.name for model in config.models]
+    if not names or config.runtime.url:
+        return
+    for account in config.accounts:
+        if account.model is not None and account.model not in names:
+            path = ("channels", account.name, "model")
+            problems.add(path, f"there is no such model; expected {listed(sorted(names))}")
+
+
+def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:
+    places: list[tuple[KeyPath, AccessConfig | AccessOverrides]] = [(("access",), config.access)]
+    places += [(("channels", name, "access"), account.access) for name, account in config.channels.items()]
+    for path, access in places:
+        for field in ("owners", "admins", "members", "blocked", "groups"):
+            for index, entry in enumerate(getattr(access, field) or ()):
+                yield (*path, field, index), entry
+
+
+def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
+    account = config.channels.get(entry.scope)
+    kind = type(account) if account else PLATFORMS.get(entry.scope)
+    if kind is None:
+        if entry.scope in LATER:
+            return f"{entry.scope} is not in this version; remove the entry"
+        known = sorted({*PLATFORMS, *config.channels})
+        return f"{entry.scope} is neither a platform nor an account; expected {listed(known)}"
+    if path[0] == "channels":
+        own = config.channels[str(path[1])]
+        if entry.scope not in {own.name, own.platform}:
+            return f"expected an entry of this account, {own.name}:id or {own.platform}:id"
+    if not re.fullmatch(kind.id_pattern, entry.id):
+        return f"expected a number after {entry.scope}: (a person's /whoami shows it)"
+    return None

@@ -1,0 +1,157 @@
+"""Loads the whole of config.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.config.document import Document
+from agent.config.env import resolve_env
+from agent.config.errors import ConfigWarning, listed
+from agent.config.loader import prepared, take_out_unknown
+from agent.config.models import AgentConfig
+from agent.config.problems import Problems
+from agent.config.reader import find_config, read_document, shown
+from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern
+from agent.config.validate import load
+from bot.config.access import AccessConfig
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, LATER, PLATFORMS, AccountConfig
+from bot.config.checks import check
+from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
+
+_KEYS: Sequence[Pattern] = (
+    *AGENT_KEYS,
+    ("budgets",),
+    ("schedules",),
+    ("retention",),
+    ("channels", "*", "webhook_url"),
+    ("channels", "*", "webhook_secret"),
+)
+_VALUES: Mapping[Pattern, frozenset[str]] = {
+    **AGENT_VALUES,
+    ("access", "default"): frozenset({"pair"}),
+    ("channels", "*", "access", "default"): frozenset({"pair"}),
+    ("channels", "*", "busy"): frozenset({"interrupt", "steer", "reject"}),
+    ("channels", "*", "locale"): frozenset({"zh"}),
+    ("channels", "*", "mode"): frozenset({"webhook"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A checked configuration, where it came from, what to log at the start, and the name of its content.
+
+    `path` is None and `fingerprint` empty for the zero configuration.
+    """
+
+    config: Config
+    path: Path | None = None
+    warnings: tuple[ConfigWarning, ...] = ()
+    fingerprint: str = ""
+
+
+def load_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
+    """Find, read and check the configuration. Raises ConfigErrors with everything that is wrong."""
+    path = find_config(explicit, env, cwd)
+    return LoadedConfig(Config()) if path is None else load_file(path, env, cwd)
+
+
+def load_file(path: Path, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
+    """Read and check one file. Raises ConfigErrors."""
+    document = read_document(path, shown=shown(path, cwd))
+    problems = Problems(document)
+    document, warnings = prepared(document, problems, _KEYS, _VALUES)
+    take_out_unknown(document, Config.model_fields.keys(), problems)
+    _refuse_later_platforms(document, problems)
+    document = resolve_env(document, env, idle=_idle(document), problems=problems)
+    config = _sections(document, problems)
+    problems.raise_if_any()
+    check(config, problems)
+    problems.raise_if_any()
+    return LoadedConfig(config, path, warnings, document.fingerprint)
+
+
+def _idle(document: Document) -> frozenset[str]:
+    """The sections that are another server's business, where the runtime is not ours."""
+    runtime = document.data.get("runtime")
+    foreign = isinstance(runtime, dict) and runtime.get("url") is not None
+    return frozenset({"models", "checkpointer"}) if foreign else frozenset()
+
+
+def _sections(document: Document, problems: Problems) -> Config:
+    data = document.data
+    agent = {key: value for key, value in data.items() if key in AgentConfig.model_fields}
+    parts: dict[str, Any] = {}
+    if loaded := load(AgentConfig, agent, document, (), problems):
+        parts |= {name: getattr(loaded, name) for name in AgentConfig.model_fields}
+    for name, model in (
+        ("server", ServerConfig),
+        ("runtime", RuntimeConfig),
+        ("database", DatabaseConfig),
+        ("access", AccessConfig),
+    ):
+        section = load(model, data.get(name), document, (name,), problems)
+        if section is not None:
+            parts[name] = section
+    parts["channels"] = _channels(document, problems)
+    return Config.model_validate(parts)
+
+
+def _channels(document: Document, problems: Problems) -> dict[str, AccountConfig]:
+    given = document.data.get("channels")
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        problems.add(("channels",), "expected a mapping with an entry for each account")
+        return {}
+    accounts = {}
+    for name, entry in {**{name: None for name in BUILT_IN}, **given}.items():
+        account = _account(name, {} if entry is None else entry, document, problems)
+        if account is not None:
+            accounts[name] = account
+    return accounts
+
+
+def _account(name: str, entry: Any, document: Document, problems: Problems) -> AccountConfig | None:
+    path = ("channels", name)
+    if not ACCOUNT_NAME.fullmatch(name):
+        problems.add(path, "expected a name of lower-case letters, digits, - and _, beginning with a letter")
+        return None
+    if not isinstance(entry, dict):
+        problems.add(path, "expected a mapping with the keys of the account")
+        return None
+    platform = _platform(name, entry)
+    model = PLATFORMS.get(platform) if isinstance(platform, str) else None
+    if model is None:
+        problems.add(
+            path if "platform" not in entry else (*path, "platform"),
+            f"expected `platform` to be {listed(sorted(PLATFORMS))}",
+        )
+        return None
+    if name != platform and (name in PLATFORMS or platform in BUILT_IN):
+        problems.add(path, f"the entry {name} cannot be of the platform {platform}; rename it")
+        return None
+    if "name" in entry:
+        problems.add((*path, "name"), "unknown key; the name of an account is the key of its entry")
+        return None
+    return load(model, {**entry, "name": name, "platform": platform}, document, path, problems)
+
+
+def _platform(name: str, entry: dict[str, Any]) -> Any:
+    given = entry.get("platform")
+    return name if given is None else given
+
+
+def _refuse_later_platforms(document: Document, problems: Problems) -> None:
+    channels = document.data.get("channels")
+    if not isinstance(channels, dict):
+        return
+    for name, entry in list(channels.items()):
+        platform = _platform(name, entry) if isinstance(entry, dict) else name
+        if isinstance(platform, str) and platform in LATER:
+            problems.add(
+                ("channels", name), f"the platform {platform} is not in this version; remove the entry"
+            )
+            del channels[name]
