@@ -7,11 +7,12 @@ settled elsewhere. Every method that talks to a platform raises `bot.errors.Deli
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from bot.clock import Clock
 from bot.domain import (
     AccountState,
     Attachment,
@@ -22,18 +23,6 @@ from bot.domain import (
     ReplyAddress,
 )
 from bot.render.port import Renderer
-
-
-class Clock(Protocol):
-    """Time, as everything below the composition root sees it."""
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait that long; 0 lets others run."""
-        ...
 
 
 class Inbox(Protocol):
@@ -228,5 +217,3 @@ class Manifest:
 
 
 AdapterFactory = Callable[..., Adapter]
-Report = Callable[[AccountState], None]
-Sleep = Callable[[float], Awaitable[None]]

@@ -1,0 +1,1 @@
+"""From conversations to threads, from runs to replies."""

@@ -1,0 +1,209 @@
+"""One rate governor for each account: who may call the platform, and when.
+
+A call that must happen (a post, a final, a command's answer) waits in line for its chat and then for the
+account. A call that may be skipped (a frame, typing) is granted only if nobody waits and enough is left
+over, and is otherwise told when to ask again: the newest frame is then shown, stale ones never exist. A penalty blocks
+its own chat alone unless the platform says that it is the whole account's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.clock import Clock
+from bot.domain import ReplyAddress
+from bot.platforms.base import Budget, Operation, Scope
+
+# Calls are counted by the platform when they arrive, so the periods keep a margin for a network that jitters.
+MARGIN = 1.05
+# Frames leave this share of a budget to posts and finals.
+RESERVE = 0.25
+IDLE_BUCKETS = 512
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """A sliding window: the times of the last `count` calls."""
+
+    count: int
+    period: float
+    calls: deque[float] = field(default_factory=deque)
+
+    def ready_at(self, now: float, *, spare: bool) -> float:
+        """When a call may be made; with `spare`, evenly spaced and leaving a reserve."""
+        calls = self.calls
+        while calls and calls[0] <= now - self.period:
+            calls.popleft()
+        if not spare:
+            return now if len(calls) < self.count else calls[-self.count] + self.period
+        allowed = max(1, int(self.count * (1 - RESERVE)))
+        window = now if len(calls) < allowed else calls[-allowed] + self.period
+        return max(window, calls[-1] + self.period / self.count) if calls else window
+
+    def add(self, now: float) -> None:
+        self.calls.append(now)
+
+    def idle(self, now: float) -> bool:
+        return not self.calls or self.calls[-1] <= now - self.period
+
+
+@dataclass(slots=True)
+class _Gate:
+    """What guards one chat (or the account): its buckets, its penalty, its line of waiters."""
+
+    buckets: list[tuple[Budget, _Bucket]]
+    blocked_until: float = 0.0
+    line: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+    def ready_at(self, operation: Operation, now: float, *, spare: bool) -> float:
+        at = max(now, self.blocked_until)
+        for budget, bucket in self.buckets:
+            if operation in budget.operations:
+                at = max(at, bucket.ready_at(now, spare=spare))
+        return at
+
+    def add(self, operation: Operation, now: float) -> None:
+        for budget, bucket in self.buckets:
+            if operation in budget.operations:
+                bucket.add(now)
+
+    def moved(self, operation: Operation, started: float, ended: float) -> None:
+        """The call lasted until `ended`: the platform may have counted it as late as that."""
+        for budget, bucket in self.buckets:
+            if operation in budget.operations and started in bucket.calls:
+                bucket.calls.remove(started)
+                bucket.calls.append(ended)
+
+    def idle(self, now: float) -> bool:
+        return (
+            self.waiting == 0
+            and self.blocked_until <= now
+            and all(bucket.idle(now) for _, bucket in self.buckets)
+        )
+
+
+class RateGovernor:
+    """Grants calls of one account within the platform's published budgets.
+
+    `scale` multiplies every period (an emulator's, or an account with raised limits).
+    """
+
+    def __init__(self, budgets: Sequence[Budget], clock: Clock, *, scale: float = 1.0) -> None:
+        self._budgets = tuple(budgets)
+        self._clock = clock
+        self._scale = scale
+        self._account = _Gate(self._buckets(Scope.ACCOUNT, None))
+        self._chats: dict[str, _Gate] = {}
+
+    @asynccontextmanager
+    async def must(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
+        """Wait for a call that has to happen; the body makes it. Calls of one chat happen one after
+        another.
+        """
+        gate = self._gate(address)
+        gate.waiting += 1
+        try:
+            async with gate.line:
+                await self._wait(gate, operation)
+                async with self._account_line():
+                    await self._wait(self._account, operation)
+                    started = self._take(gate, operation)
+                try:
+                    yield
+                finally:
+                    self._give(gate, operation, started)
+        finally:
+            gate.waiting -= 1
+
+    @asynccontextmanager
+    async def may(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[float]:
+        """Try a call that may be skipped: yields 0.0 if granted, else the seconds after which to try
+        again.
+        """
+        gate = self._gate(address)
+        now = self._clock.now()
+        if gate.waiting or self._account.waiting:
+            yield 0.05 * self._scale or 0.001
+            return
+        at = max(
+            gate.ready_at(operation, now, spare=True), self._account.ready_at(operation, now, spare=True)
+        )
+        if at > now:
+            yield at - now
+            return
+        gate.waiting += 1
+        try:
+            async with gate.line:
+                started = self._take(gate, operation)
+                try:
+                    yield 0.0
+                finally:
+                    self._give(gate, operation, started)
+        finally:
+            gate.waiting -= 1
+
+    def penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
+        """The platform asked to wait."""
+        gate = self._account if account_wide else self._gate(address)
+        gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
+
+    def blocked_for(self, address: ReplyAddress) -> float:
+        """How long a penalty still holds calls to that chat back, in seconds."""
+        until = max(self._gate(address).blocked_until, self._account.blocked_until)
+        return max(0.0, until - self._clock.now())
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for their turn now."""
+        return sum(gate.waiting for gate in self._chats.values())
+
+    @asynccontextmanager
+    async def _account_line(self) -> AsyncIterator[None]:
+        self._account.waiting += 1
+        try:
+            async with self._account.line:
+                yield
+        finally:
+            self._account.waiting -= 1
+
+    async def _wait(self, gate: _Gate, operation: Operation) -> None:
+        while True:
+            now = self._clock.now()
+            at = gate.ready_at(operation, now, spare=False)
+            if at <= now:
+                return
+            await self._clock.sleep(at - now)
+
+    def _take(self, gate: _Gate, operation: Operation) -> float:
+        now = self._clock.now()
+        gate.add(operation, now)
+        self._account.add(operation, now)
+        return now
+
+    def _give(self, gate: _Gate, operation: Operation, started: float) -> None:
+        gate.moved(operation, started, self._clock.now())
+
+    def _gate(self, address: ReplyAddress) -> _Gate:
+        gate = self._chats.get(address.chat)
+        if gate is None:
+            if len(self._chats) >= IDLE_BUCKETS:
+                self._sweep()
+            gate = self._chats[address.chat] = _Gate(self._buckets(Scope.CHAT, address))
+        return gate
+
+    def _sweep(self) -> None:
+        now = self._clock.now()
+        for chat in [chat for chat, gate in self._chats.items() if gate.idle(now)]:
+            del self._chats[chat]
+
+    def _buckets(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, _Bucket]]:
+        return [
+            (budget, _Bucket(budget.count, budget.period * self._scale * MARGIN))
+            for budget in self._budgets
+            if budget.scope is scope and (address is None or address.chat_kind in budget.kinds)
+        ]

@@ -1,0 +1,55 @@
+"""The named steps of a turn, so that a test can kill the process at each of them.
+
+`reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` ends the process by
+SIGKILL when that step is reached for the count-th time (1 by default). The list is closed: a step that no
+fault test covers fails the suite.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from enum import StrEnum
+
+VARIABLE = "ROEBOT_FAULT"
+
+
+class Step(StrEnum):
+    """Where a turn can be cut off, in the order in which it passes them."""
+
+    RECEIVED = "received"
+    STORED = "stored"
+    ACKNOWLEDGED = "acknowledged"
+    RUN_CREATED = "run_created"
+    POST_INTENDED = "post_intended"
+    POSTED = "posted"
+    MID_STREAM = "mid_stream"
+    FINAL_COMPOSED = "final_composed"
+    PART_SENT = "part_sent"
+    RECORDED = "recorded"
+
+
+class FaultPlan:
+    """Which step ends the process, and how many times it may still be passed."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        step, _, count = environment.get(VARIABLE, "").partition(":")
+        self._step = Step(step) if step else None
+        self._left = int(count) if count else 1
+
+    def reach(self, step: Step) -> None:
+        """The process is at `step` now."""
+        if step is not self._step:
+            return
+        self._left -= 1
+        if self._left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+_plan = FaultPlan(os.environ)
+
+
+def reach(step: Step) -> None:
+    """The process is at `step` now; ends it where a fault test asked for that."""
+    _plan.reach(step)

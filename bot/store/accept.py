@@ -1,0 +1,313 @@
+"""The accept transaction: deduplicate, derive conversation and reply address once, store.
+
+What comes out of it is on disk; only then may a platform be told "received".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from bot.domain import (
+    ChatKind,
+    ConversationKey,
+    InboundMessage,
+    IsolationPolicy,
+    Part,
+    PartKind,
+    ReplyAddress,
+    TurnKind,
+    TurnState,
+)
+from bot.store import rows
+from bot.store import statements as sql
+
+ONCE_A_DAY = 24 * 3600.0
+
+
+class Verdict(StrEnum):
+    """What admission decided for a message, before anything is stored."""
+
+    CHAT = "chat"
+    COMMAND = "command"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A message and what is to happen with it.
+
+    `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
+    once a day; `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
+    (`/new`). `hold` keeps the turn open for further parts of an album (seconds).
+    """
+
+    message: InboundMessage
+    verdict: Verdict
+    policy: IsolationPolicy
+    thread_id: str
+    notice: str = ""
+    full_notice: str = ""
+    once: str = ""
+    model: str = ""
+    rotate: bool = False
+    hold: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A turn that has something to do, for the dispatcher. `refused` tells a notice from an answer."""
+
+    turn: int
+    conversation: int
+    kind: TurnKind
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a message landed."""
+
+    conversation: int
+    thread_id: str
+    model: str
+    address: ReplyAddress
+
+
+def accept(
+    connection: Connection,
+    account: str,
+    admissions: Sequence[Admission],
+    cursor: str,
+    now: float,
+    queue_limit: int,
+) -> list[Accepted]:
+    """Store a batch and the receive cursor ("" leaves it); duplicates are dropped."""
+    taken = [_accept_one(connection, admission, now, queue_limit) for admission in admissions]
+    if cursor:
+        connection.execute(sql.SAVE_CURSOR, {"account": account, "cursor": cursor})
+    return [accepted for accepted in taken if accepted is not None]
+
+
+def _accept_one(
+    connection: Connection, admission: Admission, now: float, queue_limit: int
+) -> Accepted | None:
+    if not _may_tell(connection, admission, now):
+        return None
+    inbound = _store(connection, admission.message, now)
+    if inbound is None:
+        return None
+    place = _place(connection, admission, now)
+    if admission.verdict is Verdict.CHAT:
+        turn, refused = _queue(connection, admission, place, now, queue_limit)
+    elif admission.verdict is Verdict.COMMAND:
+        turn, refused = _add_turn(connection, admission, place, TurnKind.COMMAND, now), False
+    else:
+        turn, refused = _notice(connection, admission, place, admission.notice, now), True
+    connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    kind = TurnKind.NOTICE if refused else TurnKind(admission.verdict.value)
+    return Accepted(turn, place.conversation, kind, refused)
+
+
+def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
+    return connection.execute(
+        sql.ADD_INBOUND,
+        {
+            "account": message.origin.account,
+            "event_id": message.event_id,
+            "message_id": message.origin.message_id,
+            "sender": rows.sender_out(message.origin.sender),
+            "text": message.text,
+            "attachments": rows.attachments_out(message.attachments),
+            "group_key": message.group_key,
+            "sent_at": message.sent_at,
+            "now": now,
+        },
+    ).scalar_one_or_none()
+
+
+def _may_tell(connection: Connection, admission: Admission, now: float) -> bool:
+    """Whether a once-a-day notice is due (others always are); marks it as told."""
+    if not admission.once:
+        return True
+    origin = admission.message.origin
+    told = connection.execute(
+        sql.TELL_ONCE,
+        {
+            "account": origin.account,
+            "person": origin.sender.id,
+            "kind": admission.once,
+            "now": now,
+            "before": now - ONCE_A_DAY,
+        },
+    )
+    return told.first() is not None
+
+
+def _place(connection: Connection, admission: Admission, now: float) -> _Place:
+    origin = admission.message.origin
+    key = _key(connection, admission)
+    row = connection.execute(
+        sql.TAKE_CONVERSATION,
+        {
+            "account": key.account,
+            "chat": key.chat,
+            "topic": key.topic,
+            "member": key.member,
+            "platform": origin.platform,
+            "chat_kind": origin.chat_kind.value,
+            "thread_id": admission.thread_id,
+            "title": _title(admission),
+            "now": now,
+        },
+    ).one()
+    thread_id = row.thread_id
+    if admission.rotate:
+        thread_id = admission.thread_id
+        connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
+    if origin.chat_kind is ChatKind.GROUP and not origin.topic:
+        _remember(connection, admission.message, row.id, now)
+    address = ReplyAddress(
+        account=origin.account,
+        chat=origin.chat,
+        chat_kind=origin.chat_kind,
+        topic=origin.topic,
+        reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
+    )
+    return _Place(row.id, thread_id, row.model or admission.model, address)
+
+
+def _key(connection: Connection, admission: Admission) -> ConversationKey:
+    """The conversation of a message.
+
+    In a group without topics a reply belongs to the conversation of the message it answers; a mention opens a
+    reply chain of its own; a command that answers nothing means the chat's latest conversation.
+    """
+    origin = admission.message.origin
+    policy = admission.policy
+    plain_group = origin.chat_kind is ChatKind.GROUP and not origin.topic
+    if not plain_group or not policy.key(origin, chain="chain").topic:
+        return policy.key(origin)
+    chain = origin.reply_to or origin.message_id
+    if origin.reply_to:
+        known = connection.execute(
+            sql.FIND_KNOWN, {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
+        ).first()
+        chain = known.topic if known is not None else chain
+    elif admission.verdict is not Verdict.CHAT:
+        latest = connection.execute(
+            sql.LATEST_IN_CHAT, {"account": origin.account, "chat": origin.chat}
+        ).first()
+        chain = latest.topic if latest is not None else chain
+    return policy.key(origin, chain)
+
+
+def _remember(connection: Connection, message: InboundMessage, conversation: int, now: float) -> None:
+    origin = message.origin
+    connection.execute(
+        sql.REMEMBER,
+        {
+            "account": origin.account,
+            "chat": origin.chat,
+            "message_id": origin.message_id,
+            "conversation": conversation,
+            "now": now,
+        },
+    )
+
+
+def _queue(
+    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+) -> tuple[int, bool]:
+    """Join the turn that waits, or open one; what does not fit is refused."""
+    queued = connection.execute(sql.QUEUED, {"conversation": place.conversation}).scalar_one()
+    if queued >= queue_limit:
+        return _notice(connection, admission, place, admission.full_notice, now), True
+    joined = connection.execute(
+        sql.JOIN_TURN,
+        {
+            "conversation": place.conversation,
+            "thread_id": place.thread_id,
+            "ready_at": now + admission.hold if admission.hold else 0.0,
+            "address": rows.address_out(place.address),
+            "limit": queue_limit,
+        },
+    ).scalar_one_or_none()
+    if joined is not None:
+        return joined, False
+    return _add_turn(connection, admission, place, TurnKind.CHAT, now), False
+
+
+def _add_turn(
+    connection: Connection,
+    admission: Admission,
+    place: _Place,
+    kind: TurnKind,
+    now: float,
+    state: TurnState = TurnState.ACCEPTED,
+) -> int:
+    return int(
+        connection.execute(
+            sql.ADD_TURN,
+            {
+                "conversation": place.conversation,
+                "kind": kind.value,
+                "state": state.value,
+                "address": rows.address_out(place.address),
+                "platform": admission.message.origin.platform,
+                "thread_id": place.thread_id,
+                "model": place.model,
+                "repeats": 0,
+                "checkpoint": "",
+                "size": 1,
+                "ready_at": now + admission.hold if admission.hold else 0.0,
+                "now": now,
+            },
+        ).scalar_one()
+    )
+
+
+def _notice(connection: Connection, admission: Admission, place: _Place, text: str, now: float) -> int:
+    """A refusal is a turn whose answer is known at once, so that it is delivered like any other."""
+    turn = _add_turn(connection, admission, place, TurnKind.NOTICE, now, TurnState.DELIVERING)
+    save_part(connection, turn, Part(0, PartKind.TEXT, text), now)
+    return turn
+
+
+def save_part(connection: Connection, turn: int, part: Part, now: float, category: str = "") -> None:
+    """Write a part as it is now."""
+    connection.execute(
+        sql.SAVE_PART,
+        {
+            "turn": turn,
+            "position": part.index,
+            "kind": part.kind.value,
+            "state": part.state.value,
+            "content": part.content,
+            "filename": part.filename,
+            "platform_id": part.platform_id,
+            "repeated": int(part.repeated),
+            "category": category,
+            "now": now,
+        },
+    )
+
+
+def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
+    """Give every conversation of a chat its new id, and every open turn its new address."""
+    for row in connection.execute(sql.OPEN_ADDRESSES, {"account": account, "chat": old}).all():
+        address = replace(rows.address_in(row.address), chat=new, reply_to="")
+        connection.execute(sql.SET_ADDRESS, {"address": rows.address_out(address), "id": row.id})
+    for statement in sql.MOVE_CHAT:
+        connection.execute(statement, {"account": account, "old": old, "new": new})
+
+
+def _title(admission: Admission) -> str:
+    """A conversation is called after its first message until it has a title."""
+    if admission.verdict is not Verdict.CHAT:
+        return ""
+    first = " ".join(admission.message.text.split())
+    return first if len(first) <= 60 else first[:59] + "…"

@@ -1,0 +1,111 @@
+"""Between rows and domain values; JSON columns are written compactly and read back exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Row
+
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    Part,
+    PartKind,
+    PartState,
+    ReplyAddress,
+    Sender,
+    Turn,
+    TurnKind,
+    TurnMessage,
+    TurnState,
+)
+
+
+def address_out(address: ReplyAddress) -> str:
+    """The column form of an address."""
+    return orjson.dumps(
+        [address.account, address.chat, address.chat_kind.value, address.topic, address.reply_to]
+    ).decode()
+
+
+def address_in(column: str) -> ReplyAddress:
+    """The address of a column."""
+    account, chat, kind, topic, reply_to = orjson.loads(column)
+    return ReplyAddress(account, chat, ChatKind(kind), topic, reply_to)
+
+
+def sender_out(sender: Sender) -> str:
+    """The column form of a sender."""
+    return orjson.dumps([sender.id, sender.name, sender.username]).decode()
+
+
+def sender_in(column: str) -> Sender:
+    """The sender of a column."""
+    person, name, username = orjson.loads(column)
+    return Sender(person, name, username)
+
+
+def attachments_out(attachments: Sequence[Attachment]) -> str:
+    """The column form of attachments ("" for none)."""
+    if not attachments:
+        return ""
+    return orjson.dumps([[a.kind.value, a.filename, a.ref, a.size, a.mime] for a in attachments]).decode()
+
+
+def attachments_in(column: str) -> tuple[Attachment, ...]:
+    """The attachments of a column."""
+    rows = orjson.loads(column) if column else []
+    return tuple(
+        Attachment(AttachmentKind(kind), name, ref, size, mime) for kind, name, ref, size, mime in rows
+    )
+
+
+def message_in(row: Row[Any]) -> TurnMessage:
+    """A message of a turn."""
+    return TurnMessage(
+        id=row.id,
+        event_id=row.event_id,
+        message_id=row.message_id,
+        sender=sender_in(row.sender),
+        text=row.text,
+        sent_at=row.sent_at,
+        attachments=attachments_in(row.attachments),
+    )
+
+
+def part_in(row: Row[Any]) -> Part:
+    """A part of a reply."""
+    return Part(
+        index=row.position,
+        kind=PartKind(row.kind),
+        content=row.content,
+        state=PartState(row.state),
+        platform_id=row.platform_id,
+        filename=row.filename,
+        repeated=bool(row.repeated),
+    )
+
+
+def turn_in(row: Row[Any], messages: Sequence[TurnMessage]) -> Turn:
+    """A turn with its messages."""
+    return Turn(
+        id=row.id,
+        conversation=row.conversation_id,
+        kind=TurnKind(row.kind),
+        state=TurnState(row.state),
+        address=address_in(row.address),
+        thread_id=row.thread_id,
+        platform=row.platform,
+        created_at=row.created_at,
+        ready_at=row.ready_at,
+        attempt=row.attempt,
+        run_id=row.run_id,
+        checkpoint=row.checkpoint,
+        model=row.model,
+        repeats=row.repeats,
+        stopped=bool(row.stopped),
+        messages=tuple(messages),
+    )

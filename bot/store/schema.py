@@ -1,0 +1,154 @@
+"""The tables of the bot, one schema for SQLite and PostgreSQL.
+
+Times are seconds since the epoch, flags are 0 or 1, JSON is text, "" stands for "none" in keys.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData()
+
+# SQLite gives row ids of its own only to INTEGER keys.
+Id = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, String, nullable=False, server_default="")
+
+
+def _time(name: str) -> Column[float]:
+    return Column(name, Float, nullable=False, server_default=text("0"))
+
+
+def _int(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("chat", String, nullable=False),
+    _text("topic"),
+    _text("member"),
+    _text("platform"),
+    _text("chat_kind"),
+    _text("thread_id"),
+    _text("model"),
+    _text("title"),
+    _time("created_at"),
+    _time("active_at"),
+    UniqueConstraint("account", "chat", "topic", "member"),
+    Index("conversations_recent", "account", "chat", "active_at"),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("conversation_id", Id, ForeignKey("conversations.id"), nullable=False),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("address", Text, nullable=False),
+    _text("platform"),
+    _text("thread_id"),
+    Column("attempt", Integer, nullable=False, server_default=text("1")),
+    _text("run_id"),
+    _text("checkpoint"),
+    _text("model"),
+    Column("repeats", Id, nullable=False, server_default=text("0")),
+    _int("replaced"),
+    _int("stopped"),
+    _int("size"),
+    _text("error"),
+    _time("ready_at"),
+    _time("created_at"),
+    _time("finished_at"),
+    Index(
+        "turns_open",
+        "conversation_id",
+        "id",
+        sqlite_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
+        postgresql_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
+    ),
+    Index("turns_of_conversation", "conversation_id", "id"),
+)
+
+inbound = Table(
+    "inbound",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("turn_id", Id, nullable=False, server_default=text("0")),
+    _text("message_id"),
+    _text("sender"),
+    Column("text", Text, nullable=False, server_default=""),
+    _text("attachments"),
+    _text("group_key"),
+    _time("sent_at"),
+    _time("accepted_at"),
+    UniqueConstraint("account", "event_id"),
+    Index("inbound_of_turn", "turn_id"),
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    Column("turn_id", Id, ForeignKey("turns.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("content", Text, nullable=False, server_default=""),
+    _text("filename"),
+    _text("platform_id"),
+    _int("repeated"),
+    _text("category"),
+    _time("updated_at"),
+)
+
+# Which conversation a message of a group belongs to, so that replies to it find the way back.
+known_messages = Table(
+    "known_messages",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("chat", String, primary_key=True),
+    Column("message_id", String, primary_key=True),
+    Column("conversation_id", Id, nullable=False),
+    _time("seen_at"),
+    sqlite_with_rowid=False,
+)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("person", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    _time("told_at"),
+)
+
+counters = Table(
+    "counters",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("value", BigInteger, nullable=False, server_default=text("0")),
+)

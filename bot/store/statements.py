@@ -1,0 +1,165 @@
+"""Every statement of the bot's store, by name. SQLite and PostgreSQL read them alike."""
+
+from sqlalchemy import TextClause, bindparam, text
+
+OPEN = "('accepted', 'running', 'waiting', 'delivering')"
+TURN_COLUMNS = (
+    "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
+    " repeats, stopped, size, ready_at, created_at"
+)
+
+
+def _sql(statement: str) -> TextClause:
+    return text(" ".join(statement.split()))
+
+
+# Accounts
+
+SAVE_CURSOR = _sql(
+    "INSERT INTO accounts (account, cursor) VALUES (:account, :cursor)"
+    " ON CONFLICT (account) DO UPDATE SET cursor = excluded.cursor"
+)
+GET_CURSOR = _sql("SELECT cursor FROM accounts WHERE account = :account")
+COUNT_UP = _sql(
+    "INSERT INTO counters (account, name, value) VALUES (:account, :name, 1)"
+    " ON CONFLICT (account, name) DO UPDATE SET value = counters.value + 1"
+)
+COUNTERS = _sql("SELECT account, name, value FROM counters ORDER BY account, name")
+
+# Accepting
+
+ADD_INBOUND = _sql(
+    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, group_key, sent_at,
+    accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :group_key, :sent_at,
+    :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+)
+SET_INBOUND_TURN = _sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
+TAKE_CONVERSATION = _sql(
+    """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, title,
+    created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
+    :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
+    excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
+    conversations.title END RETURNING id, thread_id, model, topic, member"""
+)
+ROTATE_THREAD = _sql("UPDATE conversations SET thread_id = :thread_id WHERE id = :id")
+FIND_KNOWN = _sql(
+    """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
+    WHERE k.account = :account AND k.chat = :chat AND k.message_id = :message_id"""
+)
+LATEST_IN_CHAT = _sql(
+    """SELECT id, topic, member FROM conversations WHERE account = :account AND chat = :chat
+    ORDER BY active_at DESC LIMIT 1"""
+)
+REMEMBER = _sql(
+    """INSERT INTO known_messages (account, chat, message_id, conversation_id, seen_at)
+    VALUES (:account, :chat, :message_id, :conversation, :now)
+    ON CONFLICT (account, chat, message_id) DO NOTHING"""
+)
+JOIN_TURN = _sql(
+    """UPDATE turns SET size = size + 1,
+    ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
+    WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted' AND repeats = 0
+    AND thread_id = :thread_id AND size < :limit RETURNING id"""
+)
+QUEUED = _sql(
+    """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state = 'accepted'"""
+)
+ADD_TURN = _sql(
+    """INSERT INTO turns (conversation_id, kind, state, address, platform, thread_id, model, repeats,
+    checkpoint, size, ready_at, created_at) VALUES (:conversation, :kind, :state, :address, :platform,
+    :thread_id, :model, :repeats, :checkpoint, :size, :ready_at, :now) RETURNING id"""
+)
+TELL_ONCE = _sql(
+    """INSERT INTO notices (account, person, kind, told_at) VALUES (:account, :person, :kind, :now)
+    ON CONFLICT (account, person, kind) DO UPDATE SET told_at = excluded.told_at
+    WHERE notices.told_at <= :before RETURNING told_at"""
+)
+FORGET_KNOWN = _sql("DELETE FROM known_messages WHERE seen_at < :before")
+MOVE_CHAT = [
+    _sql(
+        """UPDATE conversations SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
+        SELECT 1 FROM conversations n WHERE n.account = :account AND n.chat = :new
+        AND n.topic = conversations.topic AND n.member = conversations.member)"""
+    ),
+    _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
+]
+OPEN_ADDRESSES = _sql(
+    f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE c.account = :account AND c.chat = :chat AND t.state IN {OPEN}"""
+)
+SET_ADDRESS = _sql("UPDATE turns SET address = :address WHERE id = :id")
+
+# Turns
+
+NEXT_TURN = _sql(
+    f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state IN {OPEN} ORDER BY id LIMIT 1"""
+)
+START_TURN = _sql(
+    "UPDATE turns SET state = 'running', model = :model WHERE id = :id AND state = 'accepted' RETURNING size"
+)
+CONVERSATION_MODEL = _sql("SELECT model FROM conversations WHERE id = :id")
+GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
+TURN_MESSAGES = _sql(
+    """SELECT id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
+    WHERE turn_id = :turn ORDER BY id"""
+)
+TURN_PARTS = _sql(
+    """SELECT position, kind, state, content, filename, platform_id, repeated FROM parts
+    WHERE turn_id = :turn ORDER BY position"""
+)
+OPEN_LANES = _sql(
+    f"SELECT DISTINCT conversation_id FROM turns WHERE kind = 'chat' AND state IN {OPEN} ORDER BY 1"
+)
+OPEN_CONTROL = _sql(f"SELECT id FROM turns WHERE kind <> 'chat' AND state IN {OPEN} ORDER BY id")
+SET_RUN = _sql("UPDATE turns SET run_id = :run_id, attempt = :attempt WHERE id = :id")
+SET_STATE = _sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
+SAVE_PART = _sql(
+    """INSERT INTO parts (turn_id, position, kind, state, content, filename, platform_id, repeated, category,
+    updated_at) VALUES (:turn, :position, :kind, :state, :content, :filename, :platform_id, :repeated,
+    :category, :now) ON CONFLICT (turn_id, position) DO UPDATE SET kind = excluded.kind, state =
+    excluded.state, content = excluded.content, filename = excluded.filename, platform_id =
+    excluded.platform_id, repeated = excluded.repeated, category = excluded.category, updated_at =
+    excluded.updated_at"""
+)
+DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND position >= :count")
+STOP_RUNNING = _sql(
+    """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state IN ('running', 'waiting') RETURNING id"""
+)
+SET_MODEL = _sql("UPDATE conversations SET model = :model WHERE id = :id")
+SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
+LAST_ANSWERED = _sql(
+    """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
+    AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled') ORDER BY id DESC LIMIT 1"""
+)
+MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
+
+# Views
+
+CONVERSATION = _sql(
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, title, created_at,
+    active_at FROM conversations WHERE id = :id"""
+)
+LANE_STATE = _sql(
+    """SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
+    AND kind = 'chat' AND state IN ('accepted', 'running', 'waiting', 'delivering') ORDER BY id"""
+)
+CONVERSATIONS_OF = _sql(
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, title, created_at,
+    active_at FROM conversations WHERE account = :account AND id < :before ORDER BY id DESC LIMIT :limit"""
+)
+TURNS_OF = _sql(
+    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at
+    FROM turns WHERE conversation_id = :conversation AND id < :before ORDER BY id DESC LIMIT :limit"""
+)
+MESSAGES_OF_TURNS = _sql(
+    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
+    WHERE turn_id IN :turns ORDER BY id"""
+).bindparams(bindparam("turns", expanding=True))
+PARTS_OF_TURNS = _sql(
+    """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated FROM parts
+    WHERE turn_id IN :turns ORDER BY turn_id, position"""
+).bindparams(bindparam("turns", expanding=True))
+OPEN_COUNTS = _sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")

@@ -1,0 +1,151 @@
+"""The store as the rest of the bot sees it: one method, one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, TextClause
+
+from bot.domain import ReplyAddress, Turn, TurnState
+from bot.store import accept as accepting
+from bot.store import statements as sql
+from bot.store import turns, views
+from bot.store.accept import Accepted, Admission
+from bot.store.database import Database
+from bot.store.turns import Answered, Claim, PartChange
+from bot.store.views import ConversationView, Counter, LaneView, TurnView
+
+KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
+
+
+class BotStore:
+    """Everything that outlives the process. `database` says where it runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def close(self) -> None:
+        """Finish what is under way and close."""
+        await self._database.close()
+
+    # Accepting
+
+    async def accept(
+        self, account: str, admissions: Sequence[Admission], cursor: str, now: float, queue_limit: int
+    ) -> list[Accepted]:
+        """Store a batch of admitted messages and the receive cursor; see `bot.store.accept`."""
+        return await self._database.run(accepting.accept, account, admissions, cursor, now, queue_limit)
+
+    async def cursor(self, account: str) -> str:
+        """The receive cursor of an account ("" for none)."""
+        return await self._database.run(_cursor, account)
+
+    async def migrate_chat(self, account: str, old: str, new: str) -> None:
+        """A chat has another id now."""
+        await self._database.run(accepting.migrate_chat, account, old, new)
+
+    # Turns
+
+    async def claim(self, conversation: int, now: float) -> Claim:
+        """The turn that a conversation's lane works on next."""
+        return await self._database.run(turns.claim, conversation, now)
+
+    async def load(self, turn: int) -> Claim:
+        """A turn and its parts as they stand."""
+        return await self._database.run(turns.load, turn)
+
+    async def open_lanes(self) -> list[int]:
+        """Conversations with open chat turns (recovery)."""
+        return await self._database.run(_ids, sql.OPEN_LANES)
+
+    async def open_control(self) -> list[int]:
+        """Open turns of commands and notices (recovery)."""
+        return await self._database.run(_ids, sql.OPEN_CONTROL)
+
+    async def set_run(self, turn: int, run_id: str, attempt: int) -> None:
+        """The runtime has named the run; "" clears it before a new attempt."""
+        await self._database.run(turns.set_run, turn, run_id, attempt)
+
+    async def save(
+        self,
+        turn: int,
+        changes: Sequence[PartChange],
+        now: float,
+        *,
+        state: TurnState | None = None,
+        error: str = "",
+        keep: int | None = None,
+        seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
+    ) -> None:
+        """Record parts of a reply and the state of its turn."""
+        await self._database.run(
+            turns.save, turn, changes, now, state=state, error=error, keep=keep, seen=seen
+        )
+
+    async def stop(self, conversation: int) -> int:
+        """Mark the running turn as to be stopped; its id, 0 where none runs."""
+        return await self._database.run(turns.stop, conversation)
+
+    async def last_answered(self, conversation: int) -> Answered | None:
+        """What `/retry` would answer again."""
+        return await self._database.run(turns.last_answered, conversation)
+
+    async def retry(
+        self, command: Turn, answered: Answered, *, checkpoint: str, thread_id: str, now: float
+    ) -> int:
+        """Open the turn of a `/retry`; its id."""
+        return await self._database.run(
+            turns.retry, command, answered, checkpoint=checkpoint, thread_id=thread_id, now=now
+        )
+
+    async def set_model(self, conversation: int, model: str) -> None:
+        """The model chosen for a conversation ("" for the default)."""
+        await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})
+
+    async def count(self, account: str, name: str) -> None:
+        """Raise a durable count by one."""
+        await self._database.run(_execute, sql.COUNT_UP, {"account": account, "name": name})
+
+    async def forget_known(self, now: float) -> None:
+        """Drop what is known of group messages too old to be answered."""
+        await self._database.run(_execute, sql.FORGET_KNOWN, {"before": now - KNOWN_MESSAGES_KEPT})
+
+    # Views
+
+    async def conversation(self, conversation: int) -> ConversationView | None:
+        """One conversation."""
+        return await self._database.run(views.conversation, conversation)
+
+    async def conversations(
+        self, account: str, before: int = views.NEWEST, limit: int = 50
+    ) -> list[ConversationView]:
+        """Conversations of an account, newest first."""
+        return await self._database.run(views.conversations, account, before, limit)
+
+    async def lane(self, conversation: int) -> LaneView:
+        """What goes on in a conversation."""
+        return await self._database.run(views.lane, conversation)
+
+    async def turns(self, conversation: int, before: int = views.NEWEST, limit: int = 50) -> list[TurnView]:
+        """Turns of a conversation, newest first."""
+        return await self._database.run(views.turns, conversation, before, limit)
+
+    async def counters(self) -> list[Counter]:
+        """Every durable count."""
+        return await self._database.run(views.counters)
+
+    async def open_counts(self) -> dict[tuple[str, str], int]:
+        """How many turns are open, by (kind, state)."""
+        return await self._database.run(views.open_counts)
+
+
+def _cursor(connection: Connection, account: str) -> str:
+    return str(connection.execute(sql.GET_CURSOR, {"account": account}).scalar_one_or_none() or "")
+
+
+def _ids(connection: Connection, statement: TextClause) -> list[int]:
+    return [int(row[0]) for row in connection.execute(statement).all()]
+
+
+def _execute(connection: Connection, statement: TextClause, values: dict[str, object]) -> None:
+    connection.execute(statement, values)

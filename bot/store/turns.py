@@ -1,0 +1,167 @@
+"""The transactions of a turn's life after it was accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from bot.domain import Part, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
+from bot.store import rows
+from bot.store import statements as sql
+from bot.store.accept import save_part
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn to work on, with what is known of its reply. `wait` > 0: nothing yet, ask again in so many
+    seconds.
+    """
+
+    turn: Turn | None = None
+    parts: tuple[Part, ...] = ()
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """How a part changed; `category` says why it could not be delivered."""
+
+    part: Part
+    category: str = ""
+
+
+def claim(connection: Connection, conversation: int, now: float) -> Claim:
+    """The oldest open chat turn of a conversation; an accepted one is sealed and becomes running."""
+    row = connection.execute(sql.NEXT_TURN, {"conversation": conversation}).first()
+    if row is None:
+        return Claim()
+    if row.state != TurnState.ACCEPTED.value:
+        return load(connection, row.id)
+    if row.ready_at > now:
+        return Claim(wait=row.ready_at - now)
+    model = connection.execute(sql.CONVERSATION_MODEL, {"id": conversation}).scalar_one() or row.model
+    started = connection.execute(sql.START_TURN, {"id": row.id, "model": model}).first()
+    if started is None:
+        return Claim(wait=0.01)
+    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id))
+    return Claim(replace(turn, state=TurnState.RUNNING, model=model))
+
+
+def load(connection: Connection, turn: int) -> Claim:
+    """A turn as it stands."""
+    row = connection.execute(sql.GET_TURN, {"id": turn}).first()
+    if row is None:
+        return Claim()
+    parts = connection.execute(sql.TURN_PARTS, {"turn": turn}).all()
+    return Claim(
+        rows.turn_in(row, _messages(connection, row.repeats or row.id)),
+        tuple(rows.part_in(part) for part in parts),
+    )
+
+
+def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
+    return [rows.message_in(row) for row in connection.execute(sql.TURN_MESSAGES, {"turn": turn}).all()]
+
+
+def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
+    """The runtime has named the run of a turn ("" before a new one is made)."""
+    connection.execute(sql.SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
+
+
+def save(
+    connection: Connection,
+    turn: int,
+    changes: Sequence[PartChange],
+    now: float,
+    *,
+    state: TurnState | None = None,
+    error: str = "",
+    keep: int | None = None,
+    seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
+) -> None:
+    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on.
+
+    `seen` names messages of ours in a group (address, conversation, platform ids), for replies to them.
+    """
+    for change in changes:
+        save_part(connection, turn, change.part, now, change.category)
+    if keep is not None:
+        connection.execute(sql.DROP_PARTS, {"turn": turn, "count": keep})
+    if state is not None:
+        finished = now if state in (TurnState.DONE, TurnState.FAILED, TurnState.CANCELLED) else 0.0
+        connection.execute(
+            sql.SET_STATE, {"id": turn, "state": state.value, "error": error, "finished_at": finished}
+        )
+    if seen is not None:
+        address, conversation, ids = seen
+        for message_id in ids:
+            connection.execute(
+                sql.REMEMBER,
+                {
+                    "account": address.account,
+                    "chat": address.chat,
+                    "message_id": message_id,
+                    "conversation": conversation,
+                    "now": now,
+                },
+            )
+
+
+def stop(connection: Connection, conversation: int) -> int:
+    """Mark the running turn as to be stopped; returns its id, 0 where none runs."""
+    return int(connection.execute(sql.STOP_RUNNING, {"conversation": conversation}).scalar() or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last answered turn of a conversation; `source` is the turn whose messages it answered."""
+
+    id: int
+    source: int
+    thread_id: str
+    run_id: str
+
+
+def last_answered(connection: Connection, conversation: int) -> Answered | None:
+    """The turn that `/retry` would answer again."""
+    row = connection.execute(sql.LAST_ANSWERED, {"conversation": conversation}).first()
+    return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
+
+
+def retry(
+    connection: Connection,
+    command: Turn,
+    answered: Answered,
+    *,
+    checkpoint: str,
+    thread_id: str,
+    now: float,
+) -> int:
+    """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
+
+    A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
+    turn.
+    """
+    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
+    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
+    return int(
+        connection.execute(
+            sql.ADD_TURN,
+            {
+                "conversation": command.conversation,
+                "kind": TurnKind.CHAT.value,
+                "state": TurnState.ACCEPTED.value,
+                "address": rows.address_out(command.address),
+                "platform": command.platform,
+                "thread_id": thread_id,
+                "model": "",
+                "repeats": answered.source,
+                "checkpoint": checkpoint,
+                "size": 0,
+                "ready_at": 0.0,
+                "now": now,
+            },
+        ).scalar_one()
+    )

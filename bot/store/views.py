@@ -1,0 +1,154 @@
+"""What commands, the page and the API show of the store: bounded reads, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row
+
+from bot.domain import ConversationKey, Part, TurnKind, TurnMessage, TurnState
+from bot.store import rows
+from bot.store import statements as sql
+
+NEWEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationView:
+    """A conversation as it is listed."""
+
+    id: int
+    key: ConversationKey
+    platform: str
+    chat_kind: str
+    thread_id: str
+    model: str
+    title: str
+    created_at: float
+    active_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn with what was asked and what was answered."""
+
+    id: int
+    kind: TurnKind
+    state: TurnState
+    thread_id: str
+    run_id: str
+    repeats: int
+    replaced: bool
+    stopped: bool
+    error: str
+    created_at: float
+    finished_at: float
+    messages: tuple[TurnMessage, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """What goes on in a conversation: the turn at work (None if idle) and how many messages wait behind
+    it.
+    """
+
+    turn: int | None
+    state: TurnState | None
+    run_id: str
+    since: float
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A durable count of something that happened to an account."""
+
+    account: str
+    name: str
+    value: int
+
+
+def conversation(connection: Connection, conversation_id: int) -> ConversationView | None:
+    """One conversation, None where there is none with that id."""
+    row = connection.execute(sql.CONVERSATION, {"id": conversation_id}).first()
+    return None if row is None else _conversation(row)
+
+
+def conversations(connection: Connection, account: str, before: int, limit: int) -> list[ConversationView]:
+    """Conversations of an account with ids below `before`, newest first."""
+    found = connection.execute(
+        sql.CONVERSATIONS_OF, {"account": account, "before": before, "limit": limit}
+    ).all()
+    return [_conversation(row) for row in found]
+
+
+def lane(connection: Connection, conversation_id: int) -> LaneView:
+    """The lane of a conversation now."""
+    open_turns = connection.execute(sql.LANE_STATE, {"conversation": conversation_id}).all()
+    at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
+    queued = sum(row.size for row in open_turns if row.state == TurnState.ACCEPTED.value)
+    if not at_work:
+        return LaneView(None, None, "", 0.0, queued)
+    first = at_work[0]
+    return LaneView(first.id, TurnState(first.state), first.run_id, first.created_at, queued)
+
+
+def turns(connection: Connection, conversation_id: int, before: int, limit: int) -> list[TurnView]:
+    """Turns of a conversation with ids below `before`, newest first, each with messages and parts."""
+    found = connection.execute(
+        sql.TURNS_OF, {"conversation": conversation_id, "before": before, "limit": limit}
+    ).all()
+    ids = [row.id for row in found]
+    if not ids:
+        return []
+    messages: dict[int, list[TurnMessage]] = {}
+    for row in connection.execute(sql.MESSAGES_OF_TURNS, {"turns": ids}).all():
+        messages.setdefault(row.turn_id, []).append(rows.message_in(row))
+    parts: dict[int, list[Part]] = {}
+    for row in connection.execute(sql.PARTS_OF_TURNS, {"turns": ids}).all():
+        parts.setdefault(row.turn_id, []).append(rows.part_in(row))
+    return [_turn(row, messages.get(row.id, ()), parts.get(row.id, ())) for row in found]
+
+
+def counters(connection: Connection) -> list[Counter]:
+    """Every durable count."""
+    return [Counter(row.account, row.name, row.value) for row in connection.execute(sql.COUNTERS).all()]
+
+
+def open_counts(connection: Connection) -> dict[tuple[str, str], int]:
+    """How many turns are open, by (kind, state)."""
+    return {(row[0], row[1]): row[2] for row in connection.execute(sql.OPEN_COUNTS).all()}
+
+
+def _conversation(row: Row[tuple[object, ...]]) -> ConversationView:
+    return ConversationView(
+        id=row.id,
+        key=ConversationKey(row.account, row.chat, row.topic, row.member),
+        platform=row.platform,
+        chat_kind=row.chat_kind,
+        thread_id=row.thread_id,
+        model=row.model,
+        title=row.title,
+        created_at=row.created_at,
+        active_at=row.active_at,
+    )
+
+
+def _turn(row: Row[tuple[object, ...]], messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
+    return TurnView(
+        id=row.id,
+        kind=TurnKind(row.kind),
+        state=TurnState(row.state),
+        thread_id=row.thread_id,
+        run_id=row.run_id,
+        repeats=row.repeats,
+        replaced=bool(row.replaced),
+        stopped=bool(row.stopped),
+        error=row.error,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        messages=tuple(messages),
+        parts=tuple(parts),
+    )
