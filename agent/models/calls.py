@@ -1,0 +1,74 @@
+"""The middleware around every model call: whatever goes wrong ends in one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.errors import GraphBubbleUp
+
+from agent.errors import ModelCallFailed
+from agent.models.errors import Category, ProviderFailure, describe, failure, scrubbed
+
+log = structlog.get_logger(__name__)
+Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+
+class ModelCalls(AgentMiddleware[Any, Any]):
+    """Maps a provider's failures and refuses answers that broke off or are empty.
+
+    Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a scrubbed text.
+    """
+
+    def __init__(self, *, model_name: str) -> None:
+        super().__init__()
+        self._model_name = model_name
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+        """Call the model; see the class."""
+        try:
+            response = await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
+            found = describe(error, model=self._model_name)
+            self._log(found, error)
+            raise found.error() from None
+        for message in response.result:
+            if problem := incomplete(message):
+                found = failure(problem, model=self._model_name)
+                self._log(found, None)
+                raise found.error()
+        return response
+
+    def _log(self, found: ProviderFailure, error: BaseException | None) -> None:
+        if isinstance(error, ModelCallFailed):
+            return
+        log.warning(
+            "model_call_failed",
+            model=self._model_name,
+            category=str(found.category),
+            error=type(error).__name__ if error else None,
+            detail=scrubbed(str(error)) if error else None,
+        )
+
+
+def incomplete(message: BaseMessage) -> Category | None:
+    """What is wrong with an answer that arrived without an error, if anything.
+
+    Providers' clients end a stream that was cut as if it were whole; only the missing reason tells.
+    """
+    if not isinstance(message, AIMessage):
+        return None
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("status")
+    if reason == "content_filter" and not message.text:
+        return Category.CONTENT_FILTER
+    if metadata.get("model_provider") in {"openai", "anthropic"} and not reason:
+        return Category.TRUNCATED
+    if not message.text.strip() and not message.tool_calls and not message.invalid_tool_calls:
+        return Category.EMPTY
+    return None

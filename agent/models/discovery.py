@@ -1,0 +1,47 @@
+"""What can be used when no models are configured; the order is documented in `agent.models.providers`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from agent.models import ollama
+from agent.models.local.card import local_spec
+from agent.models.providers import PROVIDERS, with_model
+from agent.models.spec import Catalog, ModelSpec
+
+CHOICE_VARIABLE = "ROEBOT_MODEL"
+OllamaProbe = Callable[[Mapping[str, str]], Awaitable[ModelSpec | None]]
+
+
+async def discover(environ: Mapping[str, str], *, probe: OllamaProbe = ollama.find) -> Catalog:
+    """All models at hand, the one to use first."""
+    found = [spec for provider in PROVIDERS if (spec := provider.spec(environ))]
+    if running := await probe(environ):
+        found.append(running)
+    found.append(local_spec())
+    choice = environ.get(CHOICE_VARIABLE, "").strip()
+    if choice:
+        found = _chosen(found, choice)
+        return Catalog(tuple(found), f"{CHOICE_VARIABLE} asks for {choice}.")
+    return Catalog(tuple(found), _reason(found[0]))
+
+
+def _chosen(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
+    """`found` with the chosen one first; the choice is a name, `name:model`, or a model of the first."""
+    name, _, model = choice.partition(":")
+    for spec in found:
+        if spec.name == name:
+            picked = with_model(spec, model) if model and spec.source != "local" else spec
+            return [picked, *(other for other in found if other is not spec)]
+    first, *others = found
+    if first.source == "local":
+        return found
+    return [with_model(first, choice), *others]
+
+
+def _reason(spec: ModelSpec) -> str:
+    if spec.source.startswith("env:"):
+        return f"No models are configured; {spec.source.removeprefix('env:')} is set."
+    if spec.source == "ollama":
+        return "No models are configured and no provider key is set; an Ollama is running."
+    return "No models are configured, no provider key is set and no Ollama is running."

@@ -1,0 +1,173 @@
+"""What a provider's failure means to a person: one clear line, without secrets, and whether to try again."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from langchain_core import exceptions as lc
+
+from agent.errors import ModelCallFailed, ModelError
+
+_LONG_TOKEN = re.compile(
+    r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE
+)
+_OVERFLOW = re.compile(
+    r"context.{0,20}(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
+)
+_MAX_DETAIL = 160
+
+
+class Category(StrEnum):
+    """The closed set of provider failures."""
+
+    AUTH = "auth"
+    PERMISSION = "permission"
+    NOT_FOUND = "not_found"
+    RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    CONTEXT = "context"
+    CONTENT_FILTER = "content_filter"
+    INVALID_REQUEST = "invalid_request"
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    EMPTY = "empty"
+    UNAVAILABLE = "unavailable"
+    UNEXPECTED = "unexpected"
+
+
+_LINES: dict[Category, tuple[str, bool]] = {
+    Category.AUTH: ("its provider refused the API key. Check the key in the configuration", False),
+    Category.PERMISSION: ("the API key may not use this model", False),
+    Category.NOT_FOUND: ("its provider does not know this model. Check the model's name", False),
+    Category.RATE_LIMIT: ("its provider limits how often it may be asked", True),
+    Category.QUOTA: ("the quota or credit at its provider is used up", False),
+    Category.OVERLOADED: ("its provider is overloaded or out of order", True),
+    Category.TIMEOUT: ("its provider did not answer in time", True),
+    Category.CONNECTION: ("its provider can't be reached, or the connection broke", True),
+    Category.CONTEXT: ("the conversation is too long for it. /new starts a fresh one", False),
+    Category.CONTENT_FILTER: ("its provider's content filter stopped the answer", False),
+    Category.INVALID_REQUEST: ("its provider refused the request", False),
+    Category.TRUNCATED: ("the answer broke off before its end", True),
+    Category.MALFORMED: ("its provider sent something unreadable", True),
+    Category.EMPTY: ("it gave an empty answer", True),
+    Category.UNAVAILABLE: ("it can't be used here", False),
+    Category.UNEXPECTED: ("an unexpected failure; the log has more", True),
+}
+_BY_CLASS: tuple[tuple[type[BaseException], Category], ...] = (
+    (lc.ContextOverflowError, Category.CONTEXT),
+    (lc.ModelAuthenticationError, Category.AUTH),
+    (lc.ModelPermissionDeniedError, Category.PERMISSION),
+    (lc.ModelNotFoundError, Category.NOT_FOUND),
+    (lc.ModelRateLimitError, Category.RATE_LIMIT),
+    (lc.ModelTimeoutError, Category.TIMEOUT),
+    (lc.ModelConnectionError, Category.CONNECTION),
+    (lc.ModelAPIError, Category.OVERLOADED),
+    (lc.ModelInvalidRequestError, Category.INVALID_REQUEST),
+    (json.JSONDecodeError, Category.MALFORMED),
+    (UnicodeDecodeError, Category.MALFORMED),
+    (TimeoutError, Category.TIMEOUT),
+    (ConnectionError, Category.CONNECTION),
+)
+_BY_NAME = {
+    "APITimeoutError": Category.TIMEOUT,
+    "TimeoutException": Category.TIMEOUT,
+    "APIConnectionError": Category.CONNECTION,
+    "TransportError": Category.CONNECTION,
+    "ContentFilterFinishReasonError": Category.CONTENT_FILTER,
+    "OpenAIRefusalError": Category.CONTENT_FILTER,
+}
+_BY_STATUS = {
+    400: Category.INVALID_REQUEST,
+    401: Category.AUTH,
+    402: Category.QUOTA,
+    403: Category.PERMISSION,
+    404: Category.NOT_FOUND,
+    408: Category.TIMEOUT,
+    413: Category.CONTEXT,
+    422: Category.INVALID_REQUEST,
+    429: Category.RATE_LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFailure:
+    """A failure as people hear of it: `message` is one line; `retryable`: the same call may work later."""
+
+    category: Category
+    message: str
+    retryable: bool
+
+    def error(self) -> ModelCallFailed:
+        """The exception to raise for it."""
+        return ModelCallFailed(self.message, category=self.category, retryable=self.retryable)
+
+
+def failure(category: Category, *, model: str, detail: str = "") -> ProviderFailure:
+    """The failure of a category; `detail` is added in brackets."""
+    line, retryable = _LINES[category]
+    extra = f" ({detail})" if detail else ""
+    return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable)
+
+
+def describe(error: BaseException, *, model: str) -> ProviderFailure:
+    """What `error`, raised by a provider's package, means. Only a scrubbed detail of it is passed on."""
+    if isinstance(error, ModelCallFailed):
+        return ProviderFailure(Category(error.category), str(error), error.retryable)
+    if isinstance(error, ModelError):
+        return ProviderFailure(Category.UNAVAILABLE, str(error), retryable=False)
+    category = _category(error)
+    return failure(category, model=model, detail=_detail(category, error))
+
+
+def scrubbed(text: str) -> str:
+    """One line of `text` without anything that looks like a key, cut to a readable length."""
+    line = " ".join(_LONG_TOKEN.sub("…", text).split())
+    return line if len(line) <= _MAX_DETAIL else line[: _MAX_DETAIL - 1] + "…"
+
+
+def _category(error: BaseException) -> Category:
+    category = _first_guess(error)
+    code = str(getattr(error, "code", None) or "")
+    if category is Category.RATE_LIMIT and code in {"insufficient_quota", "billing_hard_limit_reached"}:
+        return Category.QUOTA
+    if category is Category.INVALID_REQUEST:
+        if code == "context_length_exceeded" or _OVERFLOW.search(str(error)):
+            return Category.CONTEXT
+        if "content_filter" in code or "content_policy" in code:
+            return Category.CONTENT_FILTER
+    return category
+
+
+def _first_guess(error: BaseException) -> Category:
+    for known, category in _BY_CLASS:
+        if isinstance(error, known):
+            return category
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        return _BY_STATUS.get(status, Category.OVERLOADED if status >= 500 else Category.INVALID_REQUEST)
+    for parent in type(error).__mro__:
+        if parent.__name__ in _BY_NAME:
+            return _BY_NAME[parent.__name__]
+    return Category.CONNECTION if isinstance(error, OSError) else Category.UNEXPECTED
+
+
+def _detail(category: Category, error: BaseException) -> str:
+    if category is Category.RATE_LIMIT and (seconds := _retry_after(error)):
+        return f"it asks to wait {seconds} s"
+    if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
+        body = getattr(error, "body", None)
+        message = body.get("message") if isinstance(body, dict) else None
+        return scrubbed(message) if isinstance(message, str) else ""
+    return ""
+
+
+def _retry_after(error: BaseException) -> str:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    value = str(headers.get("retry-after", ""))
+    return value if re.fullmatch(r"\d{1,6}(\.\d+)?", value) else ""

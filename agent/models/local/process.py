@@ -1,0 +1,171 @@
+"""Starts the local model's process on first use, and again when it has died.
+
+Blocking inside, behind a thread lock: graphs may run on several event loops of one process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from agent.errors import ModelUnavailable
+from agent.models.local.card import SLOT_TOKENS, SLOTS
+from agent.models.local.weights import check_engine, find_weights
+
+log = structlog.get_logger(__name__)
+THREADS = 2
+START_SECONDS = 60.0
+MODULE = "agent.models.local.server"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the server answers, and its key."""
+
+    url: str
+    key: str = field(repr=False)
+
+
+def server_command() -> list[str]:
+    """The command line of the server. Raises ModelUnavailable."""
+    check_engine()
+    weights = find_weights()
+    threads = min(THREADS, os.cpu_count() or 1)
+    return [
+        *(sys.executable, "-m", MODULE, "--model", str(weights)),
+        *("--context", str(SLOTS * SLOT_TOKENS), "--slots", str(SLOTS), "--threads", str(threads)),
+    ]
+
+
+class LocalServer:
+    """One server process, shared by everything in this process."""
+
+    def __init__(
+        self, command: Callable[[], Sequence[str]] = server_command, *, start_seconds: float = START_SECONDS
+    ) -> None:
+        self._command = command
+        self._start_seconds = start_seconds
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._endpoint: Endpoint | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, while it runs."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    async def ensure(self) -> Endpoint:
+        """The endpoint of a running server, started if need be; one start whoever asks.
+
+        Raises ModelUnavailable when it can't be started.
+        """
+        endpoint = self._endpoint
+        if endpoint is not None and self.pid is not None:
+            return endpoint
+        return await asyncio.to_thread(self._ensure)
+
+    async def stop(self) -> None:
+        """End the process, if there is one; `ensure` starts another."""
+        await asyncio.to_thread(self._stop)
+
+    def _ensure(self) -> Endpoint:
+        with self._lock:
+            if self._endpoint is not None and self.pid is not None:
+                return self._endpoint
+            self._end()
+            return self._begin()
+
+    def _begin(self) -> Endpoint:
+        command = list(self._command())
+        started = time.monotonic()
+        log.info("local_model_starting")
+        key = secrets.token_urlsafe(24)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        process = subprocess.Popen(  # noqa: S603 - the command is ours
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        self._process = process
+        line = self._announcement(process, key)
+        url = _url(line)
+        if url is None:
+            code = self._end()
+            raise ModelUnavailable(f"The local model did not start (exit code {code}).")
+        self._endpoint = Endpoint(url, key)
+        log.info("local_model_ready", seconds=round(time.monotonic() - started, 2), pid=process.pid)
+        return self._endpoint
+
+    def _announcement(self, process: subprocess.Popen[str], key: str) -> str:
+        """The line that says where it listens, or nothing when it ends or takes too long."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        guard = threading.Timer(self._start_seconds, process.kill)
+        guard.start()
+        try:
+            process.stdin.write(key + "\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        except OSError:
+            return ""
+        finally:
+            guard.cancel()
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _end(self) -> int | None:
+        process, self._process, self._endpoint = self._process, None, None
+        if process is None:
+            return None
+        process.kill()
+        code = process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                _close(stream)
+        return code
+
+
+def _close(stream: object) -> None:
+    try:
+        stream.close()  # type: ignore[attr-defined]
+    except OSError:
+        return
+
+
+def _url(line: str) -> str | None:
+    try:
+        announced = json.loads(line)
+    except ValueError:
+        return None
+    url = announced.get("url") if isinstance(announced, dict) else None
+    return url if isinstance(url, str) else None
+
+
+SHARED = LocalServer()
+"""The one server of this process."""
+
+
+def weights_installed() -> Path | None:
+    """Where the weights are, or None: for `doctor`."""
+    try:
+        check_engine()
+        return find_weights()
+    except ModelUnavailable:
+        return None

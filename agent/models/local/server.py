@@ -1,0 +1,63 @@
+"""The process that serves the local model: an OpenAI-compatible server on a loopback port of its own.
+
+    python -m agent.models.local.server --model FILE --context 8192 --slots 4 --threads 2
+
+The API key comes as the first line of standard input, so that no process list shows it. One line of JSON on
+standard output says `{"url": …}` when it answers. It ends when standard input does: with its parent, however
+that ends. Nothing heavy of ours is imported here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until standard input ends."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    key = sys.stdin.readline().strip()
+    server = _start(options, key)
+    sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="agent.models.local.server")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--context", type=int, required=True, help="tokens of all slots together")
+    parser.add_argument("--slots", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    return parser
+
+
+def _start(options: argparse.Namespace, key: str) -> Any:
+    import xllamacpp  # type: ignore[import-untyped,unused-ignore]
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(options.model)
+    params.n_ctx = options.context
+    params.n_parallel = options.slots
+    params.cpuparams.n_threads = options.threads
+    params.cpuparams_batch.n_threads = options.threads
+    params.model_alias = {options.model.stem}
+    params.port = 0
+    params.api_keys = [key]
+    params.cache_ram_mib = 0
+    params.endpoint_slots = False
+    params.ui = False
+    params.verbosity = 0
+    return xllamacpp.Server(params)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

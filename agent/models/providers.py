@@ -1,0 +1,131 @@
+"""The providers that are looked for when no models are configured, in this order.
+
+| looked for | used through |
+|---|---|
+| 1. `OPENAI_API_KEY` | langchain_openai |
+| 2. `ANTHROPIC_API_KEY` | langchain_anthropic |
+| 3. `GEMINI_API_KEY`, then `GOOGLE_API_KEY` | Google's OpenAI-compatible endpoint |
+| 4. `DEEPSEEK_API_KEY` | its OpenAI-compatible endpoint |
+| 5. `MISTRAL_API_KEY` | its OpenAI-compatible endpoint |
+| 6. `GROQ_API_KEY` | its OpenAI-compatible endpoint |
+| 7. `OPENROUTER_API_KEY` | its OpenAI-compatible endpoint |
+| 8. a running Ollama at `OLLAMA_HOST`, else 127.0.0.1:11434 | its OpenAI-compatible endpoint |
+| 9. the bundled small model (`agent.models.local`) | its own process |
+
+`ROEBOT_MODEL` chooses: a name from the list (`anthropic`, `local`), `NAME:MODEL` (`anthropic:claude-…`), or
+a model of the first provider found. `<NAME>_BASE_URL` replaces the address of 3 to 7; the clients of 1 and 2
+read `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pydantic import SecretStr
+
+from agent.models.spec import ModelSpec
+
+OPENAI_CLASS = "langchain_openai:ChatOpenAI"
+ANTHROPIC_CLASS = "langchain_anthropic:ChatAnthropic"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider that a key in the environment makes usable.
+
+    `base_url` as its documentation writes it; None: the client's own. `usage`: whether it must be asked to
+    report tokens while streaming (`stream_options`, which not every one knows).
+    """
+
+    name: str
+    label: str
+    variables: tuple[str, ...]
+    model: str
+    use: str = OPENAI_CLASS
+    base_url: str | None = None
+    usage: bool = False
+    vision: bool = True
+
+    def spec(self, environ: Mapping[str, str]) -> ModelSpec | None:
+        """The model that the environment makes usable, if it does."""
+        for variable in self.variables:
+            key = environ.get(variable, "").strip()
+            if key:
+                return self._spec(variable, key, environ)
+        return None
+
+    def _spec(self, variable: str, key: str, environ: Mapping[str, str]) -> ModelSpec:
+        settings: dict[str, object] = {"api_key": SecretStr(key)}
+        if self.base_url:
+            settings["base_url"] = environ.get(f"{self.name.upper()}_BASE_URL") or self.base_url
+        if self.usage:
+            settings["stream_usage"] = True
+        spec = ModelSpec(
+            name=self.name,
+            use=self.use,
+            model=self.model,
+            display_name="",
+            source=f"env:{variable}",
+            settings=settings,
+            supports_vision=self.vision,
+        )
+        return with_model(spec, self.model)
+
+
+PROVIDERS: tuple[Provider, ...] = (
+    Provider("openai", "OpenAI", ("OPENAI_API_KEY",), "gpt-5.4-mini", usage=True),
+    Provider("anthropic", "Anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5-5", use=ANTHROPIC_CLASS),
+    Provider(
+        "gemini",
+        "Google",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-3.5-flash",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
+        usage=True,
+    ),
+    Provider(
+        "deepseek",
+        "DeepSeek",
+        ("DEEPSEEK_API_KEY",),
+        "deepseek-v4-flash",
+        base_url="https://api.deepseek.com",
+        usage=True,
+        vision=False,
+    ),
+    Provider(
+        "mistral",
+        "Mistral",
+        ("MISTRAL_API_KEY",),
+        "mistral-medium-latest",
+        base_url="https://api.mistral.ai/v1",
+    ),
+    Provider(
+        "groq",
+        "Groq",
+        ("GROQ_API_KEY",),
+        "openai/gpt-oss-120b",
+        base_url="https://api.groq.com/openai/v1",
+        usage=True,
+        vision=False,
+    ),
+    Provider(
+        "openrouter",
+        "OpenRouter",
+        ("OPENROUTER_API_KEY",),
+        "openrouter/auto",
+        base_url="https://openrouter.ai/api/v1",
+        usage=True,
+        vision=False,
+    ),
+)
+LABELS: Mapping[str, str] = {
+    **{provider.name: provider.label for provider in PROVIDERS},
+    "ollama": "Ollama",
+}
+
+
+def with_model(spec: ModelSpec, model: str) -> ModelSpec:
+    """The same provider with another of its models."""
+    label = LABELS.get(spec.name)
+    return replace(spec, model=model, display_name=f"{model} ({label})" if label else model)

@@ -1,0 +1,76 @@
+"""From a description of a model to a chat model that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
+
+from agent.errors import ModelUnavailable
+from agent.models.spec import ModelSpec
+
+MAX_RETRIES = 2
+TIMEOUT_SECONDS = 120.0
+CHUNK_SECONDS = 60.0
+_EXTRAS = {"langchain_openai": "openai", "langchain_anthropic": "anthropic", "langchain_ollama": "ollama"}
+
+
+def load_class(use: str) -> type[BaseChatModel]:
+    """Import `package.module:Class`.
+
+    Raises ModelUnavailable: the package is missing (the text names the command that installs it), there is
+    no such class, or it is not a chat model.
+    """
+    module_name, _, class_name = use.partition(":")
+    try:
+        found = getattr(import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        raise ModelUnavailable(_missing(use, error.name or module_name)) from error
+    except AttributeError:
+        raise ModelUnavailable(f"{module_name} has no {class_name} (use: {use}).") from None
+    if not (isinstance(found, type) and issubclass(found, BaseChatModel)):
+        raise ModelUnavailable(f"{use} is not a chat model: expected a subclass of BaseChatModel.")
+    return found
+
+
+def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
+    """The chat model, with time-outs and a few retries unless its settings say otherwise. Blocking.
+
+    Raises ModelUnavailable; its text holds no setting's value.
+    """
+    chosen = load_class(spec.use)
+    named = {"model": spec.model} if spec.model else {}
+    settings = {**_defaults(chosen), **named, **spec.settings}
+    if thinking:
+        settings |= spec.when_thinking_enabled
+    if effort is not None:
+        settings["reasoning_effort"] = effort
+    try:
+        return chosen(**settings)
+    except ValidationError as error:
+        where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))
+        raise ModelUnavailable(
+            f'The model "{spec.name}" has settings that {spec.use} refuses: {where}.'
+        ) from None
+    except (TypeError, ValueError) as error:
+        kind = type(error).__name__
+        raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({kind}).') from None
+
+
+def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
+    accepted = set(chosen.model_fields)
+    accepted.update(field.alias for field in chosen.model_fields.values() if field.alias)
+    offered = {"max_retries": MAX_RETRIES, "timeout": TIMEOUT_SECONDS, "stream_chunk_timeout": CHUNK_SECONDS}
+    return {name: value for name, value in offered.items() if name in accepted}
+
+
+def _missing(use: str, module: str) -> str:
+    package = use.partition(":")[0].partition(".")[0]
+    if module.partition(".")[0] != package:
+        return f"{use} can't be imported: it needs the package {module}, which is not installed."
+    extra = _EXTRAS.get(package)
+    command = f"pip install 'roebot[{extra}]'" if extra else f"pip install {package.replace('_', '-')}"
+    return f"The package {package} is not installed. Install it: {command}"

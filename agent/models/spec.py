@@ -1,0 +1,79 @@
+"""What Roebot knows about a model before it is built, wherever it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.errors import ModelUnknown
+from agent.results import ModelInfo, ModelList
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model that can be built: `use` is `package.module:Class`, `settings` its arguments.
+
+    `source`: `config`, `env:NAME`, `ollama` or `local`. `context_tokens` is set where the history must be
+    cut to fit; `note` is for people.
+    """
+
+    name: str
+    use: str
+    model: str
+    display_name: str
+    source: str = "config"
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    supports_thinking: bool = False
+    supports_vision: bool = False
+    supports_reasoning_effort: bool = False
+    supports_tools: bool = True
+    when_thinking_enabled: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    context_tokens: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The models in order; the first is the default, `reason` says why.
+
+    `allow_degradation`: a feature that a model lacks is left out (true) or an error (false).
+    """
+
+    specs: tuple[ModelSpec, ...]
+    reason: str
+    allow_degradation: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that may be asked for."""
+        return tuple(spec.name for spec in self.specs)
+
+    def pick(self, name: str | None) -> ModelSpec:
+        """The model of this name, or the default for None. Raises ModelUnknown."""
+        if not name and self.specs:
+            return self.specs[0]
+        for spec in self.specs:
+            if spec.name == name:
+                return spec
+        raise ModelUnknown(name or "", self.names)
+
+    def info(self, spec: ModelSpec) -> ModelInfo:
+        """The public description of one."""
+        return ModelInfo(
+            name=spec.name,
+            display_name=spec.display_name,
+            model=spec.model,
+            source=spec.source,
+            default=spec is self.specs[0],
+            note=spec.note,
+            supports_thinking=spec.supports_thinking,
+            supports_vision=spec.supports_vision,
+            supports_reasoning_effort=spec.supports_reasoning_effort,
+            supports_tools=spec.supports_tools,
+        )
+
+    def listing(self) -> ModelList:
+        """The public description of all."""
+        default = self.specs[0].name if self.specs else None
+        return ModelList(models=[self.info(spec) for spec in self.specs], default=default, reason=self.reason)

@@ -1,0 +1,116 @@
+"""Ready graphs for tests by import string (`agent.testing.graphs:echo`), listed in `langgraph.json` beside.
+
+Every graph that talks follows `agent.testing.script`: markers in the message or `ROEBOT_SCRIPT_*` variables
+steer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import interrupt
+
+from agent.factory import create_agent_graph
+from agent.models.calls import ModelCalls
+from agent.state import ThreadState
+from agent.testing.model import ScriptedChatModel
+from agent.testing.script import Script, markers
+from agent.uploads.folders import OUTPUTS, ThreadFolders
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def scripted(script: Script | None = None, *, name: str = "scripted") -> Graph:
+    """An agent around a scripted model, with the failure mapping that the lead agent has."""
+    model = ScriptedChatModel(script=script or Script())
+    return create_agent_graph(model, middleware=[ModelCalls(model_name="scripted")], name=name)
+
+
+def long_markdown(size: int = 12_000) -> str:
+    """Markdown of at least `size` characters with headings, fences, tables, lists and numbered paragraphs."""
+    parts: list[str] = []
+    length = number = 0
+    while length < size:
+        number += 1
+        part = _section(number)
+        parts.append(part)
+        length += len(part) + 2
+    return "\n\n".join(parts)
+
+
+def _section(number: int) -> str:
+    code = "\n".join(f"    print({number}, {line}, 'x < y & z')" for line in range(8))
+    rows = "\n".join(f"| item {number}.{row} | {row * number} | **b{row}** |" for row in range(4))
+    return (
+        f"## Section {number}\n\nParagraph {number} with *emphasis*, `code` and a 👋🏽 sign, 中文字 too.\n\n"
+        f"```python\ndef section_{number}():\n{code}\n```\n\n"
+        f"| name | count | note |\n|---|---|---|\n{rows}\n\n"
+        f"- first point of {number}\n- second point of {number}\n  - nested"
+    )
+
+
+async def _ask(state: ThreadState) -> dict[str, Any]:
+    """Ask before answering; the resume value is the answer (text, or a mapping with `answer`)."""
+    heard, fields = markers(state["messages"][-1].text)
+    question = fields.get("reply") or f"Which one do you mean: {heard}?"
+    given = interrupt({"type": "clarification", "question": question, "options": ["red", "blue"]})
+    answer = given.get("answer", given) if isinstance(given, dict) else given
+    return {"messages": [AIMessage(content=f"You chose {answer}.")]}
+
+
+async def _make_file(state: ThreadState, config: RunnableConfig) -> dict[str, Any]:
+    """Write `[file=NAME]` (default report.md) with `[size=N]` bytes into the thread's outputs."""
+    heard, _ = markers(state["messages"][-1].text)
+    name = _named(heard, "file") or "report.md"
+    size = int(_named(heard, "size") or 0)
+    content = b"x" * size if size else f"# Report\n\n{heard}\n".encode()
+    folders = ThreadFolders(Path(os.environ.get("ROEBOT_HOME", ".roebot")))
+    thread_id = str(config["configurable"]["thread_id"])
+    path = await asyncio.to_thread(folders.write_output, thread_id, name, content)
+    return {"messages": [AIMessage(content=f"Here is {path.name}.")], "artifacts": [f"{OUTPUTS}/{path.name}"]}
+
+
+def _named(text: str, field: str) -> str:
+    _, found, rest = text.partition(f"[{field}=")
+    return rest.partition("]")[0] if found else ""
+
+
+async def _fail(state: ThreadState) -> dict[str, Any]:
+    """Fail like a bug would: an exception outside every tree, with a secret in its text."""
+    raise RuntimeError(f"scripted failure on {len(state['messages'])} messages")
+
+
+def _single(node: Any, name: str) -> Graph:
+    builder = StateGraph(ThreadState)
+    builder.add_node("work", node)
+    builder.add_edge(START, "work")
+    builder.add_edge("work", END)
+    return builder.compile(name=name)
+
+
+echo = scripted(name="echo")
+slow = scripted(Script(tokens=40, every=0.05), name="slow")
+markdown12k = scripted(Script(reply=long_markdown()), name="markdown12k")
+failing = scripted(Script(reply="This never ends", fail="overloaded", after=2), name="failing")
+crashing = _single(_fail, "crashing")
+interrupting = _single(_ask, "interrupting")
+artifact = _single(_make_file, "artifact")
+
+__all__ = [
+    "artifact",
+    "crashing",
+    "echo",
+    "failing",
+    "interrupting",
+    "long_markdown",
+    "markdown12k",
+    "scripted",
+    "slow",
+]

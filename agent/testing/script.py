@@ -1,0 +1,113 @@
+"""What a scripted model says, how fast, and how it fails; steered by arguments, environment or text.
+
+| marker in the text | environment | meaning |
+|---|---|---|
+| `[reply=some text]` | `ROEBOT_SCRIPT_REPLY` | the whole answer; without it the model echoes |
+| `[tokens=40]` | `ROEBOT_SCRIPT_TOKENS` | an answer of so many numbered words |
+| `[delay=1.0]` | `ROEBOT_SCRIPT_DELAY` | seconds before the first token |
+| `[every=0.02]` | `ROEBOT_SCRIPT_EVERY` | seconds between tokens |
+| `[fail=rate_limit]` | `ROEBOT_SCRIPT_FAIL` | fails with a kind of `FAULTS` |
+| `[after=3]` | `ROEBOT_SCRIPT_AFTER` | tokens given before the failure |
+| `[tool=name {"a": 1}]` | – | first calls this tool, then answers |
+
+A marker beats the environment, which beats the argument. Markers are taken out of what is echoed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core import exceptions as lc
+
+ENVIRONMENT_PREFIX = "ROEBOT_SCRIPT_"
+_MARKER = re.compile(r"\[(reply|tokens|delay|every|fail|after|tool)=([^\]]*)\]")
+_TOKEN = re.compile(r"\s*\S+\s*|\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool call that the model makes before it answers."""
+
+    name: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One answer: `delay` and `every` are seconds, `fail` a key of `FAULTS`, `reply` None means echo."""
+
+    reply: str | None = None
+    tokens: int = 0
+    delay: float = 0.0
+    every: float = 0.0
+    fail: str = ""
+    after: int = 0
+    tool: ToolUse | None = None
+
+    def steered(self, fields: Mapping[str, str]) -> Script:
+        """This script with the given fields (as text) replaced; raises ValueError for what can't be read."""
+        changes: dict[str, Any] = {}
+        for name, text in fields.items():
+            changes[name] = _READERS[name](text)
+        if "reply" in changes and "tokens" not in changes:
+            changes["tokens"] = 0
+        return replace(self, **changes)
+
+    def answer(self, heard: str) -> list[str]:
+        """The tokens of the answer to `heard` (the user's text without markers)."""
+        if self.tokens:
+            return [f"word{number} " for number in range(1, self.tokens + 1)]
+        return _TOKEN.findall(heard if self.reply is None else self.reply)
+
+
+def markers(text: str) -> tuple[str, dict[str, str]]:
+    """Split a text into what is left without markers and the fields that they name."""
+    fields = {match[1]: match[2] for match in _MARKER.finditer(text)}
+    return _MARKER.sub("", text).strip(), fields
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The fields that the environment sets."""
+    names = {ENVIRONMENT_PREFIX + name.upper(): name for name in _READERS if name != "tool"}
+    return {names[key]: value for key, value in environ.items() if key in names and value}
+
+
+def fault(kind: str) -> Exception:
+    """The exception that stands for a kind of failure, of the classes that providers' packages raise."""
+    kind_class, text = FAULTS[kind]
+    return kind_class(text)
+
+
+def _tool(text: str) -> ToolUse:
+    name, _, args = text.partition(" ")
+    return ToolUse(name, json.loads(args or "{}"))
+
+
+def _fault_name(text: str) -> str:
+    if text not in FAULTS:
+        raise ValueError(f"unknown fault {text!r}; known: {', '.join(FAULTS)}")
+    return text
+
+
+FAULTS: Mapping[str, tuple[type[Exception], str]] = {
+    "auth": (lc.ModelAuthenticationError, "scripted: invalid key sk-secret-0123456789"),
+    "rate_limit": (lc.ModelRateLimitError, "scripted: too many requests"),
+    "overloaded": (lc.ModelAPIError, "scripted: overloaded"),
+    "timeout": (lc.ModelTimeoutError, "scripted: no answer in time"),
+    "connection": (lc.ModelConnectionError, "scripted: connection refused"),
+    "context": (lc.ContextOverflowError, "scripted: the prompt is too long"),
+    "crash": (RuntimeError, "scripted: an unexpected failure"),
+}
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "reply": str,
+    "tokens": int,
+    "delay": float,
+    "every": float,
+    "fail": _fault_name,
+    "after": int,
+    "tool": _tool,
+}

@@ -1,0 +1,73 @@
+"""Identifiers, file names and virtual paths: their grammar, checked before anything touches the disk."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+
+from agent.errors import BadIdentifier
+
+MAX_NAME_BYTES = 200
+VIRTUAL_ROOT = "/mnt/user-data"
+AREAS = ("workspace", "uploads", "outputs")
+_THREAD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\u200b-\u200f\u202a-\u202e\u2066-\u2069]')
+_SPACES = re.compile(r"\s+")
+
+
+def check_thread_id(thread_id: str) -> str:
+    """The id itself: letters, digits, `-` and `_`, at most 64. Raises BadIdentifier."""
+    if not _THREAD_ID.fullmatch(thread_id):
+        raise BadIdentifier("This is not a thread id.")
+    return thread_id
+
+
+def safe_name(name: str) -> str:
+    """A file name fit for any file system: no folders, control or direction characters, no leading dot."""
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
+    clean = _SPACES.sub(" ", _UNSAFE.sub("", last)).strip(" .")
+    return _shortened(clean or "file", MAX_NAME_BYTES)
+
+
+def numbered(name: str, number: int) -> str:
+    """The name to try when `number - 1` files of this name are there: `a.txt`, `a-2.txt`, `a-3.txt`."""
+    if number == 1:
+        return name
+    path = PurePosixPath(name)
+    suffix = f"-{number}{path.suffix}"
+    return _cut(path.stem, MAX_NAME_BYTES - len(suffix.encode())) + suffix
+
+
+def check_name(name: str) -> str:
+    """The name of an existing file, exactly as `safe_name` would give it. Raises BadIdentifier."""
+    if safe_name(name) != name:
+        raise BadIdentifier("This is not a file name.")
+    return name
+
+
+def split_virtual(path: str) -> tuple[str, tuple[str, ...]]:
+    """Split `/mnt/user-data/outputs/a/b` (or `outputs/a/b`) into its area and the segments below.
+
+    Raises BadIdentifier for other roots, empty or dotted segments and control characters.
+    """
+    plain = path.removeprefix("/")
+    root = VIRTUAL_ROOT.removeprefix("/") + "/"
+    area, *below = plain.removeprefix(root).split("/")
+    if area not in AREAS or not below:
+        raise BadIdentifier("This path is outside the thread's files.")
+    for segment in below:
+        if segment in {"", ".", ".."} or "\\" in segment or any(ord(c) < 32 for c in segment):
+            raise BadIdentifier("This path is not allowed.")
+    return area, tuple(below)
+
+
+def _shortened(name: str, limit: int) -> str:
+    path = PurePosixPath(name)
+    suffix = path.suffix if len(path.suffix.encode()) <= 20 else ""
+    stem = name.removesuffix(suffix)
+    return _cut(stem, limit - len(suffix.encode())) + suffix
+
+
+def _cut(text: str, limit: int) -> str:
+    return text.encode()[:limit].decode(errors="ignore")

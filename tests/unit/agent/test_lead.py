@@ -1,0 +1,143 @@
+"""The lead agent from configuration to answer, with scripted models from a real config file."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agent.config.errors import ConfigErrors
+from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
+from agent.lead import LeadAgent, make_lead_agent
+from agent.models.source import ModelSource
+from agent.switches import Switches
+
+TWO_MODELS = """
+models:
+  - {name: first, use: "agent.testing:ScriptedChatModel", script: {reply: one}}
+  - {name: second, display_name: Second, use: "agent.testing:ScriptedChatModel", script: {reply: two}}
+"""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Day:
+    def __init__(self) -> None:
+        self.today = date(2026, 11, 21)
+
+    def __call__(self) -> date:
+        return self.today
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(TWO_MODELS)
+    return path
+
+
+def lead(path: Path, *, clock: Clock | None = None, day: Day | None = None) -> LeadAgent:
+    source = ModelSource(path, environ={}, cwd=path.parent, clock=clock or Clock())
+    return LeadAgent(source, path.parent / "home", today=day or Day())
+
+
+async def answer(agent: LeadAgent, text: str = "hello", **switches: object) -> str:
+    graph = await agent.graph(Switches(**switches))  # type: ignore[arg-type]
+    result = await graph.copy({"checkpointer": InMemorySaver()}).ainvoke(
+        {"messages": [{"role": "user", "content": text}]}, {"configurable": {"thread_id": "t"}}
+    )
+    return str(result["messages"][-1].text)
+
+
+async def test_the_first_model_answers_and_another_can_be_asked_for(config: Path) -> None:
+    agent = lead(config)
+    assert await answer(agent) == "one"
+    assert await answer(agent, model_name="second") == "two"
+
+
+async def test_an_unknown_model_names_the_known_ones(config: Path) -> None:
+    with pytest.raises(ModelUnknown, match=r'no model named "third"\. Known: first, second'):
+        await lead(config).graph(Switches(model_name="third"))
+
+
+async def test_a_graph_is_kept_for_the_day_and_made_anew_on_the_next(config: Path) -> None:
+    day = Day()
+    agent = lead(config, day=day)
+    first = await agent.graph(Switches())
+    assert await agent.graph(Switches(model_name="first")) is first
+    assert await agent.graph(Switches(model_name="second")) is not first
+    day.today = date(2026, 11, 22)
+    assert await agent.graph(Switches()) is not first
+
+
+async def test_a_changed_file_is_seen_and_a_broken_one_keeps_the_last_good(config: Path) -> None:
+    clock = Clock()
+    agent = lead(config, clock=clock)
+    assert await answer(agent) == "one"
+    config.write_text(TWO_MODELS.replace("reply: one", "reply: changed"))
+    assert await answer(agent) == "one", "looked at once a second"
+    clock.now = 2.0
+    assert await answer(agent) == "changed"
+    config.write_text("models: [{name: x")
+    clock.now = 4.0
+    assert await answer(agent) == "changed"
+    config.write_text(TWO_MODELS)
+    clock.now = 6.0
+    assert await answer(agent) == "one"
+
+
+async def test_a_file_that_never_was_good_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("models: 3")
+    with pytest.raises(ConfigErrors, match="models"):
+        await lead(path).graph(Switches())
+
+
+async def test_what_a_model_lacks_is_left_out_or_refused(config: Path) -> None:
+    agent = lead(config)
+    plain = await agent.graph(Switches())
+    assert await agent.graph(Switches(thinking=True, effort="high")) is plain
+    config.write_text(TWO_MODELS + "allow_degradation: false\n")
+    strict = lead(config)
+    with pytest.raises(ModelUnavailable, match="does not support thinking or a reasoning effort"):
+        await strict.graph(Switches(thinking=True, effort="high"))
+
+
+async def test_thinking_lays_its_keys_over_the_others(config: Path) -> None:
+    config.write_text(
+        "models:\n  - {name: m, use: 'agent.testing:ScriptedChatModel', script: {reply: quick},\n"
+        "     supports_thinking: true, when_thinking_enabled: {script: {reply: thought over}}}\n"
+    )
+    agent = lead(config)
+    assert await answer(agent) == "quick"
+    assert await answer(agent, thinking=True) == "thought over"
+
+
+async def test_a_failing_model_ends_in_one_clear_line(config: Path) -> None:
+    config.write_text("models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]")
+    with pytest.raises(ModelCallFailed) as caught:
+        await answer(lead(config), "[fail=auth] hi")
+    assert str(caught.value) == (
+        'The model "m" failed: its provider refused the API key. Check the key in the configuration.'
+    )
+    assert caught.value.category == "auth"
+    assert not caught.value.retryable
+    assert caught.value.__cause__ is None
+
+
+async def test_the_factory_reads_environment_and_header(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROEBOT_CONFIG_PATH", str(config))
+    monkeypatch.setenv("ROEBOT_HOME", str(tmp_path / "home"))
+    first = await make_lead_agent({"configurable": {}})
+    second = await make_lead_agent({"configurable": {"x-model": "second"}})
+    assert first is await make_lead_agent({})
+    assert second is not first
+    assert second is await make_lead_agent({"configurable": {"model_name": "second"}})
