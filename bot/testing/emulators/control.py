@@ -1,0 +1,71 @@
+"""The control surface of an emulator for other processes: its Python methods over HTTP."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from bot.testing.emulators.http import answer
+from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.transcript import Transcript
+
+PREFIX = "/_emulator/"
+Action = Callable[..., Any]
+
+
+class Control:
+    """`GET transcript?since=&limit=` reads frames; `POST <action>` calls an action with a JSON object.
+
+    Bytes travel as base64 under `data_base64`. Answers are `{"result": …}`, refusals 400 with
+    `{"detail": …}`.
+    """
+
+    def __init__(
+        self, transcript: Transcript, actions: Mapping[str, Action], present: Callable[[Any], Any]
+    ) -> None:
+        self._transcript = transcript
+        self._actions = actions
+        self._present = present
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request below the prefix."""
+        name = scope["path"].removeprefix(PREFIX)
+        if name == "transcript":
+            query = dict(parse_qsl(scope["query_string"].decode()))
+            frames = self._transcript.since(int(query.get("since", 0)), int(query.get("limit", 1000)))
+            await answer(send, 200, {"result": [frame.as_json() for frame in frames]})
+            return
+        action = self._actions.get(name)
+        if action is None:
+            await answer(
+                send, 404, {"detail": f"no such control; there are {', '.join(sorted(self._actions))}"}
+            )
+            return
+        try:
+            result = self._present(action(**_arguments(await _body(receive))))
+        except (KeyError, TypeError, ValueError) as error:
+            await answer(send, 400, {"detail": f"{type(error).__name__}: {error}"})
+            return
+        await answer(send, 200, {"result": result})
+
+
+def _arguments(body: bytes) -> dict[str, Any]:
+    arguments = orjson.loads(body or b"{}")
+    if not isinstance(arguments, dict):
+        raise ValueError("the body must be a JSON object")
+    if "data_base64" in arguments:
+        arguments["data"] = base64.b64decode(arguments.pop("data_base64"))
+    return arguments
+
+
+async def _body(receive: Receive) -> bytes:
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body"):
+        message = await receive()
+        body += message.get("body", b"")
+    return body

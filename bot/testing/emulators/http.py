@@ -1,0 +1,33 @@
+"""The few lines of ASGI that every emulator needs: answer JSON, answer bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from bot.testing.emulators.server import Send
+
+
+async def answer(send: Send, status: int, body: Any, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    """Answer with JSON."""
+    await answer_bytes(send, status, orjson.dumps(body, default=str), b"application/json", headers)
+
+
+async def answer_bytes(
+    send: Send,
+    status: int,
+    body: bytes,
+    content_type: bytes,
+    headers: tuple[tuple[bytes, bytes], ...] = (),
+) -> None:
+    """Answer with bytes."""
+    length = (b"content-length", b"%d" % len(body))
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", content_type), length, *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

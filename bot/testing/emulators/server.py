@@ -1,0 +1,101 @@
+"""Serves an emulator's ASGI app on loopback, inside a running loop or as the whole process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, MutableMapping
+from typing import Any
+
+import uvicorn
+
+LOOPBACK = "127.0.0.1"
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that leaves the signals of its process alone and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+class LoopbackServer:
+    """One listening socket on 127.0.0.1; `port` 0 takes a free one."""
+
+    def __init__(self, app: App, port: int = 0) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((LOOPBACK, port))
+        except OSError:
+            self._socket.close()
+            raise
+        self.port: int = self._socket.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            http="httptools",
+            ws="auto",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+
+    @property
+    def url(self) -> str:
+        """The origin, without a slash at its end."""
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen until the block ends; open connections are cut at its end."""
+        task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="emulator-server")
+        listening = asyncio.create_task(self._server.listening.wait())
+        try:
+            await asyncio.wait({task, listening}, return_when=asyncio.FIRST_COMPLETED)
+            yield
+        finally:
+            listening.cancel()
+            self._server.should_exit = True
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
+            await task
+            self._socket.close()
+
+    async def abort(self, scope: Scope, receive: Receive) -> None:
+        """Cut the connection of the request `scope` without an answer."""
+        for connection in list(self._server.server_state.connections):
+            if getattr(connection, "client", None) == scope["client"]:
+                connection.transport.abort()
+                break
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+async def until_signalled() -> None:
+    """Wait for SIGINT or SIGTERM."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await stop.wait()

@@ -1,0 +1,217 @@
+"""The Bot API over HTTP: tokens, faults and limits around the methods."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
+from bot.testing.emulators.http import answer, answer_bytes
+from bot.testing.emulators.limits import Limit, RateLimits
+from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.telegram.errors import (
+    NOT_FOUND,
+    UNAUTHORIZED,
+    WEBHOOK_ACTIVE,
+    ApiError,
+    bad_request,
+    too_many_requests,
+)
+from bot.testing.emulators.telegram.methods import METHODS, Done, Method
+from bot.testing.emulators.telegram.params import Params, read_params
+from bot.testing.emulators.telegram.updates import UpdateQueue
+from bot.testing.emulators.telegram.world import World
+from bot.testing.emulators.transcript import FrameKind, Transcript
+
+_CALL = re.compile(r"/bot(\d+:[\w-]{10,})/(\w+)")
+_FILE = re.compile(r"/file/bot(\d+:[\w-]{10,})/(.+)")
+PER_CHAT = Limit("chat", 1, 1.0)
+PER_GROUP = Limit("group", 20, 60.0)
+OVERALL = Limit("overall", 30, 1.0)
+LONGEST_POLL = 50
+
+Abort = Callable[[Scope, Receive], Awaitable[None]]
+
+
+class BotApi:
+    """Answers the calls of one bot."""
+
+    def __init__(
+        self,
+        world: World,
+        queue: UpdateQueue,
+        limits: RateLimits,
+        transcript: Transcript,
+        *,
+        token: str,
+        rich: bool,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.faults = FaultBook()
+        self.token = token
+        self.revoked = False
+        self.rich = rich
+        self.webhook = ""
+        self.webhooks_allowed = False
+        self._world = world
+        self._queue = queue
+        self._limits = limits
+        self._transcript = transcript
+        self._monotonic = monotonic
+
+    async def call(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
+        """Handle `/bot<token>/<method>`."""
+        matched = _CALL.fullmatch(scope["path"])
+        name = matched[2] if matched else ""
+        method = METHODS.get(name.lower())
+        chat, done, params = "", None, Params({})
+        before = after = None
+        try:
+            params = await read_params(scope, receive)
+            chat = str(params.chat_id() or "")
+            self._authorize(matched[1] if matched else "")
+            shown = method.name if method else name
+            before = self.faults.strike(BEFORE, shown, chat)
+            if before is not None and before.kind is FaultKind.ERROR:
+                raise ApiError(before.status, before.description)
+            if before is None:
+                done = await self._do(name, method, params, receive)
+                after = self.faults.strike(AFTER, shown, chat)
+            status, body = 200, {"ok": True, "result": done.result if done else None}
+        except ApiError as error:
+            status, body = error.status, error.body()
+        cut = (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
+        self._record(name, method, params, chat, done, 0 if cut else status, body)
+        if after is not None and after.kind is FaultKind.SLOW:
+            await asyncio.sleep(after.seconds)
+        await (abort(scope, receive) if cut else answer(send, status, body))
+
+    async def download(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
+        """Handle `/file/bot<token>/<path>`."""
+        matched = _FILE.fullmatch(scope["path"])
+        file = self._world.files_by_path.get(matched[2]) if matched else None
+        try:
+            self._authorize(matched[1] if matched else "")
+            if file is None:
+                raise ApiError(*NOT_FOUND)
+            fault = self.faults.strike(BEFORE | AFTER, "download", "")
+            if fault is not None and fault.kind is FaultKind.ERROR:
+                raise ApiError(fault.status, fault.description)
+        except ApiError as error:
+            self._transcript.count("download", error.status)
+            await answer(send, error.status, error.body())
+            return
+        self._transcript.count("download", 0 if fault else 200)
+        if fault is not None:
+            await abort(scope, receive)
+            return
+        await answer_bytes(send, 200, file.data, b"application/octet-stream")
+
+    def _authorize(self, token: str) -> None:
+        if not token:
+            raise ApiError(*NOT_FOUND)
+        if self.revoked or not hmac.compare_digest(token, self.token):
+            raise ApiError(*UNAUTHORIZED)
+
+    async def _do(self, name: str, method: Method | None, params: Params, receive: Receive) -> Done:
+        special = _SPECIAL.get(name.lower())
+        if special is not None:
+            return await special(self, params, receive)
+        if method is None or (method.rich and not self.rich):
+            raise ApiError(*NOT_FOUND)
+        if "rich_message" in params.values and not self.rich:
+            raise bad_request("message text is empty")
+        if method.limited:
+            self._limit(params.chat_id())
+        return method.call(self._world, params)
+
+    def _limit(self, chat_id: Any) -> None:
+        chat = self._world.chats.get(chat_id) if isinstance(chat_id, int) else None
+        if chat is None:
+            return
+        key = str(chat.id)
+        wanted = [(PER_CHAT, key), (OVERALL, "")]
+        if chat.id < 0:
+            wanted.append((PER_GROUP, key))
+        wait = self._limits.take(wanted, self._monotonic(), key)
+        if wait > 0:
+            raise too_many_requests(wait)
+
+    def _record(
+        self,
+        name: str,
+        method: Method | None,
+        params: Params,
+        chat: str,
+        done: Done | None,
+        status: int,
+        body: dict[str, Any],
+    ) -> None:
+        shown = method.name if method else _NAMES.get(name.lower(), name)
+        self._transcript.count(shown, status)
+        if shown == "getUpdates":
+            return
+        self._transcript.add(
+            method.kind if method else FrameKind.OTHER,
+            shown,
+            chat=chat,
+            message_id=(done.message_id if done else "") or params.text("message_id"),
+            text=done.text if done else _tried(params),
+            status=status,
+            committed=done is not None,
+            detail=str(body.get("description", "")),
+        )
+
+    async def _get_updates(self, params: Params, receive: Receive) -> Done:
+        if self.webhook:
+            raise ApiError(409, WEBHOOK_ACTIVE)
+        self._queue.allow(params.object("allowed_updates"))
+        limit = min(max(params.number("limit", 100), 1), 100)
+        timeout = min(max(params.number("timeout"), 0), LONGEST_POLL)
+        gone = asyncio.ensure_future(receive())
+        try:
+            return Done(await self._queue.poll(params.number("offset"), limit, timeout, gone))
+        finally:
+            gone.cancel()
+
+    async def _set_webhook(self, params: Params, receive: Receive) -> Done:
+        if not self.webhooks_allowed:
+            raise bad_request("bad webhook: the emulator delivers by getUpdates only")
+        self.webhook = params.text("url")
+        return Done(True)
+
+    async def _delete_webhook(self, params: Params, receive: Receive) -> Done:
+        self.webhook = ""
+        if params.flag("drop_pending_updates"):
+            self._queue.confirm(2**62)
+        return Done(True)
+
+    async def _get_webhook_info(self, params: Params, receive: Receive) -> Done:
+        return Done(
+            {
+                "url": self.webhook,
+                "has_custom_certificate": False,
+                "pending_update_count": self._queue.pending,
+            }
+        )
+
+
+_SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[Done]]] = {
+    "getupdates": BotApi._get_updates,
+    "setwebhook": BotApi._set_webhook,
+    "deletewebhook": BotApi._delete_webhook,
+    "getwebhookinfo": BotApi._get_webhook_info,
+}
+_NAMES = {name.lower(): name for name in ("getUpdates", "setWebhook", "deleteWebhook", "getWebhookInfo")}
+
+
+def _drops(fault: Fault | None) -> bool:
+    return fault is not None and fault.kind is FaultKind.DROP
+
+
+def _tried(params: Params) -> str:
+    return params.text("text") or params.text("caption") or params.text("rich_message")

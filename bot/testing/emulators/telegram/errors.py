@@ -1,0 +1,54 @@
+"""The refusals of the Bot API, word for word where clients read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+class ApiError(Exception):
+    """A call is refused: `status` is the HTTP status and the `error_code` of the body."""
+
+    def __init__(self, status: int, description: str, **parameters: Any) -> None:
+        super().__init__(description)
+        self.status = status
+        self.description = description
+        self.parameters = parameters
+
+    def body(self) -> dict[str, Any]:
+        """The answer's JSON body."""
+        body: dict[str, Any] = {"ok": False, "error_code": self.status, "description": self.description}
+        if self.parameters:
+            body["parameters"] = self.parameters
+        return body
+
+
+def bad_request(detail: str, **parameters: Any) -> ApiError:
+    """A 400."""
+    return ApiError(400, f"Bad Request: {detail}", **parameters)
+
+
+def forbidden(detail: str) -> ApiError:
+    """A 403."""
+    return ApiError(403, f"Forbidden: {detail}")
+
+
+def too_many_requests(wait: float) -> ApiError:
+    """A 429; Telegram writes whole seconds, at least one."""
+    seconds = max(1, math.ceil(wait - 1e-9))
+    return ApiError(429, f"Too Many Requests: retry after {seconds}", retry_after=seconds)
+
+
+NOT_FOUND = (404, "Not Found")
+UNAUTHORIZED = (401, "Unauthorized")
+OTHER_POLLER = (
+    "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+)
+WEBHOOK_ACTIVE = (
+    "Conflict: can't use getUpdates method while webhook is active; "
+    "use deleteWebhook to delete the webhook first"
+)
+NOT_MODIFIED = (
+    "message is not modified: specified new message content and reply markup are exactly the same "
+    "as a current content and reply markup of the message"
+)

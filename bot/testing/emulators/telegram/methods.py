@@ -1,0 +1,366 @@
+"""The Bot API methods about messages, files and the bot itself. Each takes the world and the parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bot.testing.emulators.telegram import entities as text_entities
+from bot.testing.emulators.telegram.errors import NOT_MODIFIED, bad_request
+from bot.testing.emulators.telegram.params import Params
+from bot.testing.emulators.telegram.state import PRIVATE, Chat, Edit, Media, Message
+from bot.testing.emulators.telegram.wire import message_wire
+from bot.testing.emulators.telegram.world import World
+from bot.testing.emulators.transcript import FrameKind
+
+TEXT_LIMIT = 4096
+CAPTION_LIMIT = 1024
+RICH_LIMIT = 32_768
+DOWNLOAD_LIMIT = 20 * 1024 * 1024
+UPLOAD_LIMIT = 50 * 1024 * 1024
+PHOTO_LIMIT = 10 * 1024 * 1024
+DRAFT_SECONDS = 30.0
+COMMANDS_LIMIT = 100
+ACTIONS = frozenset(
+    {
+        "typing",
+        "upload_photo",
+        "record_video",
+        "upload_video",
+        "record_voice",
+        "upload_voice",
+        "upload_document",
+        "choose_sticker",
+        "find_location",
+        "record_video_note",
+        "upload_video_note",
+    }
+)
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a method answers, and what the transcript says of it."""
+
+    result: Any
+    message_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the Bot API; `limited` ones count against the rate limits."""
+
+    name: str
+    kind: FrameKind
+    call: Callable[[World, Params], Done]
+    rich: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Posts, edits, typing and drafts share one budget."""
+        return self.kind in _LIMITED
+
+
+_LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKind.DRAFT})
+
+
+def send_message(world: World, params: Params) -> Done:
+    """`sendMessage`."""
+    chat = world.reachable(params.chat_id())
+    text, found = _text(params, "text", "entities", TEXT_LIMIT)
+    if not text:
+        raise bad_request("message text is empty")
+    return _posted(_add(world, chat, params, text=text, entities=found))
+
+
+def send_rich_message(world: World, params: Params) -> Done:
+    """`sendRichMessage` (Bot API 10.1): the Markdown is kept as the text."""
+    chat = world.reachable(params.chat_id())
+    return _posted(_add(world, chat, params, text=_rich(params), rich=True))
+
+
+def edit_message_text(world: World, params: Params) -> Done:
+    """`editMessageText`, with `text` or with `rich_message`."""
+    chat = world.reachable(params.chat_id())
+    message = _own(world, chat, params.number("message_id"), "edit", "edited")
+    if message.media is not None:
+        raise bad_request("there is no text in the message to edit")
+    rich = "rich_message" in params.values
+    text, found = (_rich(params), []) if rich else _text(params, "text", "entities", TEXT_LIMIT)
+    if not text:
+        raise bad_request("message text is empty")
+    markup = params.object("reply_markup")
+    if (text, found, markup, rich) == (message.text, message.entities, message.markup, message.rich):
+        raise bad_request(NOT_MODIFIED)
+    now = time.time()
+    message.edits.append(Edit(message.text, now))
+    message.text, message.entities, message.markup, message.rich = text, found, markup, rich
+    message.edit_date = int(now)
+    return _posted(message)
+
+
+def delete_message(world: World, params: Params) -> Done:
+    """`deleteMessage`."""
+    chat = world.reachable(params.chat_id())
+    message = _own(world, chat, params.number("message_id"), "delete", "deleted")
+    message.deleted = True
+    return Done(True, str(message.id), message.text)
+
+
+def send_chat_action(world: World, params: Params) -> Done:
+    """`sendChatAction`."""
+    chat = world.reachable(params.chat_id())
+    action = params.text("action")
+    if action not in ACTIONS:
+        raise bad_request("wrong parameter action in request")
+    world.thread_of(chat, params.number("message_thread_id"), None)
+    return Done(True, text=action)
+
+
+def send_message_draft(world: World, params: Params) -> Done:
+    """`sendMessageDraft`: a preview of 30 seconds, in private chats only."""
+    text, _ = _text(params, "text", "entities", TEXT_LIMIT)
+    return _draft(world, params, text)
+
+
+def send_rich_message_draft(world: World, params: Params) -> Done:
+    """`sendRichMessageDraft` (Bot API 10.1)."""
+    return _draft(world, params, _rich(params))
+
+
+def send_document(world: World, params: Params) -> Done:
+    """`sendDocument`."""
+    return _send_file(world, params, "document", UPLOAD_LIMIT)
+
+
+def send_photo(world: World, params: Params) -> Done:
+    """`sendPhoto`: the bytes must be a picture."""
+    return _send_file(world, params, "photo", PHOTO_LIMIT)
+
+
+def send_media_group(world: World, params: Params) -> Done:
+    """`sendMediaGroup`: 2 to 10 files as one album."""
+    chat = world.reachable(params.chat_id())
+    items = params.object("media")
+    if not isinstance(items, list) or not 2 <= len(items) <= 10:
+        raise bad_request("wrong number of items in the album: must be from 2 to 10")
+    album = f"album{world.serial()}"
+    media = [
+        _stored(world, item["type"], params.attached(str(item.get("media"))), UPLOAD_LIMIT) for item in items
+    ]
+    messages = [
+        _add(world, chat, params, text=str(item.get("caption", "")), media=one, album=album)
+        for item, one in zip(items, media, strict=True)
+    ]
+    return Done(
+        [message_wire(message) for message in messages], ",".join(str(message.id) for message in messages)
+    )
+
+
+def get_file(world: World, params: Params) -> Done:
+    """`getFile`: files up to 20 MB can be fetched."""
+    file = world.file(params.text("file_id"))
+    if len(file.data) > DOWNLOAD_LIMIT:
+        raise bad_request("file is too big")
+    return Done(
+        {
+            "file_id": file.file_id,
+            "file_unique_id": file.unique_id,
+            "file_size": len(file.data),
+            "file_path": file.path,
+        }
+    )
+
+
+def get_me(world: World, params: Params) -> Done:
+    """`getMe`."""
+    abilities = {
+        "can_join_groups": True,
+        "can_read_all_group_messages": True,
+        "supports_inline_queries": False,
+        "can_connect_to_business": False,
+        "has_main_web_app": False,
+    }
+    return Done({**world.bot.wire(), **abilities})
+
+
+def get_chat(world: World, params: Params) -> Done:
+    """`getChat`."""
+    chat = world.reachable(params.chat_id())
+    return Done(
+        {
+            **chat.wire(),
+            "accent_color_id": 0,
+            "max_reaction_count": 11,
+            "accepted_gift_types": {
+                "unlimited_gifts": False,
+                "limited_gifts": False,
+                "unique_gifts": False,
+                "premium_subscription": False,
+                "gifts_from_channels": False,
+            },
+        }
+    )
+
+
+def set_my_commands(world: World, params: Params) -> Done:
+    """`setMyCommands`: at most 100, names of 1 to 32 lower-case letters, digits and underscores."""
+    commands = params.object("commands")
+    if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH" if isinstance(commands, list) else "can't parse commands")
+    for command in commands:
+        name, description = str(command.get("command", "")), str(command.get("description", ""))
+        if not 1 <= len(name) <= 32 or not name.replace("_", "a").isalnum() or name != name.lower():
+            raise bad_request("BOT_COMMAND_INVALID")
+        if not 1 <= len(description) <= 256:
+            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+    world.commands = commands
+    return Done(True)
+
+
+def get_my_commands(world: World, params: Params) -> Done:
+    """`getMyCommands`."""
+    return Done(world.commands)
+
+
+def delete_my_commands(world: World, params: Params) -> Done:
+    """`deleteMyCommands`."""
+    world.commands = []
+    return Done(True)
+
+
+def _profile(key: str) -> Callable[[World, Params], Done]:
+    def call(world: World, params: Params) -> Done:
+        world.profile[key] = params.text(key)
+        return Done(True)
+
+    return call
+
+
+def answer_callback_query(world: World, params: Params) -> Done:
+    """`answerCallbackQuery`: once for each query."""
+    query_id = params.text("callback_query_id")
+    if not query_id.startswith("cq") or query_id in world.answered:
+        raise bad_request("query is too old and response timeout expired or query ID is invalid")
+    world.answered[query_id] = params.text("text")
+    return Done(True, text=params.text("text"))
+
+
+def _text(params: Params, text: str, entities: str, limit: int) -> tuple[str, list[dict[str, Any]]]:
+    if params.text("parse_mode"):
+        raise bad_request("can't parse entities: the emulator reads entities only, no parse_mode")
+    kept, found = text_entities.checked(params.text(text), params.object(entities))
+    if text_entities.units(kept) > limit:
+        raise bad_request("message is too long" if limit == TEXT_LIMIT else "message caption is too long")
+    return kept, found
+
+
+def _rich(params: Params) -> str:
+    rich = params.object("rich_message")
+    if not isinstance(rich, dict):
+        raise bad_request(
+            "rich message must be non-empty" if not params.values else "can't parse rich message"
+        )
+    if len(rich.keys() & {"markdown", "html", "blocks"}) != 1:
+        raise bad_request("exactly one of markdown, html and blocks must be given")
+    markdown = rich.get("markdown")
+    if not isinstance(markdown, str):
+        raise bad_request("the emulator reads rich messages in markdown only")
+    if not markdown.strip():
+        raise bad_request("message text is empty")
+    if len(markdown) > RICH_LIMIT:
+        raise bad_request("message is too long")
+    return markdown
+
+
+def _add(world: World, chat: Chat, params: Params, **content: Any) -> Message:
+    reply_to = _reply_target(chat, params)
+    thread = world.thread_of(chat, params.number("message_thread_id"), reply_to)
+    chat.draft_until = 0.0
+    return world.add(
+        chat, world.bot, reply_to=reply_to, markup=params.object("reply_markup"), **content, **thread
+    )
+
+
+def _reply_target(chat: Chat, params: Params) -> Message | None:
+    wanted = params.object("reply_parameters")
+    if not isinstance(wanted, dict):
+        return None
+    target = chat.messages.get(wanted.get("message_id", 0))
+    if target is not None and not target.deleted:
+        return target
+    if wanted.get("allow_sending_without_reply"):
+        return None
+    raise bad_request("message to be replied not found")
+
+
+def _own(world: World, chat: Chat, message_id: int, verb: str, done: str) -> Message:
+    message = chat.messages.get(message_id)
+    if message is None or message.deleted:
+        raise bad_request(f"message to {verb} not found")
+    if message.sender is not world.bot:
+        raise bad_request(f"message can't be {done}")
+    return message
+
+
+def _draft(world: World, params: Params, text: str) -> Done:
+    chat = world.reachable(params.chat_id())
+    if chat.kind != PRIVATE:
+        raise bad_request("TEXTDRAFT_PEER_INVALID")
+    if not params.number("draft_id"):
+        raise bad_request("draft_id must be non-zero")
+    chat.draft, chat.draft_until = text, time.time() + DRAFT_SECONDS
+    return Done(True, text=text)
+
+
+def _send_file(world: World, params: Params, kind: str, limit: int) -> Done:
+    chat = world.reachable(params.chat_id())
+    caption, found = _text(params, "caption", "caption_entities", CAPTION_LIMIT)
+    upload = params.upload(kind)
+    media = _stored(world, kind, upload, limit) if upload else Media(kind, world.file(params.text(kind)))
+    return _posted(_add(world, chat, params, text=caption, entities=found, media=media))
+
+
+def _stored(world: World, kind: str, upload: Any, limit: int) -> Media:
+    if upload is None:
+        raise bad_request(f"there is no {kind} in the request")
+    if not upload.data:
+        raise bad_request("file must be non-empty")
+    if len(upload.data) > limit:
+        raise bad_request("file is too big")
+    if kind == "photo" and not upload.data.startswith(_IMAGES):
+        raise bad_request("IMAGE_PROCESS_FAILED")
+    return world.media(kind, upload.name, upload.mime, upload.data)
+
+
+def _posted(message: Message) -> Done:
+    return Done(message_wire(message), str(message.id), message.text)
+
+
+_TABLE = (
+    Method("sendMessage", FrameKind.POST, send_message),
+    Method("sendRichMessage", FrameKind.POST, send_rich_message, rich=True),
+    Method("editMessageText", FrameKind.EDIT, edit_message_text),
+    Method("deleteMessage", FrameKind.DELETE, delete_message),
+    Method("sendChatAction", FrameKind.TYPING, send_chat_action),
+    Method("sendMessageDraft", FrameKind.DRAFT, send_message_draft),
+    Method("sendRichMessageDraft", FrameKind.DRAFT, send_rich_message_draft, rich=True),
+    Method("sendDocument", FrameKind.POST, send_document),
+    Method("sendPhoto", FrameKind.POST, send_photo),
+    Method("sendMediaGroup", FrameKind.POST, send_media_group),
+    Method("getFile", FrameKind.OTHER, get_file),
+    Method("getMe", FrameKind.OTHER, get_me),
+    Method("getChat", FrameKind.OTHER, get_chat),
+    Method("setMyCommands", FrameKind.OTHER, set_my_commands),
+    Method("getMyCommands", FrameKind.OTHER, get_my_commands),
+    Method("deleteMyCommands", FrameKind.OTHER, delete_my_commands),
+    Method("setMyName", FrameKind.OTHER, _profile("name")),
+    Method("setMyDescription", FrameKind.OTHER, _profile("description")),
+    Method("setMyShortDescription", FrameKind.OTHER, _profile("short_description")),
+    Method("answerCallbackQuery", FrameKind.OTHER, answer_callback_query),
+)
+METHODS = {method.name.lower(): method for method in _TABLE}

@@ -1,0 +1,195 @@
+"""What people do: write, reply, mention, send files and albums, edit, press buttons, move groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot.testing.emulators.telegram import entities as text_entities
+from bot.testing.emulators.telegram.state import GROUP, PRIVATE, SUPERGROUP, Chat, Edit, Media, Message, User
+from bot.testing.emulators.telegram.wire import message_wire
+from bot.testing.emulators.telegram.world import World, migrate
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
+)
+_MIME = {"photo": "image/jpeg", "voice": "audio/ogg", "video": "video/mp4", "sticker": "image/webp"}
+_EXTRA: dict[str, dict[str, Any]] = {
+    "voice": {"duration": 3},
+    "audio": {"duration": 60},
+    "video": {"width": 640, "height": 360, "duration": 5},
+    "video_note": {"length": 240, "duration": 5},
+    "sticker": {
+        "type": "regular",
+        "width": 512,
+        "height": 512,
+        "is_animated": False,
+        "is_video": False,
+        "emoji": "👍",
+    },
+    "location": {"latitude": 52.5, "longitude": 13.4},
+    "contact": {"phone_number": "+10000000", "first_name": "Someone"},
+    "dice": {"emoji": "🎲", "value": 4},
+}
+_WITHOUT_FILE = frozenset({"location", "contact", "dice"})
+
+Deliver = Callable[[str, Any], int]
+Record = Callable[[Message, str], None]
+
+
+class People:
+    """Acts on a world and queues the updates that a bot would get; `record` writes the transcript."""
+
+    def __init__(self, world: World, deliver: Deliver, record: Record) -> None:
+        self._world = world
+        self._deliver = deliver
+        self._record = record
+
+    def says(
+        self,
+        text: str = "",
+        *,
+        user: int = 1001,
+        name: str = "",
+        chat: int = 0,
+        topic: int = 0,
+        reply_to: int = 0,
+        entities: list[dict[str, Any]] | None = None,
+        media: str = "",
+        data: bytes = b"",
+        filename: str = "",
+        mime: str = "",
+        album: str = "",
+        extra: dict[str, Any] | None = None,
+    ) -> Message:
+        """A person writes; `chat` 0 is their private chat. Commands and @mentions get their entities.
+
+        `media` names a kind of the Bot API (photo, document, voice, sticker, location …) and `data` its
+        bytes; `extra` is merged into the message (forwards and the like).
+        """
+        sender = self._world.user(user, name)
+        place = self._place(sender, chat)
+        answered = place.messages.get(reply_to)
+        found = text_entities.detect(text) if entities is None else entities
+        message = self._world.add(
+            place,
+            sender,
+            text=text,
+            entities=found,
+            media=self._media(media, data, filename, mime) if media else None,
+            reply_to=answered or self._topic_root(place, topic),
+            album=album,
+            **self._world.thread_of(place, topic, answered),
+        )
+        wire = {**message_wire(message), **(extra or {})}
+        self._record(message, "says")
+        self._deliver("message", wire)
+        return message
+
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        return [self.says(**message) for message in messages]
+
+    def sends_album(
+        self,
+        captions: Sequence[str],
+        *,
+        media: str = "photo",
+        user: int = 1001,
+        chat: int = 0,
+        topic: int = 0,
+    ) -> list[Message]:
+        """An album: one message for each caption, joined by a media group id."""
+        group = f"album{self._world.serial()}"
+        return [
+            self.says(caption, media=media, data=PIXEL, user=user, chat=chat, topic=topic, album=group)
+            for caption in captions
+        ]
+
+    def edits(self, chat: int, message_id: int, text: str) -> Message:
+        """The author of a message changes its text."""
+        message = self._world.chats[chat].messages[message_id]
+        now = time.time()
+        message.edits.append(Edit(message.text, now))
+        message.text, message.entities, message.edit_date = text, text_entities.detect(text), int(now)
+        self._record(message, "edits")
+        self._deliver("edited_message", message_wire(message))
+        return message
+
+    def presses(self, chat: int, message_id: int, data: str, *, user: int = 1001) -> str:
+        """A person presses an inline button; returns the id of the callback query."""
+        message = self._world.chats[chat].messages[message_id]
+        query_id = f"cq{self._world.serial()}"
+        self._deliver(
+            "callback_query",
+            {
+                "id": query_id,
+                "from": self._world.user(user).wire(),
+                "message": message_wire(message),
+                "chat_instance": str(chat),
+                "data": data,
+            },
+        )
+        return query_id
+
+    def make_group(self, title: str = "Group", *, supergroup: bool = False, forum: bool = False) -> int:
+        """A new group with the bot in it; returns its chat id."""
+        kind = SUPERGROUP if supergroup or forum else GROUP
+        return self._world.make_group(title, kind, forum=forum).id
+
+    def make_topic(self, chat: int, title: str, *, user: int = 1001, by_bot: bool = False) -> int:
+        """A new topic of a forum; returns its message thread id (that of the service message)."""
+        place = self._world.chats[chat]
+        creator = self._world.bot if by_bot else self._world.user(user)
+        created = {"forum_topic_created": {"name": title, "icon_color": 7322096}}
+        message = self._world.add(place, creator, service=created, in_topic=True)
+        message.thread_id = message.id
+        place.topics[message.id] = title
+        self._deliver("message", message_wire(message))
+        return message.id
+
+    def migrates(self, chat: int) -> int:
+        """A basic group becomes a supergroup; returns the new chat id."""
+        old = self._world.chats[chat]
+        new = migrate(self._world, old)
+        someone = self._world.user(1001)
+        left = self._world.add(old, someone, service={"migrate_to_chat_id": new.id})
+        arrived = self._world.add(new, someone, service={"migrate_from_chat_id": old.id})
+        self._deliver("message", message_wire(left))
+        self._deliver("message", message_wire(arrived))
+        return new.id
+
+    def joins(self, chat: int, user: int) -> None:
+        """A person joins a group (a service message)."""
+        place, member = self._world.chats[chat], self._world.user(user)
+        service = {"new_chat_members": [member.wire()], "new_chat_member": member.wire()}
+        self._deliver("message", message_wire(self._world.add(place, member, service=service)))
+
+    def blocks(self, chat: int) -> None:
+        """A person blocks the bot, or a group throws it out."""
+        place = self._world.chats[chat]
+        if place.kind == PRIVATE:
+            place.barred = "bot was blocked by the user"
+        else:
+            place.barred = f"bot was kicked from the {place.kind} chat"
+
+    def unblocks(self, chat: int) -> None:
+        """The bot may write there again."""
+        self._world.chats[chat].barred = ""
+
+    def _place(self, sender: User, chat: int) -> Chat:
+        return self._world.chats[chat] if chat and chat != sender.id else self._world.private(sender)
+
+    def _topic_root(self, place: Chat, topic: int) -> Message | None:
+        return place.messages.get(topic) if topic and place.is_forum else None
+
+    def _media(self, kind: str, data: bytes, filename: str, mime: str) -> Media:
+        extra = _EXTRA.get(kind, {})
+        if kind in _WITHOUT_FILE:
+            return Media(kind, None, extra)
+        name = filename or f"{kind}.{'jpg' if kind == 'photo' else 'bin'}"
+        return self._world.media(
+            kind, name, mime or _MIME.get(kind, "application/octet-stream"), data or PIXEL, **extra
+        )

@@ -1,0 +1,127 @@
+"""What a Telegram server remembers: people, chats, messages, files. Plain data, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+PRIVATE = "private"
+GROUP = "group"
+SUPERGROUP = "supergroup"
+
+
+@dataclass(slots=True)
+class User:
+    """A person or a bot."""
+
+    id: int
+    name: str
+    username: str = ""
+    is_bot: bool = False
+
+    def wire(self) -> dict[str, Any]:
+        """The `User` object of the Bot API."""
+        user: dict[str, Any] = {"id": self.id, "is_bot": self.is_bot, "first_name": self.name}
+        if self.username:
+            user["username"] = self.username
+        return user
+
+
+@dataclass(slots=True)
+class StoredFile:
+    """A file on the server; `path` is what `getFile` answers."""
+
+    file_id: str
+    unique_id: str
+    path: str
+    name: str
+    mime: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Media:
+    """The file of a message: `kind` is the key of the Bot API (photo, document, voice …)."""
+
+    kind: str
+    file: StoredFile | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def wire(self) -> Any:
+        """The value under `kind` in a `Message`."""
+        if self.file is None:
+            return self.extra
+        common = {"file_id": self.file.file_id, "file_unique_id": self.file.unique_id}
+        if self.kind == "photo":
+            small = {
+                **common,
+                "file_id": common["file_id"] + "-s",
+                "file_unique_id": common["file_unique_id"] + "s",
+            }
+            return [
+                {**small, "width": 90, "height": 60, "file_size": min(1200, len(self.file.data))},
+                {**common, "width": 1280, "height": 853, "file_size": len(self.file.data)},
+            ]
+        document = {**common, "file_size": len(self.file.data), "mime_type": self.file.mime}
+        if self.kind in ("document", "video", "audio"):
+            document["file_name"] = self.file.name
+        return {**document, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An earlier text of a message and when it was replaced (epoch seconds)."""
+
+    text: str
+    until: float
+
+
+@dataclass(slots=True)
+class Message:
+    """A message as the server keeps it; `text` is the caption where there is media."""
+
+    id: int
+    chat: Chat
+    sender: User
+    date: int
+    text: str = ""
+    entities: list[dict[str, Any]] = field(default_factory=list)
+    media: Media | None = None
+    thread_id: int = 0
+    in_topic: bool = False
+    reply_to: Message | None = None
+    album: str = ""
+    markup: dict[str, Any] | None = None
+    rich: bool = False
+    edit_date: int = 0
+    edits: list[Edit] = field(default_factory=list)
+    deleted: bool = False
+    service: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Chat:
+    """A chat; `barred` is the reason why the bot may not write ("" if it may)."""
+
+    id: int
+    kind: str
+    title: str
+    username: str = ""
+    is_forum: bool = False
+    barred: str = ""
+    migrated_to: int = 0
+    next_id: int = 1
+    messages: dict[int, Message] = field(default_factory=dict)
+    topics: dict[int, str] = field(default_factory=dict)
+    draft: str = ""
+    draft_until: float = 0.0
+
+    def wire(self) -> dict[str, Any]:
+        """The `Chat` object of the Bot API."""
+        chat: dict[str, Any] = {"id": self.id, "type": self.kind}
+        chat["first_name" if self.kind == PRIVATE else "title"] = self.title
+        if self.username:
+            chat["username"] = self.username
+        if self.is_forum:
+            chat["is_forum"] = True
+        return chat

@@ -1,0 +1,111 @@
+"""The queue behind `getUpdates`: numbered, kept until confirmed, one poller at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from bot.testing.emulators.telegram.errors import OTHER_POLLER, ApiError
+
+NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+FIRST_UPDATE = 700_000_001
+
+
+class UpdateQueue:
+    """Updates in order; an id below a poll's offset is confirmed and dropped.
+
+    `stalled` keeps polls open without an answer; `ignore_confirmations` counts down polls whose offset is not
+    honoured, so that the same updates come again.
+    """
+
+    def __init__(self) -> None:
+        self._pending: deque[dict[str, Any]] = deque()
+        self._next_id = FIRST_UPDATE
+        self._poller: asyncio.Future[str] | None = None
+        self._kinds: frozenset[str] | None = None
+        self.confirmed = 0
+        self.stalled = False
+        self.ignore_confirmations = 0
+
+    @property
+    def pending(self) -> int:
+        """How many updates are not confirmed yet."""
+        return len(self._pending)
+
+    def put(self, kind: str, payload: Any) -> int:
+        """Queue an update of this kind; returns its id, or 0 where the bot did not ask for the kind."""
+        if not self._wanted(kind):
+            return 0
+        return self.put_raw({kind: payload})
+
+    def put_raw(self, update: dict[str, Any]) -> int:
+        """Queue anything at all; `update_id` is added in front unless given."""
+        update_id: int = self._next_id
+        self._next_id += 1
+        self._pending.append({"update_id": update_id, **update})
+        self._wake("update")
+        return update_id
+
+    def allow(self, kinds: Any) -> None:
+        """`allowed_updates` of a poll or webhook; None keeps what was set before."""
+        if kinds is not None:
+            self._kinds = frozenset(str(kind) for kind in kinds) or None
+
+    def confirm(self, offset: int) -> None:
+        """Drop what `offset` confirms; a negative one keeps that many from the end."""
+        if self.ignore_confirmations > 0 and offset > 0:
+            self.ignore_confirmations -= 1
+            return
+        while self._pending and (
+            len(self._pending) > -offset if offset < 0 else self._pending[0]["update_id"] < offset
+        ):
+            self._pending.popleft()
+            self.confirmed += 1
+
+    async def poll(
+        self, offset: int, limit: int, seconds: float, gone: asyncio.Future[Any]
+    ) -> list[dict[str, Any]]:
+        """Answer a `getUpdates`: at once where there is something, else within so many seconds.
+
+        Raises ApiError 409 when another poll takes over. `gone` is done when the client hangs up.
+        """
+        self._wake("taken over")
+        self.confirm(offset)
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self.stalled or not self._pending:
+            left = deadline - asyncio.get_running_loop().time()
+            if (left <= 0 and not self.stalled) or gone.done():
+                return []
+            await self._wait(None if self.stalled else left, gone)
+        return [self._pending[index] for index in range(min(limit, len(self._pending)))]
+
+    def release(self) -> None:
+        """Let a stalled poll go on, and answer from now on."""
+        self.stalled = False
+        self._wake("update")
+
+    def reset(self) -> None:
+        """Forget all pending updates and misbehaviour; numbering goes on."""
+        self._pending.clear()
+        self.confirmed = 0
+        self.ignore_confirmations = 0
+        self.release()
+
+    async def _wait(self, seconds: float | None, gone: asyncio.Future[Any]) -> None:
+        self._poller = asyncio.get_running_loop().create_future()
+        mine = self._poller
+        await asyncio.wait({mine, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if self._poller is mine:
+            self._poller = None
+        if mine.done() and mine.result() == "taken over":
+            raise ApiError(409, OTHER_POLLER)
+
+    def _wake(self, why: str) -> None:
+        if self._poller is not None and not self._poller.done():
+            self._poller.set_result(why)
+
+    def _wanted(self, kind: str) -> bool:
+        if self._kinds is None:
+            return kind not in NOT_BY_DEFAULT
+        return kind in self._kinds

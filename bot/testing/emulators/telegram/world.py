@@ -1,0 +1,149 @@
+"""The server's memory: who exists, which chats there are, and how messages get their ids."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.testing.emulators.telegram.errors import ApiError, bad_request, forbidden
+from bot.testing.emulators.telegram.state import (
+    GROUP,
+    PRIVATE,
+    SUPERGROUP,
+    Chat,
+    Media,
+    Message,
+    StoredFile,
+    User,
+)
+
+DEFAULT_TOKEN = "123456:emulated-token-for-loopback-only"  # noqa: S105 - no secret
+BOT_ID = 123456
+SUPERGROUP_BASE = -1_000_000_000_000
+
+
+@dataclass(slots=True)
+class World:
+    """One bot and everybody it can talk with.
+
+    Private chats and basic groups share one counter of message ids, each supergroup has its own.
+    """
+
+    bot: User = field(default_factory=lambda: User(BOT_ID, "Roebot", "roebot_bot", is_bot=True))
+    users: dict[int, User] = field(default_factory=dict)
+    chats: dict[int, Chat] = field(default_factory=dict)
+    files: dict[str, StoredFile] = field(default_factory=dict)
+    files_by_path: dict[str, StoredFile] = field(default_factory=dict)
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    profile: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, str] = field(default_factory=dict)
+    _message_id: int = 0
+    _serial: int = 0
+
+    def user(self, user_id: int, name: str = "") -> User:
+        """The person with that id, made on first use."""
+        user = self.users.get(user_id)
+        if user is None:
+            user = User(user_id, name or f"Person {user_id}", f"person_{user_id}")
+            self.users[user_id] = user
+        elif name:
+            user.name = name
+        return user
+
+    def private(self, user: User) -> Chat:
+        """The private chat with a person, made on first use."""
+        chat = self.chats.get(user.id)
+        if chat is None:
+            chat = Chat(user.id, PRIVATE, user.name, user.username)
+            self.chats[user.id] = chat
+        return chat
+
+    def make_group(self, title: str, kind: str = GROUP, *, forum: bool = False) -> Chat:
+        """A new group; `kind` is group or supergroup."""
+        serial = self.serial()
+        chat_id = SUPERGROUP_BASE - 1000 - serial if kind == SUPERGROUP else -(5000 + serial)
+        chat = Chat(chat_id, kind, title, is_forum=forum)
+        self.chats[chat_id] = chat
+        return chat
+
+    def serial(self) -> int:
+        """The next number for things that need only be distinct."""
+        self._serial += 1
+        return self._serial
+
+    def reachable(self, chat_id: Any) -> Chat:
+        """The chat that the bot may write to. Raises ApiError 400 or 403 as Telegram would."""
+        chat = self.chats.get(chat_id) if isinstance(chat_id, int) else None
+        if chat is None:
+            raise bad_request("chat not found" if chat_id not in (None, "") else "chat_id is empty")
+        if chat.migrated_to:
+            raise bad_request(
+                "group chat was upgraded to a supergroup chat", migrate_to_chat_id=chat.migrated_to
+            )
+        if chat.barred:
+            raise forbidden(chat.barred)
+        return chat
+
+    def add(self, chat: Chat, sender: User, **content: Any) -> Message:
+        """Put a new message into a chat, with the next id of its counter."""
+        if chat.kind == SUPERGROUP:
+            number = chat.next_id
+            chat.next_id += 1
+        else:
+            self._message_id += 1
+            number = self._message_id
+        message = Message(number, chat, sender, int(time.time()), **content)
+        chat.messages[number] = message
+        return message
+
+    def thread_of(self, chat: Chat, thread_id: int, reply_to: Message | None) -> dict[str, Any]:
+        """Where a message hangs: a forum topic, or the reply thread that supergroups make by themselves."""
+        if thread_id:
+            if not chat.is_forum:
+                return {}
+            if thread_id not in chat.topics:
+                raise bad_request("message thread not found")
+            return {"thread_id": thread_id, "in_topic": True}
+        if reply_to is not None and chat.is_forum and reply_to.in_topic:
+            return {"thread_id": reply_to.thread_id, "in_topic": True}
+        if reply_to is not None and chat.kind == SUPERGROUP and not chat.is_forum:
+            return {"thread_id": reply_to.thread_id or reply_to.id}
+        return {}
+
+    def store(self, kind: str, name: str, mime: str, data: bytes) -> StoredFile:
+        """Keep a file."""
+        serial = self.serial()
+        suffix = name.rpartition(".")[2] if "." in name else "bin"
+        file = StoredFile(
+            f"AgACAgIAAxk{serial:08d}",
+            f"AQAD{serial:08d}",
+            f"{kind}s/file_{serial}.{suffix}",
+            name,
+            mime,
+            data,
+        )
+        self.files[file.file_id] = file
+        self.files[f"{file.file_id}-s"] = file
+        self.files_by_path[file.path] = file
+        return file
+
+    def media(self, kind: str, name: str, mime: str, data: bytes, **extra: Any) -> Media:
+        """A stored file as the media of a message."""
+        return Media(kind, self.store(kind, name, mime, data), extra)
+
+    def file(self, file_id: str) -> StoredFile:
+        """The file of that id. Raises ApiError 400."""
+        file = self.files.get(file_id)
+        if file is None:
+            raise bad_request("wrong file_id or the file is temporarily unavailable")
+        return file
+
+
+def migrate(world: World, old: Chat) -> Chat:
+    """Turn a basic group into a supergroup of a new id, as Telegram does when a group grows."""
+    if old.kind != GROUP:
+        raise ApiError(400, "only a basic group can become a supergroup")
+    new = world.make_group(old.title, SUPERGROUP)
+    old.migrated_to = new.id
+    return new
