@@ -74,11 +74,14 @@ class _Resolver:
         return value
 
     def _mapping(self, values: dict[str, Any], path: KeyPath, *, needed: bool) -> dict[str, Any]:
+        resolved: dict[str, Any] = {}
         if "enabled" in values:
             enabled = self.value(values["enabled"], (*path, "enabled"), needed=needed)
-            values = {**values, "enabled": enabled}
+            resolved["enabled"] = enabled
             needed = needed and switch(enabled) is not False
-        resolved = {key: self.value(item, (*path, key), needed=needed) for key, item in values.items()}
+        for key, item in values.items():
+            if key not in resolved:
+                resolved[key] = self.value(item, (*path, key), needed=needed)
         return {key: item for key, item in resolved.items() if item is not _GONE}
 
     def _text(self, text: str, path: KeyPath, *, needed: bool) -> Any:

@@ -6,6 +6,9 @@ from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import AccountConfig, TelegramAccount, TerminalAccount, WebAccount
 from bot.config.loader import LoadedConfig, load_config
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
+from bot.config.redact import masked, secrets_of
+from bot.config.schema import schema
+from bot.config.watch import ConfigWatcher, Rejected, Reloaded
 
 __all__ = [
     "AccessConfig",
@@ -17,15 +20,21 @@ __all__ = [
     "ConfigError",
     "ConfigErrors",
     "ConfigWarning",
+    "ConfigWatcher",
     "DatabaseConfig",
     "LimitsConfig",
     "LoadedConfig",
     "LoggingConfig",
     "ModelEntry",
+    "Rejected",
+    "Reloaded",
     "RuntimeConfig",
     "ServerConfig",
     "TelegramAccount",
     "TerminalAccount",
     "WebAccount",
     "load_config",
+    "masked",
+    "schema",
+    "secrets_of",
 ]

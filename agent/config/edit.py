@@ -1,0 +1,146 @@
+"""Changes of YAML text that leave every other byte as it is: rename a key, add entries to a mapping.
+
+A dump of the parsed file would fold lines, change quotes and indentation, and write `null` anew. So the
+parser only says where things stand, and the text is changed there. Each function takes the whole text and
+returns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from agent.config.document import compose
+from agent.config.errors import KeyPath
+
+Entry = tuple[yaml.Node, yaml.Node]
+
+
+def root_of(text: str, file: str) -> yaml.MappingNode | None:
+    """The mapping at the top; None where the text holds nothing yet. Raises ConfigErrors."""
+    node = compose(text, file)
+    return node if isinstance(node, yaml.MappingNode) else None
+
+
+def entry_at(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
+    """The (key, value) nodes at the path, merged ones included."""
+    found: Entry | None = None
+    node: yaml.Node = mapping
+    for part in path:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        found = next((entry for entry in _entries(node) if entry[0].value == part), None)
+        if found is None:
+            return None
+        node = found[1]
+    return found
+
+
+def renamed(text: str, entry: Entry, name: str) -> str:
+    """The text with another name for the key of the entry."""
+    start, end = entry[0].start_mark.index, entry[0].end_mark.index
+    return f"{text[:start]}{name}{text[end:]}"
+
+
+def with_value(text: str, entry: Entry, value: str) -> str:
+    """The text with another scalar as the value of the entry."""
+    start, end = entry[1].start_mark.index, entry[1].end_mark.index
+    gap = "" if text[start - 1 : start].isspace() or not value else " "
+    return text[:start] + gap + value + text[end:]
+
+
+def with_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
+    """The text with an entry before all others of the mapping."""
+    if mapping.flow_style or not mapping.value:
+        return with_entries(text, mapping, [line])
+    start = mapping.value[0][0].start_mark
+    return text[: start.index] + line + newline_of(text) + " " * start.column + text[start.index :]
+
+
+def with_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> str:
+    """The text with entries (`key: value`, in block style with a comment if wanted) added to the mapping."""
+    if mapping.flow_style:
+        start = text.index("{", mapping.start_mark.index) + 1
+        plain = ", ".join(line.partition(" #")[0] for line in lines)
+        return text[:start] + plain + (", " if mapping.value else "") + text[start:]
+    column = mapping.value[0][0].start_mark.column
+    position = _past_comments(text, _after(text, mapping), column)
+    return _inserted(text, position, [" " * column + line for line in lines])
+
+
+def with_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
+    """The text with entries below a key that has no value yet."""
+    key, value = entry
+    column = key.start_mark.column
+    text = with_value(text, entry, "") if value.value else text
+    position = _past_comments(text, _line_end(text, key.end_mark.index), column + 1)
+    return _inserted(text, position, [" " * (column + 2) + line for line in lines])
+
+
+def with_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequence[str]) -> str:
+    """The text with paragraphs of top-level entries at its end, an empty line before each."""
+    position = _past_comments(text, _after(text, mapping), 0) if mapping else len(text)
+    lines = [line for paragraph in paragraphs for line in ("", *paragraph.splitlines())]
+    if not text[:position].strip():
+        lines = lines[1:]
+    return _inserted(text, position, lines)
+
+
+def newline_of(text: str) -> str:
+    """How the lines of the text end."""
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
+    """The entries, own ones first."""
+    merged: list[yaml.Node] = []
+    for key, value in mapping.value:
+        if key.tag.endswith(":merge"):
+            merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
+        else:
+            yield key, value
+    for part in merged:
+        if isinstance(part, yaml.MappingNode):
+            yield from _entries(part)
+
+
+def _after(text: str, node: yaml.Node) -> int:
+    """Where the line begins that follows the last line of the node."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        key, value = last if isinstance(last, tuple) else (None, last)
+        # The value of an alias stands elsewhere, before its key.
+        if key is not None and value.start_mark.index < key.start_mark.index:
+            return _line_end(text, key.end_mark.index)
+        return _after(text, value)
+    if isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
+        return node.end_mark.index
+    return _line_end(text, node.end_mark.index)
+
+
+def _line_end(text: str, index: int) -> int:
+    end = text.find("\n", index)
+    return len(text) if end < 0 else end + 1
+
+
+def _past_comments(text: str, position: int, column: int) -> int:
+    """The position behind the comments, indented by `column` at least, that follow it."""
+    end = position
+    while position < len(text):
+        line = text[position : _line_end(text, position)]
+        bare = line.strip()
+        if bare and not (bare.startswith("#") and len(line) - len(line.lstrip()) >= column):
+            break
+        position += len(line)
+        if bare:
+            end = position
+    return end
+
+
+def _inserted(text: str, position: int, lines: Sequence[str]) -> str:
+    newline = newline_of(text)
+    before, after = text[:position], text[position:]
+    if before and not before.endswith("\n"):
+        before += newline
+    return before + "".join(line + newline for line in lines) + after

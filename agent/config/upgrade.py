@@ -1,0 +1,237 @@
+"""Brings a configuration file up to date: new names for renamed keys, and the keys that are missing.
+
+The file keeps its comments, order, line ends and mode; the old one stays beside it as a backup. What the file
+says does not change: the result is read again and compared before it is written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agent.config.document import Document, decode, parse_document
+from agent.config.edit import (
+    entry_at,
+    renamed,
+    root_of,
+    with_children,
+    with_entries,
+    with_first,
+    with_paragraphs,
+    with_value,
+)
+from agent.config.errors import KeyPath, key_text, one_error
+from agent.config.models import CONFIG_VERSION
+from agent.config.problems import Problems
+from agent.config.versions import modernized, renames_in, version_of
+
+_BOM = b"\xef\xbb\xbf"
+_VERSION = "config_version"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeResult:
+    """What an upgrade did. Keys are written as in messages; `backup` is None where nothing changed."""
+
+    changed: bool
+    added: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    backup: Path | None = None
+
+
+def example_text() -> str:
+    """The example configuration: every key of this version with its default and a comment."""
+    return files("agent.config").joinpath("example.yaml").read_text(encoding="utf-8")
+
+
+def upgrade(path: Path) -> UpgradeResult:
+    """Bring the file up to date; a second time there is nothing to do.
+
+    Raises ConfigErrors, and leaves the file as it is: not readable or not writable, not YAML, from a newer
+    release, or written in a way that cannot be changed without changing what it says.
+    """
+    target = path.resolve()
+    name = str(path)
+    try:
+        raw = target.read_bytes()
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except OSError as error:
+        raise one_error(name, f"cannot be read: {error.strerror or error}") from error
+    text = decode(raw, name)
+    new, added, names = upgraded(text, name)
+    if new == text:
+        return UpgradeResult(changed=False)
+    if not mode & 0o222:
+        raise one_error(name, "is read-only; make it writable, then upgrade again")
+    content = (_BOM if raw.startswith(_BOM) else b"") + new.encode("utf-8")
+    try:
+        backup = _write_backup(target, raw, mode)
+        _replace(target, content, mode)
+    except OSError as error:
+        raise one_error(name, f"cannot be written: {error.strerror or error}; it is unchanged") from error
+    return UpgradeResult(True, added, names, backup)
+
+
+def upgraded(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The text brought up to date, the keys that were added, and the (old, new) names.
+
+    Raises ConfigErrors as upgrade does.
+    """
+    document = parse_document(text, file)
+    problems = Problems(document)
+    version = version_of(document, problems)
+    today, _ = modernized(document, problems)
+    problems.raise_if_any()
+    example = _Example(example_text())
+    new, names = _with_new_names(text, document, version)
+    missing = list(example.missing_in(today.data))
+    new = _with_version(new, document)
+    new = _with_sections(new, file, example, missing)
+    expected = example.completed(today.data, missing)
+    if parse_document(new, file).data != expected:
+        raise one_error(file, "is written in a way that cannot be upgraded safely; it is unchanged")
+    return new, tuple(key_text(path) for path in missing), names
+
+
+class _Example:
+    """The example, in paragraphs of one top-level key each, whose entries are one line each."""
+
+    def __init__(self, text: str) -> None:
+        self._document = parse_document(text, "example.yaml")
+        self._lines = text.splitlines()
+        paragraphs = (paragraph.strip("\n") for paragraph in text.split("\n\n"))
+        self._paragraphs = {self._key(paragraph): paragraph for paragraph in paragraphs}
+
+    def missing_in(self, data: dict[str, Any]) -> Iterator[KeyPath]:
+        """Paths of the example that are not in the data: whole sections, and keys of sections."""
+        for key, value in self._document.data.items():
+            if key == _VERSION:
+                continue
+            if key not in data:
+                yield (key,)
+            elif isinstance(value, dict) and (data[key] is None or isinstance(data[key], dict)):
+                yield from ((key, inner) for inner in value if inner not in (data[key] or {}))
+
+    def paragraph(self, key: str) -> str:
+        """The text of a whole section."""
+        return self._paragraphs[key]
+
+    def line(self, path: KeyPath) -> str:
+        """The line of a key in a section, without its indentation."""
+        return self._lines[self._document.lines[path] - 1].strip()
+
+    def completed(self, data: dict[str, Any], missing: list[KeyPath]) -> dict[str, Any]:
+        """The data with the version of today and what was missing."""
+        result = deepcopy(data) | {_VERSION: CONFIG_VERSION}
+        for path in missing:
+            value = self._document.data
+            target = result
+            for part in path[:-1]:
+                value = value[str(part)]
+                target[str(part)] = target[str(part)] or {}
+                target = target[str(part)]
+            target[str(path[-1])] = value[str(path[-1])]
+        return result
+
+    @staticmethod
+    def _key(paragraph: str) -> str:
+        starts = (line.partition(":")[0] for line in paragraph.splitlines())
+        return next((start for start in starts if start.isidentifier()), "")
+
+
+def _with_new_names(text: str, document: Document, version: int) -> tuple[str, tuple[tuple[str, str], ...]]:
+    pairs = tuple(renames_in(document.data, version))
+    for old, new in pairs:
+        root = root_of(text, document.file)
+        entry = entry_at(root, old) if root else None
+        # A key that an anchor shares with another place has its new name already.
+        if entry is not None:
+            text = renamed(text, entry, str(new[-1]))
+    return text, tuple((key_text(old), key_text(new)) for old, new in pairs)
+
+
+def _with_version(text: str, document: Document) -> str:
+    root = root_of(text, document.file)
+    if root is None or document.data.get(_VERSION) == CONFIG_VERSION:
+        return text
+    entry = entry_at(root, (_VERSION,))
+    if entry is not None:
+        return with_value(text, entry, str(CONFIG_VERSION))
+    return with_first(text, root, f"{_VERSION}: {CONFIG_VERSION}")
+
+
+def _with_sections(text: str, file: str, example: _Example, missing: list[KeyPath]) -> str:
+    for key in dict.fromkeys(path[0] for path in missing if len(path) > 1):
+        lines = [example.line(path) for path in missing if len(path) > 1 and path[0] == key]
+        text = _with_keys(text, file, str(key), lines)
+    whole = [str(path[0]) for path in missing if len(path) == 1]
+    root = root_of(text, file)
+    if root is not None and root.flow_style:
+        flow = [_flow(key, example) for key in whole]
+        return with_entries(text, root, flow) if flow else text
+    if root is None:
+        whole = [_VERSION, *whole]
+    return with_paragraphs(text, root, [example.paragraph(key) for key in whole]) if whole else text
+
+
+def _with_keys(text: str, file: str, key: str, lines: list[str]) -> str:
+    root = root_of(text, file)
+    entry = entry_at(root, (key,)) if root else None
+    assert root is not None and entry is not None
+    section = entry[1]
+    if isinstance(section, yaml.MappingNode):
+        return with_entries(text, section, lines)
+    if root.flow_style:
+        return with_value(text, entry, "{" + ", ".join(line.partition(" #")[0] for line in lines) + "}")
+    return with_children(text, entry, lines)
+
+
+def _flow(key: str, example: _Example) -> str:
+    """A section of the example in one line."""
+    data = parse_document(example.paragraph(key), "example.yaml").data
+    return yaml.safe_dump(data, default_flow_style=True, width=10_000, sort_keys=False).strip()[1:-1]
+
+
+def _write_backup(target: Path, raw: bytes, mode: int) -> Path:
+    """A copy of the old file, under a name that nothing has yet."""
+    number = 0
+    while True:
+        backup = target.with_name(f"{target.name}.bak{f'.{number}' if number else ''}")
+        try:
+            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(raw)
+        backup.chmod(mode)
+        return backup
+
+
+def _replace(target: Path, content: bytes, mode: int) -> None:
+    """Write the file in one step: whoever reads it sees the old or the new one."""
+    owner = target.stat()
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        with suppress(PermissionError):
+            os.chown(temporary, owner.st_uid, owner.st_gid)
+        temporary.replace(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

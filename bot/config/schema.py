@@ -1,0 +1,104 @@
+"""The JSON schema of config.yaml, for editors. What needs the whole file is checked at the start only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from agent.config.models import CONFIG_VERSION, AgentConfig
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
+from bot.config.models import Config
+
+_FROM_ENV = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
+
+
+def schema() -> dict[str, Any]:
+    """The schema, draft 2020-12. `$NAME` may stand for every number, switch and choice."""
+    _, generated = models_json_schema(
+        [(Config, "validation"), *((model, "validation") for model in PLATFORMS.values())],
+        ref_template="#/$defs/{model}",
+    )
+    definitions = {name: _section(definition) for name, definition in generated["$defs"].items()}
+    whole = definitions.pop("Config")
+    definitions.pop("AccountConfig")
+    definitions["ModelEntry"]["properties"].pop("extra")
+    definitions["ModelEntry"]["additionalProperties"] = True
+    for platform, model in PLATFORMS.items():
+        _fit_account(definitions[model.__name__], platform)
+    whole["properties"]["channels"] = _channels(whole["properties"]["channels"]["description"])
+    whole["properties"]["config_version"]["anyOf"] = [
+        {"type": "integer", "minimum": 0, "maximum": CONFIG_VERSION},
+        {"type": "string", "pattern": "^[0-9]+$"},
+        {"type": "null"},
+    ]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Roebot configuration",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": whole["properties"],
+        "$defs": definitions,
+    }
+
+
+def _section(definition: dict[str, Any]) -> dict[str, Any]:
+    """The definition of a section with every way to write its values."""
+    required = definition.get("required", [])
+    properties = {
+        name: _property(shape, required=name in required)
+        for name, shape in definition.get("properties", {}).items()
+    }
+    return {**definition, "properties": properties}
+
+
+def _property(shape: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    about = {key: shape[key] for key in ("description", "default") if key in shape}
+    core = {key: value for key, value in shape.items() if key not in {"description", "default", "title"}}
+    ways = list(core.get("anyOf", [core]))
+    array = next((way for way in ways if way.get("type") == "array"), None)
+    if array and "$ref" not in array["items"]:
+        ways.append(array["items"])
+    if any(_is_narrow(way) for way in ways):
+        ways.append(_FROM_ENV)
+    if not required and {"type": "null"} not in ways:
+        ways.append({"type": "null"})
+    return {**about, "anyOf": ways}
+
+
+def _is_narrow(way: dict[str, Any]) -> bool:
+    """Whether text of the environment would not fit."""
+    return way.get("type") in {"integer", "number", "boolean"} or "enum" in way or "const" in way
+
+
+def _fit_account(definition: dict[str, Any], platform: str) -> None:
+    """The name of an account is the key of its entry, and its platform may be left to that key."""
+    definition["properties"].pop("name")
+    definition["required"] = [name for name in definition.get("required", []) if name != "name"]
+    definition["properties"]["platform"] = {
+        "description": "The platform; the name of the entry where it is absent.",
+        "enum": [platform, None],
+    }
+
+
+def _channels(description: str) -> dict[str, Any]:
+    named = {
+        platform: {"anyOf": [{"$ref": f"#/$defs/{model.__name__}"}, {"type": "null"}]}
+        for platform, model in PLATFORMS.items()
+    }
+    others = [
+        {
+            "allOf": [{"$ref": f"#/$defs/{model.__name__}"}],
+            "properties": {"platform": {"const": platform}},
+            "required": ["platform"],
+        }
+        for platform, model in PLATFORMS.items()
+        if platform not in BUILT_IN
+    ]
+    entries = {
+        "type": "object",
+        "propertyNames": {"pattern": f"^{ACCOUNT_NAME.pattern}$"},
+        "properties": named,
+        "additionalProperties": {"anyOf": others},
+    }
+    return {"description": description, "anyOf": [entries, {"type": "null"}]}

@@ -1,0 +1,160 @@
+"""Follows config.yaml while the service runs: a good change is handed on, a bad one leaves the last good."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.config.errors import ConfigErrors
+from agent.config.reader import find_config
+from bot.clock import Clock
+from bot.config.loader import LoadedConfig, load_config, load_file
+from bot.config.models import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The file changed and is good. `sections` are those that differ: `access`, `channels.telegram`."""
+
+    loaded: LoadedConfig
+    sections: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The file changed and cannot be used; the configuration of before stays in force."""
+
+    errors: ConfigErrors
+
+
+Outcome = Reloaded | Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a file was like: its path, time, size and inode, and the hash of its content."""
+
+    stamp: tuple[Path, int, int, int]
+    digest: str
+    again: bool = field(compare=False)
+    """Whether the look before saw the same stamp."""
+
+
+class ConfigWatcher:
+    """Looks at the file every `interval` seconds.
+
+    A change is loaded when two looks in a row have seen the same, so that a file that is still being written
+    is left alone; a file that disappears is a bad change. File access runs in the loop's executor.
+    `explicit`, `env` and `cwd` are those of load_config; without a file, one that appears is taken up.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        *,
+        explicit: Path | None,
+        env: Mapping[str, str],
+        cwd: Path,
+        clock: Clock,
+        interval: float = 1.0,
+    ) -> None:
+        self._current = loaded
+        self._explicit = explicit
+        self._env = env
+        self._cwd = cwd
+        self._clock = clock
+        self._interval = interval
+        self._stopped = asyncio.Event()
+        self._known_digest = loaded.fingerprint
+        self._last: _Look | None = None
+
+    @property
+    def current(self) -> LoadedConfig:
+        """The last good configuration."""
+        return self._current
+
+    async def run(self, report: Callable[[Outcome], Awaitable[None]]) -> None:
+        """Report each change, until stop() or cancellation."""
+        while not self._stopped.is_set():
+            outcome = await self.look()
+            if outcome is not None:
+                await report(outcome)
+            await self._pause()
+
+    def stop(self) -> None:
+        """End run(); a pause is cut short."""
+        self._stopped.set()
+
+    async def look(self) -> Outcome | None:
+        """Look once; None where there is nothing new, or where a change may not be complete yet."""
+        return await asyncio.to_thread(self._look)
+
+    async def reload(self) -> Outcome:
+        """Load the file now, changed or not."""
+        return await asyncio.to_thread(self._load)
+
+    async def _pause(self) -> None:
+        nap = asyncio.ensure_future(self._clock.sleep(self._interval))
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait({nap, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            nap.cancel()
+            stopped.cancel()
+            await asyncio.gather(nap, stopped, return_exceptions=True)
+
+    def _look(self) -> Outcome | None:
+        before, now = self._last, self._observe()
+        self._last = now
+        digest = now.digest if now else ""
+        if digest == self._known_digest or now != before:
+            return None
+        self._known_digest = digest
+        return self._load()
+
+    def _load(self) -> Outcome:
+        # The file that was read at the start is the one to follow: were it gone, the search for another
+        # one could end in a different configuration, or in none.
+        path = self._current.path
+        try:
+            if path is None:
+                loaded = load_config(self._explicit, self._env, self._cwd)
+            else:
+                loaded = load_file(path, self._env, self._cwd)
+        except ConfigErrors as errors:
+            return Rejected(errors)
+        sections = changed_sections(self._current.config, loaded.config)
+        self._current = loaded
+        self._known_digest = loaded.fingerprint
+        return Reloaded(loaded, sections)
+
+    def _observe(self) -> _Look | None:
+        """The file as it is; None where there is none or it cannot be read."""
+        last = self._last
+        try:
+            path = self._current.path or find_config(self._explicit, self._env, self._cwd)
+            if path is None:
+                return None
+            status = path.stat()
+            stamp = (path, status.st_mtime_ns, status.st_size, status.st_ino)
+            again = last is not None and last.stamp == stamp
+            if last is not None and again and last.again:
+                return last
+            return _Look(stamp, hashlib.sha256(path.read_bytes()).hexdigest(), again)
+        except (OSError, ConfigErrors):
+            return None
+
+
+def changed_sections(before: Config, after: Config) -> frozenset[str]:
+    """The sections that differ; accounts one by one, as `channels.NAME`."""
+    names = {
+        name
+        for name in type(after).model_fields
+        if name != "channels" and getattr(before, name) != getattr(after, name)
+    }
+    accounts = before.channels.keys() | after.channels.keys()
+    changed = {name for name in accounts if before.channels.get(name) != after.channels.get(name)}
+    return frozenset(names | {f"channels.{name}" for name in changed})
