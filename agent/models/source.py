@@ -15,6 +15,7 @@ from agent.config.errors import ConfigErrors
 from agent.config.loader import load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
+from agent.errors import ModelUnavailable
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
 from agent.models.resolve import load_class
@@ -77,7 +78,7 @@ class ModelSource:
         for entry in self.load().models:
             try:
                 load_class(entry.use)
-            except Exception as error:
+            except ModelUnavailable as error:
                 if isinstance(error.__cause__, ModuleNotFoundError):
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
                     continue

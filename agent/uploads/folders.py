@@ -39,9 +39,10 @@ class ThreadFolders:
         Raises BadIdentifier when a part of it is a symbolic link.
         """
         path = self.area(thread_id, area)
-        for folder in (self._threads, *reversed(path.relative_to(self._threads).parents), Path()):
-            step = path if folder == Path() else self._threads / folder
-            step.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        home = self._threads.parent
+        for parent in reversed(path.relative_to(home).parents):
+            (home / parent).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if path.resolve() != self._threads.resolve() / path.relative_to(self._threads):
             raise BadIdentifier("The thread's folder is a link.")
         return path

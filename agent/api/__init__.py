@@ -1,0 +1,37 @@
+"""The management routes of the agent half, as plain Starlette routes for the runtime's server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agent.api.endpoints import answer, guarded
+from agent.api.files import FileRoutes
+from agent.api.models import model_routes
+from agent.models.source import ModelSource
+from agent.results import Health
+from agent.uploads.folders import ThreadFolders
+
+__all__ = ["management_routes"]
+
+
+def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
+    """Health, models, uploads, artifacts and local data of threads below `home`.
+
+    Loads the configuration and the classes of its models at once, so that a start that can't work stops:
+    raises ConfigErrors or ModelUnavailable. Without `config_path` the file is found as always.
+    """
+    source = ModelSource(config_path)
+    source.verify()
+    return [
+        Route("/health", guarded(_health), methods=["GET"]),
+        *model_routes(source),
+        *FileRoutes(ThreadFolders(home), source).routes(),
+    ]
+
+
+async def _health(_: Request) -> Response:
+    return answer(Health(status="ok"))

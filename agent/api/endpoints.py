@@ -1,0 +1,57 @@
+"""How every management route answers: JSON from result models, errors as `{"detail": …}`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from agent.config.errors import ConfigErrors
+from agent.errors import ApiError, FileError, ModelUnknown
+from agent.results import ErrorBody
+
+log = structlog.get_logger(__name__)
+Endpoint = Callable[[Request], Awaitable[Response]]
+GENERIC = "Something went wrong; the log has more."
+_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+
+
+def answer(result: BaseModel, status: int = 200) -> Response:
+    """A result as JSON."""
+    return Response(result.model_dump_json(), status, _HEADERS, "application/json")
+
+
+def refusal(status: int, detail: str) -> Response:
+    """An error as JSON."""
+    return answer(ErrorBody(detail=detail), status)
+
+
+def guarded(endpoint: Endpoint) -> Endpoint:
+    """The endpoint with its errors answered; what nobody expected is logged and answers a generic 500."""
+
+    async def guard(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except Exception as error:
+            status, detail = _expected(error)
+            if status >= 500:
+                log.error("request_failed", route=request.scope.get("path"), exc_info=error)
+            return refusal(status, detail)
+
+    return guard
+
+
+def _expected(error: Exception) -> tuple[int, str]:
+    """Status and detail of an error that the routes know; a generic 500 for any other."""
+    if isinstance(error, FileError | ApiError):
+        return error.status, str(error)
+    if isinstance(error, ModelUnknown):
+        return 404, str(error)
+    if isinstance(error, ConfigErrors):
+        return 503, "The configuration can't be read; the log has more."
+    if isinstance(error, ClientDisconnect):
+        return 400, "The request was broken off."
+    return 500, GENERIC

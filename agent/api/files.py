@@ -1,0 +1,100 @@
+"""The routes about a thread's files: uploads, artifacts, and all local data."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from agent.api.endpoints import answer, guarded
+from agent.api.multipart import FileStart, files
+from agent.artifacts import open_artifact
+from agent.errors import FileRefused
+from agent.models.source import ModelSource
+from agent.results import Deleted, Outcome, UploadList, UploadResult
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.names import check_thread_id
+from agent.uploads.store import UploadLimits, UploadStore
+
+MULTIPART_OVERHEAD = 100_000
+_ARTIFACT_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "private, no-store",
+    "content-security-policy": "default-src 'none'; sandbox",
+}
+
+
+class FileRoutes:
+    """Uploads and artifacts below a home; sizes by the configuration's `limits.file_mb`."""
+
+    def __init__(self, folders: ThreadFolders, source: ModelSource) -> None:
+        self._folders = folders
+        self._source = source
+
+    def routes(self) -> list[BaseRoute]:
+        """The routes below `/api/threads/{thread_id}`."""
+        base = "/api/threads/{thread_id}"
+        return [
+            Route(f"{base}/uploads", guarded(self.upload), methods=["POST"]),
+            Route(f"{base}/uploads/list", guarded(self.listing), methods=["GET"]),
+            Route(f"{base}/uploads/{{filename}}", guarded(self.delete), methods=["DELETE"]),
+            Route(f"{base}/artifacts/{{path:path}}", guarded(self.artifact), methods=["GET"]),
+            Route(base, guarded(self.forget), methods=["DELETE"]),
+        ]
+
+    async def upload(self, request: Request) -> Response:
+        """Take all files of a multipart body, or none."""
+        thread_id = check_thread_id(request.path_params["thread_id"])
+        limits = await self._limits()
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > limits.batch_bytes + MULTIPART_OVERHEAD:
+            raise FileRefused("These files are too large together.", status=413)
+        store = UploadStore(self._folders, limits)
+        async with store.batch(thread_id) as batch:
+            async for event in files(request.headers.get("content-type", ""), request.stream()):
+                if isinstance(event, FileStart):
+                    await batch.begin(event.filename)
+                else:
+                    await batch.write(event.data)
+            kept = await batch.commit()
+        count = len(kept)
+        message = f"{count} file{'s' if count > 1 else ''} uploaded."
+        return answer(UploadResult(success=True, files=kept, message=message))
+
+    async def listing(self, request: Request) -> Response:
+        """The uploads of the thread."""
+        found = await UploadStore(self._folders).listed(request.path_params["thread_id"])
+        return answer(UploadList(files=found, count=len(found)))
+
+    async def delete(self, request: Request) -> Response:
+        """Delete one upload."""
+        name = request.path_params["filename"]
+        await UploadStore(self._folders).delete(request.path_params["thread_id"], name)
+        return answer(Outcome(success=True, message=f"{name} is deleted."))
+
+    async def artifact(self, request: Request) -> Response:
+        """Hand out a file of the thread; whatever could act in a browser only as a download."""
+        parameters = request.path_params
+        found = await asyncio.to_thread(
+            open_artifact, self._folders, parameters["thread_id"], parameters["path"]
+        )
+        download = request.query_params.get("download") == "true" or not found.inline
+        return FileResponse(
+            found.path,
+            media_type=found.mime_type,
+            filename=found.filename,
+            content_disposition_type="attachment" if download else "inline",
+            headers=_ARTIFACT_HEADERS,
+        )
+
+    async def forget(self, request: Request) -> Response:
+        """Delete all local data of the thread."""
+        await asyncio.to_thread(self._folders.remove, request.path_params["thread_id"])
+        return answer(Deleted(success=True))
+
+    async def _limits(self) -> UploadLimits:
+        megabytes = (await self._source.config()).limits.file_mb
+        file_bytes = megabytes * 1_000_000
+        return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * 10)

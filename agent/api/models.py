@@ -1,0 +1,26 @@
+"""The routes about models."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agent.api.endpoints import answer, guarded
+from agent.models.source import ModelSource
+
+
+def model_routes(source: ModelSource) -> list[BaseRoute]:
+    """`GET /api/models` and `GET /api/models/{name}`."""
+
+    async def listing(_: Request) -> Response:
+        return answer((await source.catalog()).listing())
+
+    async def one(request: Request) -> Response:
+        catalog = await source.catalog()
+        return answer(catalog.info(catalog.pick(request.path_params["name"])))
+
+    return [
+        Route("/api/models", guarded(listing), methods=["GET"]),
+        Route("/api/models/{name:path}", guarded(one), methods=["GET"]),
+    ]

@@ -1,0 +1,294 @@
+"""The management routes over real HTTP: models, uploads, artifacts, local data."""
+
+import asyncio
+import socket
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from agent.api import management_routes
+from agent.api.endpoints import guarded
+from agent.config.errors import ConfigErrors
+from agent.errors import ModelUnavailable
+from agent.results import Deleted, ErrorBody, Health, ModelInfo, ModelList, Outcome, UploadList, UploadResult
+
+THREAD = "0191d0a2-0000-7000-8000-000000000001"
+CONFIG = """
+limits: {file_mb: 1}
+models:
+  - {name: gpt, display_name: GPT, use: "agent.testing:ScriptedChatModel", model: gpt-x,
+     supports_vision: true}
+  - {name: vendor/small, use: "agent.testing:ScriptedChatModel", supports_tools: false}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture
+async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
+    async def broken(_: object) -> None:
+        raise RuntimeError("secret detail")
+
+    routes = [*management_routes(home, config), Route("/broken", guarded(broken))]  # type: ignore[arg-type]
+    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve([listener]))
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+            yield http
+        server.should_exit = True
+
+
+async def put(client: httpx.AsyncClient, *files: tuple[str, bytes], thread: str = THREAD) -> httpx.Response:
+    return await client.post(
+        f"/api/threads/{thread}/uploads", files=[("files", (name, data)) for name, data in files]
+    )
+
+
+def detail(response: httpx.Response) -> str:
+    return ErrorBody.model_validate_json(response.content).detail
+
+
+async def test_health(client: httpx.AsyncClient) -> None:
+    response = await client.get("/health")
+    assert Health.model_validate_json(response.content).status == "ok"
+
+
+async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient) -> None:
+    listing = ModelList.model_validate_json((await client.get("/api/models")).content)
+    assert [model.name for model in listing.models] == ["gpt", "vendor/small"]
+    assert listing.default == "gpt"
+    assert listing.reason == "It is the first one in the configuration."
+    assert [model.default for model in listing.models] == [True, False]
+    one = ModelInfo.model_validate_json((await client.get("/api/models/gpt")).content)
+    assert (one.display_name, one.model, one.supports_vision, one.source) == ("GPT", "gpt-x", True, "config")
+    slashed = ModelInfo.model_validate_json((await client.get("/api/models/vendor/small")).content)
+    assert not slashed.supports_tools
+
+
+async def test_an_unknown_model_is_404_and_names_the_known(client: httpx.AsyncClient) -> None:
+    response = await client.get("/api/models/nope")
+    assert response.status_code == 404
+    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small.'
+
+
+async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
+    config.write_text("models: {")
+    assert (await client.get("/api/models")).status_code == 200
+
+
+async def test_upload_list_fetch_delete(client: httpx.AsyncClient, home: Path) -> None:
+    response = await put(client, ("notes.md", b"# Notes"), ("图片 ü.png", b"\x89PNG"))
+    result = UploadResult.model_validate_json(response.content)
+    assert result.success
+    assert [file.filename for file in result.files] == ["notes.md", "图片 ü.png"]
+    assert result.files[0].path == "/mnt/user-data/uploads/notes.md"
+    assert result.files[0].size == 7
+    listing = UploadList.model_validate_json(
+        (await client.get(f"/api/threads/{THREAD}/uploads/list")).content
+    )
+    assert listing.count == 2
+    fetched = await client.get(result.files[1].artifact_url)
+    assert fetched.content == b"\x89PNG"
+    assert fetched.headers["content-type"] == "image/png"
+    gone = await client.delete(f"/api/threads/{THREAD}/uploads/图片 ü.png")
+    assert Outcome.model_validate_json(gone.content).success
+    assert (await client.get(result.files[1].artifact_url)).status_code == 404
+    assert (await client.delete(f"/api/threads/{THREAD}/uploads/图片 ü.png")).status_code == 404
+    folder = home / "threads" / THREAD / "user-data" / "uploads"
+    for path in (folder, folder.parent, folder.parent.parent, folder.parent.parent.parent):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "notes.md").stat().st_mode) == 0o600
+
+
+async def test_the_same_name_twice_keeps_both(client: httpx.AsyncClient) -> None:
+    await put(client, ("a.tar.gz", b"1"))
+    result = UploadResult.model_validate_json(
+        (await put(client, ("a.tar.gz", b"2"), ("a.tar.gz", b"3"))).content
+    )
+    assert [file.filename for file in result.files] == ["a.tar-2.gz", "a.tar-3.gz"]
+
+
+async def test_a_batch_over_the_limit_leaves_nothing(client: httpx.AsyncClient, home: Path) -> None:
+    response = await put(client, ("small.txt", b"x"), ("large.bin", b"x" * 1_000_001))
+    assert response.status_code == 413
+    assert detail(response) == "large.bin is larger than 1 MB."
+    user_data = home / "threads" / THREAD / "user-data"
+    assert [path.name for path in user_data.iterdir()] == ["uploads"]
+    assert not list((user_data / "uploads").iterdir())
+
+
+async def test_too_many_files_and_too_large_a_body_are_refused(client: httpx.AsyncClient) -> None:
+    response = await put(client, *[(f"{number}.txt", b"x") for number in range(21)])
+    assert response.status_code == 413
+    assert detail(response) == "At most 20 files at once."
+
+
+async def test_a_body_that_announces_too_much_is_refused_unread(client: httpx.AsyncClient) -> None:
+    reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+    writer.write(
+        f"POST /api/threads/{THREAD}/uploads HTTP/1.1\r\nHost: here\r\nContent-Length: 99999999999\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n\r\n".encode()
+    )
+    assert b" 413 " in await reader.readline()
+    writer.close()
+    await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "status"),
+    [
+        (b"{}", "application/json", 415),
+        (b"x", "multipart/form-data", 415),
+        (b"garbage", "multipart/form-data; boundary=b", 400),
+        (
+            b"--b\r\ncontent-disposition: form-data; name=f; filename=a\r\n\r\nhalf",
+            "multipart/form-data; boundary=b",
+            400,
+        ),
+        (b"--b\r\n" + b"x" * 9000 + b": 1\r\n\r\n", "multipart/form-data; boundary=b", 400),
+        (b"--b--\r\n", "multipart/form-data; boundary=b", 400),
+    ],
+)
+async def test_bodies_that_are_no_uploads(
+    client: httpx.AsyncClient, home: Path, content: bytes, content_type: str, status: int
+) -> None:
+    response = await client.post(
+        f"/api/threads/{THREAD}/uploads", content=content, headers={"content-type": content_type}
+    )
+    assert response.status_code == status
+    assert detail(response)
+    uploads = home / "threads" / THREAD / "user-data" / "uploads"
+    assert not uploads.exists() or not list(uploads.iterdir())
+
+
+async def test_a_field_that_is_no_file_is_passed_over(client: httpx.AsyncClient) -> None:
+    response = await client.post(
+        f"/api/threads/{THREAD}/uploads", data={"note": "hello"}, files={"files": ("a.txt", b"1")}
+    )
+    assert [file.filename for file in UploadResult.model_validate_json(response.content).files] == ["a.txt"]
+
+
+@pytest.mark.parametrize("thread", ["..", "a b", "x" * 65, "%2e%2e", "-lead"])
+async def test_thread_ids_outside_the_grammar(client: httpx.AsyncClient, thread: str) -> None:
+    for response in (
+        await client.get(f"/api/threads/{thread}/uploads/list"),
+        await client.delete(f"/api/threads/{thread}"),
+        await put(client, ("a", b"1"), thread=thread),
+    ):
+        assert response.status_code in {400, 404, 405}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "mnt/user-data/outputs/..%2F..%2F..%2Fsecret.txt",
+        "mnt/user-data/secret.txt",
+        "etc/passwd",
+        "outputs/%2e%2e/%2e%2e/secret.txt",
+        "outputs/link.txt",
+        "outputs/folderlink/secret.txt",
+        "outputs/a%5Cb",
+        "outputs//x",
+        "outputs/%00",
+    ],
+)
+async def test_paths_out_of_the_thread_are_refused(client: httpx.AsyncClient, home: Path, path: str) -> None:
+    await put(client, ("a.txt", b"1"))
+    (home / "threads" / "secret.txt").write_text("secret")
+    outputs = home / "threads" / THREAD / "user-data" / "outputs"
+    outputs.mkdir()
+    (outputs / "link.txt").symlink_to(home / "threads" / "secret.txt")
+    (outputs / "folderlink").symlink_to(home / "threads")
+    response = await client.get(f"/api/threads/{THREAD}/artifacts/{path}")
+    assert response.status_code == 400
+    assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "disposition"),
+    [
+        ("page.html", "text/html", "attachment"),
+        ("drawing.svg", "image/svg+xml", "attachment"),
+        ("feed.xml", "", "attachment"),
+        ("script.js", "", "attachment"),
+        ("unknown.zzz", "application/octet-stream", "attachment"),
+        ("archive.txt.gz", "application/octet-stream", "attachment"),
+        ("report.md", "text/markdown", "inline"),
+        ("photo.jpg", "image/jpeg", "inline"),
+        ("paper.pdf", "application/pdf", "inline"),
+    ],
+)
+async def test_what_could_act_is_only_downloaded(
+    client: httpx.AsyncClient, home: Path, name: str, kind: str, disposition: str
+) -> None:
+    outputs = home / "threads" / THREAD / "user-data" / "outputs"
+    outputs.mkdir(parents=True)
+    (outputs / name).write_bytes(b"content")
+    url = f"/api/threads/{THREAD}/artifacts/mnt/user-data/outputs/{name}"
+    response = await client.get(url)
+    assert response.content == b"content"
+    assert response.headers["content-type"].startswith(kind)
+    assert response.headers["content-disposition"].startswith(disposition)
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in response.headers["content-security-policy"]
+    download = await client.get(url, params={"download": "true"})
+    assert download.headers["content-disposition"] == f'attachment; filename="{name}"'
+
+
+async def test_forgetting_a_thread_removes_its_folder_only(client: httpx.AsyncClient, home: Path) -> None:
+    other = THREAD[:-1] + "2"
+    await put(client, ("a.txt", b"1"))
+    await put(client, ("b.txt", b"1"), thread=other)
+    response = await client.delete(f"/api/threads/{THREAD}")
+    assert Deleted.model_validate_json(response.content).success
+    assert [path.name for path in (home / "threads").iterdir()] == [other]
+    assert (await client.delete(f"/api/threads/{THREAD}")).status_code == 200
+
+
+async def test_an_unexpected_failure_is_a_generic_500(
+    client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    response = await client.get("/broken")
+    assert response.status_code == 500
+    assert detail(response) == "Something went wrong; the log has more."
+    assert "request_failed" in capsys.readouterr().out
+
+
+def test_a_use_that_is_no_chat_model_stops_the_start(home: Path, config: Path) -> None:
+    config.write_text("models: [{name: bad, use: 'pathlib:Path'}]")
+    with pytest.raises(ModelUnavailable, match=r"pathlib:Path is not a chat model"):
+        management_routes(home, config)
+    config.write_text("models: [{name: bad, use: 'pathlib:Nope'}]")
+    with pytest.raises(ModelUnavailable, match=r"pathlib has no Nope"):
+        management_routes(home, config)
+
+
+def test_a_missing_package_does_not_stop_the_start(home: Path, config: Path) -> None:
+    config.write_text("models: [{name: m, use: 'langchain_nowhere:ChatNowhere'}]")
+    assert management_routes(home, config)
+
+
+def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> None:
+    config.write_text("models: 3")
+    with pytest.raises(ConfigErrors):
+        management_routes(home, config)
