@@ -2,8 +2,8 @@
 
 A call that must happen (a post, a final, a command's answer) waits in line for its chat and then for the
 account. A call that may be skipped (a frame, typing) is granted only if nobody waits and enough is left
-over, and is otherwise told when to ask again: the newest frame is then shown, stale ones never exist. A penalty blocks
-its own chat alone unless the platform says that it is the whole account's.
+over, and is otherwise told when to ask again: the newest frame is then shown, stale ones never exist. A
+penalty blocks its own chat alone unless the platform says that it is the whole account's.
 """
 
 from __future__ import annotations

@@ -1,0 +1,146 @@
+"""The calls to a platform that one reply makes, each recorded: intent before a post, receipt after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from bot.clock import Clock
+from bot.dispatch.outlet import Outlet
+from bot.dispatch.reply import Edit, Post, Remove, Reply, marked
+from bot.domain import (
+    ChatKind,
+    OutboundFile,
+    OutboundMessage,
+    Part,
+    PartKind,
+    PartState,
+    Turn,
+    TurnState,
+)
+from bot.errors import NotModified
+from bot.faults import Step, reach
+from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
+from bot.runtime.port import RuntimePort
+from bot.store import BotStore
+from bot.store.turns import PartChange
+
+REPEATED_COUNTER = "possibly_repeated"
+
+
+class ReplyCalls:
+    """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        parts: Sequence[Part],
+        outlet: Outlet,
+        store: BotStore,
+        runtime: RuntimePort,
+        clock: Clock,
+    ) -> None:
+        self.turn = turn
+        self.reply = Reply(parts)
+        self.outlet = outlet
+        self.adapter = outlet.adapter
+        self.clock = clock
+        self.store = store
+        self._runtime = runtime
+        self._dirty: dict[int, PartChange] = {}
+        self._seen: list[str] = []
+
+    @property
+    def edits(self) -> bool:
+        """Whether messages that stand can be changed here."""
+        return isinstance(self.adapter, EditsMessages)
+
+    @property
+    def repeats_safely(self) -> bool:
+        """Whether a post of unknown outcome may simply be made again."""
+        return isinstance(self.adapter, RepeatsSafely) and self.adapter.repeats_safely
+
+    async def post(self, action: Post, *, final: bool) -> None:
+        """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""
+        part = action.part
+        if action.unknown and not self.repeats_safely:
+            part = replace(part, repeated=True)
+            await self.store.count(self.turn.address.account, REPEATED_COUNTER)
+        self.stage(replace(part, state=PartState.INTENDED))
+        await self.flush()
+        reach(Step.POST_INTENDED)
+        platform_id = await self._send(part, final=final)
+        reach(Step.PART_SENT if final else Step.POSTED)
+        self._remember(platform_id)
+        state = PartState.FINAL if final else PartState.POSTED
+        self.stage(replace(part, state=state, platform_id=platform_id), shown=part.content)
+
+    async def edit(self, action: Edit, *, final: bool) -> None:
+        """Replace the text of a message that stands."""
+        part = action.part
+        if isinstance(self.adapter, EditsMessages):
+            with suppress(NotModified):
+                await self.adapter.edit(self._message(part, final=final), part.platform_id)
+        reach(Step.PART_SENT if final else Step.MID_STREAM)
+        state = PartState.FINAL if final else PartState.POSTED
+        self.stage(replace(part, state=state), shown=part.content)
+
+    async def remove(self, action: Remove) -> None:
+        """Take a message back."""
+        if isinstance(self.adapter, DeletesMessages):
+            await self.adapter.delete(self.turn.address, action.part.platform_id)
+        self.reply.change(replace(action.part, state=PartState.UNDELIVERED))
+
+    async def take_back(self, action: Post) -> None:
+        """The post surely did not happen: it is no longer intended."""
+        have = self.reply.parts[action.part.index]
+        self.stage(replace(have, state=PartState.PLANNED))
+        await self.flush()
+
+    def stage(self, part: Part, *, shown: str | None = None, category: str = "") -> None:
+        """Take over what became of a part; it is written with the next flush."""
+        self.reply.change(part, shown=shown)
+        self._dirty[part.index] = PartChange(part, category)
+
+    async def flush(
+        self, state: TurnState | None = None, *, error: str = "", keep: int | None = None
+    ) -> None:
+        """Write what is staged, and the turn's state where given, in one transaction."""
+        if not self._dirty and not self._seen and state is None:
+            return
+        changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
+        ids, self._seen = self._seen, []
+        await self.store.save(
+            self.turn.id,
+            changes,
+            self.clock.now(),
+            state=state,
+            error=error,
+            keep=keep,
+            seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
+        )
+
+    def _remember(self, platform_id: str) -> None:
+        """Replies to our messages find their conversation, where a chat has more than one."""
+        address = self.turn.address
+        if address.chat_kind is ChatKind.GROUP and not address.topic:
+            self._seen.append(platform_id)
+
+    async def _send(self, part: Part, *, final: bool) -> str:
+        if part.kind is PartKind.FILE and isinstance(self.adapter, SendsFiles):
+            data, mime = await self._runtime.artifact(
+                self.turn.thread_id, part.content, self.outlet.manifest.max_file_out
+            )
+            return await self.adapter.send_file(
+                OutboundFile(self._key(part), self.turn.address, part.filename, mime, data)
+            )
+        return await self.adapter.send(self._message(part, final=final))
+
+    def _message(self, part: Part, *, final: bool) -> OutboundMessage:
+        text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
+        text = marked(text) if part.repeated else text
+        return OutboundMessage(self._key(part), self.turn.address, text, final)
+
+    def _key(self, part: Part) -> str:
+        return f"{self.turn.id}:{part.index}"

@@ -1,0 +1,159 @@
+"""The reply while it grows: paced frames of the newest text, and typing before the first of them.
+
+A frame is taken from the newest text at the moment when the budget grants it, so there are no stale ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.reply import Action, Edit, Post
+from bot.dispatch.waiting import first_of, uncut
+from bot.domain import OutboundMessage
+from bot.errors import DeliveryError, RateLimited
+from bot.platforms.base import Operation, ShowsTyping, StreamsDrafts
+
+log = structlog.get_logger(__name__)
+
+# Typing shows when nothing else did by then, and again before the platform lets it fade (Telegram: 5 s).
+TYPING_AFTER = 0.15
+TYPING_EVERY = 4.5
+AFTER_FAILURE = 2.0
+
+
+class Frames:
+    """Streams one reply. `show` takes the newest text, `run` is its task, `close` ends it between two
+    calls.
+    """
+
+    def __init__(self, calls: ReplyCalls) -> None:
+        self._calls = calls
+        self._clock = calls.clock
+        self._manifest = calls.outlet.manifest
+        self._text = ""
+        self._since = 0.0
+        self._changed = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._closing = asyncio.Event()
+
+    def show(self, markdown: str) -> None:
+        """The whole text so far."""
+        if not self._text and markdown:
+            self._since = self._clock.now()
+        self._text = markdown
+        self._changed.set()
+        if len(markdown) >= self._manifest.first_frame_characters:
+            self._enough.set()
+
+    def close(self) -> None:
+        """Make no further call; one that is on its way ends first."""
+        for event in (self._closing, self._changed, self._enough):
+            event.set()
+
+    async def run(self) -> None:
+        """Show frames until closed."""
+        await self._first()
+        while not self._closing.is_set():
+            await self._changed.wait()
+            self._changed.clear()
+            if self._closing.is_set():
+                return
+            pause = await self._frame()
+            if pause:
+                self._changed.set()
+                await first_of(self._closing, self._clock, pause)
+
+    async def run_typing(self) -> None:
+        """Show typing until the first frame stands or the reply is closed."""
+        adapter = self._calls.adapter
+        if not isinstance(adapter, ShowsTyping):
+            return
+        pause = TYPING_AFTER
+        while not await first_of(self._closing, self._clock, pause):
+            if self._calls.reply.visible:
+                return
+            pause = await self._typing(adapter)
+
+    async def _typing(self, adapter: ShowsTyping) -> float:
+        address = self._calls.turn.address
+        async with self._calls.outlet.governor.may(address, Operation.TYPING) as wait:
+            if wait:
+                return wait
+            try:
+                await adapter.typing(address)
+            except RateLimited as error:
+                self._penalty(error)
+            except DeliveryError as error:
+                log.debug("typing_failed", turn=self._calls.turn.id, category=error.category.value)
+        return TYPING_EVERY
+
+    async def _first(self) -> None:
+        """The first frame waits for some text, but not for long."""
+        await self._changed.wait()
+        left = self._since + self._manifest.first_frame_after - self._clock.now()
+        await first_of(self._enough, self._clock, left)
+
+    async def _frame(self) -> float:
+        """Show the newest text if the budget allows it; the seconds after which to try again, 0.0 when
+        shown.
+        """
+        renderer = self._calls.adapter.renderer
+        texts = [text for text in renderer.split(renderer.frame(self._text)) if text.strip()]
+        adapter = self._calls.adapter
+        if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._calls.turn.address):
+            return await self._draft(adapter, texts[-1])
+        action = self._calls.reply.next_frame(texts)
+        if action is None or not self._possible(action):
+            return 0.0
+        operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
+        async with self._calls.outlet.governor.may(self._calls.turn.address, operation) as wait:
+            return wait or await uncut(self._show(action))
+
+    def _possible(self, action: Action) -> bool:
+        """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
+        final.
+        """
+        if isinstance(action, Post) and action.unknown:
+            return self._calls.repeats_safely
+        return self._calls.edits
+
+    async def _show(self, action: Action) -> float:
+        try:
+            if isinstance(action, Post):
+                await self._calls.post(action, final=False)
+                await self._calls.flush()
+            elif isinstance(action, Edit):
+                await self._calls.edit(action, final=False)
+        except DeliveryError as error:
+            if isinstance(action, Post) and not error.unknown_outcome:
+                await self._calls.take_back(action)
+            return self._failed(error)
+        return self._manifest.frame_interval
+
+    async def _draft(self, adapter: StreamsDrafts, text: str) -> float:
+        turn = self._calls.turn
+        message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
+        async with self._calls.outlet.governor.may(turn.address, Operation.DRAFT) as wait:
+            if wait:
+                return wait
+            try:
+                await adapter.draft(message, turn.id)
+            except DeliveryError as error:
+                return self._failed(error)
+        return self._manifest.frame_interval
+
+    def _failed(self, error: DeliveryError) -> float:
+        if isinstance(error, RateLimited):
+            self._penalty(error)
+            return error.retry_after
+        log.info("frame_failed", turn=self._calls.turn.id, category=error.category.value)
+        return AFTER_FAILURE
+
+    def _penalty(self, error: RateLimited) -> None:
+        log.warning("rate_limited", account=self._calls.outlet.account, retry_after=error.retry_after)
+        self._calls.outlet.governor.penalty(
+            self._calls.turn.address, error.retry_after, account_wide=error.account_wide
+        )

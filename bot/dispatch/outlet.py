@@ -1,0 +1,29 @@
+"""Where replies leave: an account's adapter with its governor, as the dispatcher sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.dispatch.governor import RateGovernor
+from bot.platforms.base import Adapter, Manifest
+
+
+@dataclass(slots=True)
+class Outlet:
+    """One account. `ready` is set once it has connected for the first time."""
+
+    account: str
+    adapter: Adapter
+    manifest: Manifest
+    governor: RateGovernor
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Outlets(Protocol):
+    """The accounts that the service runs."""
+
+    def get(self, account: str) -> Outlet | None:
+        """The account of that name, None where the configuration has none any more."""
+        ...

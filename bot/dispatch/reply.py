@@ -1,0 +1,115 @@
+"""The one outbound state machine of a turn, without I/O.
+
+A reply is an ordered list of parts. What should be seen (`want`) and what is known to be seen (`parts`,
+`shown`) are compared; the first difference is the next action. Streaming, the final answer, recovery after
+a crash: all are the same comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain import Part, PartKind, PartState
+
+REPEATED_MARK = "(possibly repeated)"
+SEEN = frozenset({PartState.POSTED, PartState.FINAL})
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Send a new message; `unknown` says that it may have been sent before."""
+
+    part: Part
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of a message that stands."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take a message back that the final answer has no use for."""
+
+    part: Part
+
+
+Action = Post | Edit | Remove
+
+
+class Reply:
+    """The parts of a turn's reply as they are known to stand.
+
+    `parts` comes from the store: after a crash an `intended` part is one of unknown outcome.
+    """
+
+    def __init__(self, parts: Sequence[Part] = ()) -> None:
+        self._parts: list[Part] = list(parts)
+        self._shown: dict[int, str] = {}
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is known, in order."""
+        return tuple(self._parts)
+
+    @property
+    def visible(self) -> bool:
+        """Whether anything of this reply can be seen (or may be)."""
+        return any(part.state is not PartState.PLANNED for part in self._parts)
+
+    def next_frame(self, want: Sequence[str]) -> Action | None:
+        """What brings the stream nearer to these texts: earlier parts first, none is taken back."""
+        for index, text in enumerate(want):
+            action = self._towards(Part(index, PartKind.TEXT, text), final=False)
+            if action is not None:
+                return action
+        return None
+
+    def next_final(self, want: Sequence[Part]) -> Action | None:
+        """What brings the reply nearer to its final parts; None when all of it stands or was given up."""
+        for part in want:
+            action = self._towards(part, final=True)
+            if action is not None:
+                return action
+        for part in self._parts[len(want) :]:
+            if part.state in SEEN:
+                return Remove(part)
+        return None
+
+    def _towards(self, want: Part, *, final: bool) -> Action | None:
+        have = self._parts[want.index] if want.index < len(self._parts) else None
+        if have is None or have.state is PartState.PLANNED:
+            return Post(want)
+        if have.state is PartState.INTENDED:
+            return Post(want, unknown=True)
+        if have.state is PartState.UNDELIVERED or have.state is PartState.FINAL:
+            return None
+        if self._shown.get(want.index) == want.content and not final:
+            return None
+        return Edit(replace(want, platform_id=have.platform_id, repeated=have.repeated))
+
+    def shows(self, part: Part) -> bool:
+        """Whether exactly this text is known to stand."""
+        return self._shown.get(part.index) == part.content
+
+    def change(self, part: Part, *, shown: str | None = None) -> Part:
+        """Take over what became of a part; `shown` is the text that stands now."""
+        while len(self._parts) <= part.index:
+            self._parts.append(Part(len(self._parts), PartKind.TEXT, ""))
+        self._parts[part.index] = part
+        if shown is not None:
+            self._shown[part.index] = shown
+        return part
+
+    def cut(self, count: int) -> None:
+        """Forget the parts from `count` on."""
+        del self._parts[count:]
+
+
+def marked(text: str) -> str:
+    """The text of a part that may stand twice."""
+    return f"{REPEATED_MARK}\n\n{text}"

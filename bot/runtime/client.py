@@ -1,0 +1,207 @@
+"""The runtime port over `langgraph-sdk`; management routes over the same connection pool."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from langgraph_sdk.client import LangGraphClient
+
+from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
+from bot.runtime.events import STREAM_MODES, answer_in, translate
+from bot.runtime.port import Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload
+
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+# A stream is silent only between two heartbeats (5 s on LangGraph servers).
+READ_TIMEOUT = 30.0
+# Listing runs of a thread by metadata looks at the newest ones only.
+LOOK_BACK = 50
+
+
+class LangGraphRuntime:
+    """One LangGraph-API server; `management` is where the management routes are (None: nowhere)."""
+
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        *,
+        assistant_id: str,
+        management: httpx.AsyncClient | None,
+    ) -> None:
+        self._http = http
+        self._client = LangGraphClient(http)
+        self._assistant = assistant_id
+        self._management = management
+
+    async def create(self, request: RunRequest) -> str:
+        """See RuntimePort. A repeated creation looks first, for servers that do not know the header."""
+        with _problems():
+            if request.repeated and (known := await self._find(request)):
+                return known
+            run = await self._client.runs.create(
+                request.thread_id,
+                self._assistant,
+                input={"messages": list(request.messages)},
+                stream_mode=STREAM_MODES,
+                stream_resumable=True,
+                metadata={"idempotency_key": request.key},
+                config={"configurable": dict(request.configurable)},
+                multitask_strategy="enqueue",
+                if_not_exists="create",
+                headers={IDEMPOTENCY_HEADER: request.key},
+                checkpoint_id=request.checkpoint or None,
+            )
+        return str(run["run_id"])
+
+    async def _find(self, request: RunRequest) -> str:
+        try:
+            runs = await self._client.runs.list(request.thread_id, limit=LOOK_BACK)
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == httpx.codes.NOT_FOUND:
+                return ""
+            raise
+        for run in runs:
+            metadata: dict[str, Any] = dict(run.get("metadata") or {})
+            if metadata.get("idempotency_key") == request.key:
+                return str(run["run_id"])
+        return ""
+
+    async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+        """See RuntimePort."""
+        with _problems():
+            stream = self._client.runs.join_stream(
+                thread_id, run_id, stream_mode=STREAM_MODES, last_event_id=after or "-1"
+            )
+            ended = False
+            async for part in stream:
+                for event in translate(part.event.partition("|")[0] if part.event else "", part.data):
+                    ended = ended or isinstance(event, Ended)
+                    yield LoggedEvent(part.id or "", event)
+            if not ended:
+                run = await self._client.runs.get(thread_id, run_id)
+                status = str(run["status"])
+                if status in {"pending", "running"}:
+                    raise RuntimeUnreachable("the stream of the run was cut off")
+                yield LoggedEvent("", Ended(status))
+
+    async def cancel(self, thread_id: str, run_id: str) -> None:
+        """See RuntimePort."""
+        try:
+            with _problems():
+                await self._client.runs.cancel(thread_id, run_id, wait=False)
+        except RunMissing:
+            return
+        except RuntimeRefused as error:
+            if error.status != httpx.codes.CONFLICT:
+                raise
+
+    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
+        """See RuntimePort."""
+        with _problems():
+            state = await self._client.threads.get_state(thread_id)
+        return answer_in(state, message_ids)
+
+    async def before(self, thread_id: str, run_id: str) -> str | None:
+        """See RuntimePort."""
+        with _problems():
+            history = await self._client.threads.get_history(
+                thread_id, limit=100, metadata={"run_id": run_id}
+            )
+        if not history:
+            raise RunMissing(f"the thread has no checkpoint of run {run_id}")
+        parent = history[-1].get("parent_checkpoint")
+        found = parent.get("checkpoint_id") if parent else None
+        return str(found) if found else None
+
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
+        """See RuntimePort."""
+        data = b"".join([chunk async for chunk in content])
+        with _problems():
+            response = await self._manage().post(
+                f"/api/threads/{quote(thread_id, safe='')}/uploads", files={"files": (filename, data)}
+            )
+            _check(response)
+        stored = response.json()["files"][0]
+        return Upload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
+
+    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
+        """See RuntimePort."""
+        url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(path.lstrip('/'))}"
+        with _problems():
+            async with self._manage().stream("GET", url, params={"download": "true"}) as response:
+                if response.is_error:
+                    await response.aread()
+                _check(response)
+                chunks, size = [], 0
+                async for chunk in response.aiter_bytes():
+                    size += len(chunk)
+                    if size > limit:
+                        raise RuntimeRefused(413, f"the file is larger than {limit} bytes")
+                    chunks.append(chunk)
+        mime = response.headers.get("content-type", "application/octet-stream")
+        return b"".join(chunks), mime.partition(";")[0]
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """See RuntimePort."""
+        with _problems():
+            response = await self._manage().get("/api/models")
+            _check(response)
+        found = [_model(entry) for entry in response.json()["models"]]
+        return sorted(found, key=lambda model: not model.default)
+
+    async def ready(self) -> bool:
+        """See RuntimePort."""
+        try:
+            with _problems():
+                return (await self._http.get("/ok", timeout=2.0)).is_success
+        except RuntimeUnreachable:
+            return False
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+        if self._management is not None and self._management is not self._http:
+            await self._management.aclose()
+
+    def _manage(self) -> httpx.AsyncClient:
+        if self._management is None:
+            raise RuntimeRefused(404, "this agent runtime has no management routes")
+        return self._management
+
+
+def _model(entry: dict[str, Any]) -> ModelInfo:
+    return ModelInfo(
+        name=str(entry["name"]),
+        display_name=str(entry.get("display_name") or entry["name"]),
+        default=bool(entry.get("default")),
+        note=str(entry.get("note") or ""),
+    )
+
+
+def _check(response: httpx.Response) -> None:
+    if response.is_error:
+        raise RuntimeRefused(response.status_code, _detail(response))
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        body = response.json()
+    except (ValueError, httpx.ResponseNotRead):
+        return response.reason_phrase
+    return str(body.get("detail") or "") if isinstance(body, dict) else ""
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Turn the client's errors into ours."""
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code == httpx.codes.NOT_FOUND:
+            raise RunMissing(_detail(error.response) or "not found") from error
+        raise RuntimeRefused(error.response.status_code, _detail(error.response)) from error
+    except httpx.HTTPError as error:
+        raise RuntimeUnreachable(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,142 @@
+"""From the events of the LangGraph API to what the dispatcher needs.
+
+Only assistant text meant for people passes: an allow-list of message types, at the root of the graph,
+without the tag by which a graph marks inner model calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from bot.runtime.port import (
+    Answer,
+    Attempt,
+    Ended,
+    Failed,
+    Gap,
+    Interrupted,
+    Presented,
+    RunEvent,
+    Said,
+    Text,
+)
+
+ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})
+HUMAN = frozenset({"human", "HumanMessage"})
+HIDDEN_TAGS = frozenset({"nostream", "langsmith:nostream"})
+STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"]] = ("messages-tuple", "updates")
+
+
+def translate(name: str, data: Any) -> Iterator[RunEvent]:
+    """The events that one server event stands for (none for what is not meant for people)."""
+    if name == "messages":
+        yield from _piece(data)
+    elif name == "updates":
+        yield from _updates(data)
+    elif name == "metadata":
+        yield Attempt(int(data.get("attempt") or 1) if isinstance(data, Mapping) else 1)
+    elif name == "error":
+        yield _failure(data)
+    elif name == "gap":
+        yield Gap()
+    elif name == "end":
+        yield Ended(str(data.get("status") or "") if isinstance(data, Mapping) else "")
+
+
+def text_of(content: Any) -> str:
+    """The visible text of a message's content, which is a string or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(_block_text(block) for block in content)
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if isinstance(block, Mapping) and block.get("type") == "text":
+        return str(block.get("text") or "")
+    return ""
+
+
+def _piece(data: Any) -> Iterator[RunEvent]:
+    if not isinstance(data, list) or len(data) != 2:
+        return
+    message, metadata = data
+    if not isinstance(message, Mapping) or message.get("type") not in ASSISTANT or _hidden(metadata):
+        return
+    text = text_of(message.get("content"))
+    if text:
+        yield Text(str(message.get("id") or ""), text)
+
+
+def _hidden(metadata: Any) -> bool:
+    if not isinstance(metadata, Mapping):
+        return False
+    nested = "|" in str(metadata.get("langgraph_checkpoint_ns") or "")
+    return nested or not HIDDEN_TAGS.isdisjoint(metadata.get("tags") or ())
+
+
+def _updates(data: Any) -> Iterator[RunEvent]:
+    if not isinstance(data, Mapping):
+        return
+    for node, update in data.items():
+        if node == "__interrupt__":
+            yield from _interrupts(update)
+        else:
+            for change in update if isinstance(update, list) else [update]:
+                if isinstance(change, Mapping):
+                    yield from _change(change)
+
+
+def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
+    messages = change.get("messages")
+    if isinstance(messages, Mapping):
+        messages = messages.get("value", [messages])
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, Mapping) and message.get("type") in ASSISTANT:
+            text = text_of(message.get("content"))
+            if text:
+                yield Said(str(message.get("id") or ""), text)
+    paths = change.get("artifacts")
+    if isinstance(paths, list) and paths:
+        yield Presented(tuple(str(path) for path in paths))
+
+
+def _interrupts(value: Any) -> Iterator[RunEvent]:
+    for interrupt in value if isinstance(value, list) else ():
+        if isinstance(interrupt, Mapping):
+            yield Interrupted(str(interrupt.get("id") or ""), interrupt.get("value"))
+
+
+def _failure(data: Any) -> Failed:
+    if isinstance(data, Mapping):
+        return Failed(str(data.get("error") or "Error"), str(data.get("message") or ""))
+    return Failed("Error", str(data))
+
+
+def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
+    """What a thread's state says about the messages with these ids."""
+    values = state.get("values")
+    values = values if isinstance(values, Mapping) else {}
+    messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
+    wanted = set(message_ids)
+    asked = [index for index, message in enumerate(messages) if message.get("id") in wanted]
+    texts = []
+    for message in messages[asked[-1] + 1 :] if asked else ():
+        if message.get("type") in HUMAN:
+            break
+        if message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
+            texts.append(text)
+    tasks = [task for task in state.get("tasks") or () if isinstance(task, Mapping)]
+    interrupts = [found for task in tasks for found in _interrupts(task.get("interrupts"))]
+    errors = [str(task.get("error")) for task in tasks if task.get("error")]
+    first = interrupts[0] if interrupts else None
+    return Answer(
+        texts=tuple(texts),
+        artifacts=tuple(str(path) for path in values.get("artifacts") or ()),
+        interrupt=first if isinstance(first, Interrupted) else None,
+        error=errors[0] if errors else "",
+    )

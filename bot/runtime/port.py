@@ -1,0 +1,167 @@
+"""What the dispatcher asks of an agent runtime, and what a run tells it.
+
+Nothing here is special to our own server: whatever speaks the LangGraph API can stand behind the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts)."""
+
+    thread_id: str
+    key: str
+    messages: Sequence[Mapping[str, Any]]
+    configurable: Mapping[str, Any]
+    checkpoint: str = ""
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The runtime begins attempt `number` (1 is the first) of the run."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of assistant text meant for people."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An assistant message as the state has it now: replaces the pieces."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """Artifacts that the agent hands over, as virtual paths."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The run waits for an answer: the id and the value of the interrupt."""
+
+    id: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run failed: class of the error and a line for people."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Events are missing: the thread's state has to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run is over: success, error, interrupted, timeout ("" where the server did not say)."""
+
+    status: str
+
+
+RunEvent = Attempt | Text | Said | Presented | Interrupted | Failed | Gap | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event with its id in the run's log ("" where the server gives none)."""
+
+    id: str
+    event: RunEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the thread's state says of a turn: assistant texts after its messages, artifacts, open
+    question.
+    """
+
+    texts: tuple[str, ...]
+    artifacts: tuple[str, ...] = ()
+    interrupt: Interrupted | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that the runtime offers; `note` is a plain word about it (where it comes from, what it is
+    not).
+    """
+
+    name: str
+    display_name: str
+    default: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file as the runtime keeps it."""
+
+    filename: str
+    path: str
+    size: int
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RuntimePort(Protocol):
+    """An agent runtime. Every method raises RuntimeUnreachable, RuntimeRefused or RunMissing."""
+
+    async def create(self, request: RunRequest) -> str:
+        """Start the run of this key and return its id; a key that was used already gives the run it
+        started.
+        """
+        ...
+
+    def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+        """The events of a run after the event `after` ("" for all), then those to come, up to `Ended`."""
+        ...
+
+    async def cancel(self, thread_id: str, run_id: str) -> None:
+        """Ask the run to end now; one that is over already is not an error."""
+        ...
+
+    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
+        """Read from the state what was answered to these messages."""
+        ...
+
+    async def before(self, thread_id: str, run_id: str) -> str | None:
+        """The checkpoint that a run began from; None where the thread had none."""
+        ...
+
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
+        """Hand a file to the thread."""
+        ...
+
+    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
+        """The content and type of an artifact, at most `limit` bytes."""
+        ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """The models on offer, the default one first."""
+        ...
+
+    async def ready(self) -> bool:
+        """Whether it answers."""
+        ...
