@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.dispatch.governor import RateGovernor
+from bot.domain import AccountState
 from bot.platforms.base import Adapter, Manifest
 
 
@@ -21,9 +23,17 @@ class Outlet:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Outlets(Protocol):
+class Accounts(Protocol):
     """The accounts that the service runs."""
 
     def get(self, account: str) -> Outlet | None:
         """The account of that name, None where the configuration has none any more."""
+        ...
+
+    def state(self, account: str) -> AccountState:
+        """The live state of one account."""
+        ...
+
+    def states(self) -> Mapping[str, tuple[str, AccountState]]:
+        """Platform and live state of every account, by name."""
         ...

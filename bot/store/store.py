@@ -91,11 +91,11 @@ class BotStore:
         return await self._database.run(turns.last_answered, conversation)
 
     async def retry(
-        self, command: Turn, answered: Answered, *, checkpoint: str, thread_id: str, now: float
+        self, command: Turn, answered: Answered, *, checkpoint: str, thread_id: str, text: str, now: float
     ) -> int:
         """Open the turn of a `/retry`; its id."""
         return await self._database.run(
-            turns.retry, command, answered, checkpoint=checkpoint, thread_id=thread_id, now=now
+            turns.retry, command, answered, checkpoint=checkpoint, thread_id=thread_id, text=text, now=now
         )
 
     async def set_model(self, conversation: int, model: str) -> None:

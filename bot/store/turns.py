@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from bot.domain import Part, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
+from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
 from bot.store import rows
 from bot.store import statements as sql
 from bot.store.accept import save_part
@@ -137,13 +137,21 @@ def retry(
     *,
     checkpoint: str,
     thread_id: str,
+    text: str,
     now: float,
 ) -> int:
     """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
 
     A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
-    turn.
+    turn. The command's own answer `text` is recorded with it, so that a crash does not ask twice.
     """
+    save(
+        connection,
+        command.id,
+        [PartChange(Part(0, PartKind.TEXT, text))],
+        now,
+        state=TurnState.DELIVERING,
+    )
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
     return int(

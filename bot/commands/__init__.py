@@ -1,0 +1,1 @@
+"""Slash commands: one registry for parsing, permission, help, native menus and documentation."""

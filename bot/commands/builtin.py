@@ -1,0 +1,217 @@
+"""The commands of this stage."""
+
+from __future__ import annotations
+
+from bot.access import AccessPolicy, Role
+from bot.commands.registry import Command, Invocation, Registry, Result
+from bot.domain import Live, Origin
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+
+
+async def help_(call: Invocation) -> Result:
+    """List the commands, or explain one."""
+    texts = call.texts
+    registry = builtin()
+    if call.words:
+        name = call.words[0].lstrip("/").lower()
+        command = registry.get(name)
+        if command is None:
+            return unknown(call, name)
+        line = texts("help_line", usage=command.usage, summary=texts(f"cmd_{name}"))
+        return Result(f"{line}\n\n{texts(f'more_{name}')}")
+    lines = [
+        f"- {texts('help_line', usage=command.usage, summary=texts(f'cmd_{command.name}'))}"
+        + (f" {texts('help_admin')}" if command.role >= Role.ADMIN else "")
+        for command in registry.for_role(call.role)
+    ]
+    return Result("\n".join([texts("help_title"), "", *lines, "", texts("help_more")]))
+
+
+def unknown(call: Invocation, name: str) -> Result:
+    """Name the nearest commands that there are."""
+    return Result(call.texts("unknown_command", name=name, nearest=_nearest(call, builtin().nearest(name))))
+
+
+def _nearest(call: Invocation, names: list[str], mark: str = "/") -> str:
+    if not names:
+        return ""
+    return call.texts("nearest", names=", ".join(f"`{mark}{name}`" for name in names))
+
+
+async def new(call: Invocation) -> Result:
+    """The accept transaction has turned the thread already; say so."""
+    lane = await call.services.store.lane(call.turn.conversation)
+    busy = lane.turn is not None or lane.queued > 0
+    return Result(call.texts("new_while_busy" if busy else "new"))
+
+
+async def stop(call: Invocation) -> Result:
+    """End the run, keep the queue."""
+    stopped = await call.services.stop(call.turn.conversation)
+    if not stopped:
+        return Result(call.texts("stop_nothing"))
+    lane = await call.services.store.lane(call.turn.conversation)
+    return Result(call.texts("stop_queue", count=lane.queued) if lane.queued else call.texts("stop_done"))
+
+
+async def retry(call: Invocation) -> Result:
+    """Answer the last turn again, on a fork from before it."""
+    services = call.services
+    lane = await services.store.lane(call.turn.conversation)
+    if lane.turn is not None:
+        return Result(call.texts("retry_busy"))
+    answered = await services.store.last_answered(call.turn.conversation)
+    if answered is None:
+        return Result(call.texts("retry_nothing"))
+    thread_id, checkpoint = answered.thread_id, ""
+    if answered.run_id:
+        try:
+            found = await services.runtime.before(answered.thread_id, answered.run_id)
+        except RunMissing:
+            return Result(call.texts("retry_gone"))
+        thread_id = answered.thread_id if found else services.new_id()
+        checkpoint = found or ""
+    text = call.texts("retry_done")
+    await services.store.retry(
+        call.turn, answered, checkpoint=checkpoint, thread_id=thread_id, text=text, now=services.clock.now()
+    )
+    services.wake(call.turn.conversation)
+    return Result(text, composed=True)
+
+
+async def models(call: Invocation) -> Result:
+    """List the models."""
+    texts = call.texts
+    try:
+        offered = await call.services.runtime.models()
+    except RuntimeRefused:
+        return Result(texts("models_none"))
+    except RuntimeProblem:
+        return Result(texts("models_unreachable"))
+    view = await call.services.store.conversation(call.turn.conversation)
+    chosen = (view.model if view else "") or next((model.name for model in offered if model.default), "")
+    lines = [
+        texts(
+            "models_line",
+            mark="•" if model.name != chosen else "✓",
+            name=model.name,
+            display=model.display_name if model.display_name != model.name else "",
+            note=f" ({model.note})" if model.note else "",
+        )
+        for model in offered
+    ]
+    return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
+
+
+async def model(call: Invocation) -> Result:
+    """Choose a model for this conversation, or show the one it has."""
+    texts, services = call.texts, call.services
+    view = await services.store.conversation(call.turn.conversation)
+    if not call.words:
+        current = f"`{view.model}`" if view and view.model else texts("model_default")
+        return Result(texts("model_now", name=current))
+    name = call.words[0].strip("`")
+    try:
+        offered = [model.name for model in await services.runtime.models()]
+    except RuntimeRefused:
+        offered = [name]
+    except RuntimeProblem:
+        return Result(texts("models_unreachable"))
+    if name not in offered:
+        import difflib
+
+        near = difflib.get_close_matches(name, offered, n=3, cutoff=0.4)
+        return Result(texts("model_unknown", name=name, nearest=_nearest(call, near, mark="")))
+    await services.store.set_model(call.turn.conversation, name)
+    lane = await services.store.lane(call.turn.conversation)
+    return Result(texts("model_set_busy" if lane.turn else "model_set", name=name))
+
+
+async def memory(call: Invocation) -> Result:
+    """Say that memory comes later."""
+    return Result(call.texts("memory_later"))
+
+
+async def whoami(call: Invocation) -> Result:
+    """Who the asker is to the bot."""
+    sender = call.turn.messages[0].sender
+    address = call.turn.address
+    origin = Origin(
+        address.account, call.turn.platform, address.chat, address.chat_kind, "", sender, address.topic
+    )
+    known = call.role >= Role.MEMBER and call.turn.platform != "web"
+    line = call.texts("whoami_line", line=AccessPolicy.line(origin))
+    return Result(
+        call.texts(
+            "whoami",
+            entry=f"{call.turn.platform}:{sender.id}",
+            name=f" ({sender.name})" if sender.name else "",
+            role=call.role.name.lower(),
+            line=call.texts("whoami_known") if known else line,
+        )
+    )
+
+
+async def status(call: Invocation) -> Result:
+    """This conversation, its run, queue and account."""
+    texts, services = call.texts, call.services
+    lane = await services.store.lane(call.turn.conversation)
+    view = await services.store.conversation(call.turn.conversation)
+    account = services.accounts.state(call.turn.address.account)
+    since = services.clock.now() - lane.since
+    state = lane.state.value if lane.state else ""
+    model_name = f"`{view.model}`" if view and view.model else texts("model_default")
+    lines = [
+        texts("status_title"),
+        texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
+        texts("status_queue", count=lane.queued),
+        texts("status_model", name=model_name),
+        texts("status_thread", thread=view.thread_id if view else ""),
+        texts(
+            "status_account",
+            account=call.turn.address.account,
+            state=account.live.value,
+            reason=f": {account.reason}" if account.reason else "",
+        ),
+    ]
+    return Result("\n\n".join(lines))
+
+
+async def accounts(call: Invocation) -> Result:
+    """The live state of every account."""
+    texts = call.texts
+    now = call.services.clock.now()
+    lines = []
+    for name, (platform, state) in sorted(call.services.accounts.states().items()):
+        last = f", last event {now - state.last_event:.0f} s ago" if state.last_event else ""
+        lines.append(
+            "- "
+            + texts(
+                "accounts_line",
+                account=name,
+                platform=platform,
+                state=state.live.value,
+                identity=f" as {state.identity}" if state.identity else "",
+                reason=f" ({state.reason})" if state.reason and state.live is not Live.LIVE else "",
+                last=last,
+            )
+        )
+    return Result("\n".join([texts("accounts_title"), "", *lines]))
+
+
+def builtin() -> Registry:
+    """The registry of this version."""
+    return Registry(
+        [
+            Command("help", help_, argument="[COMMAND]", most_words=1),
+            Command("new", new, starts_thread=True),
+            Command("status", status),
+            Command("stop", stop),
+            Command("retry", retry),
+            Command("models", models),
+            Command("model", model, argument="[NAME]", most_words=1),
+            Command("memory", memory),
+            Command("whoami", whoami),
+            Command("accounts", accounts, role=Role.ADMIN),
+        ]
+    )

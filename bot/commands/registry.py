@@ -1,0 +1,124 @@
+"""Which commands there are. One entry feeds parsing, permission, help, native registration and
+documentation.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.access import Role
+from bot.clock import Clock
+from bot.dispatch.outlet import Accounts
+from bot.domain import Turn
+from bot.platforms.base import CommandHint
+from bot.runtime.port import RuntimePort
+from bot.store import BotStore
+from bot.texts import Texts
+
+NAME = re.compile(r"/(?P<name>[A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
+# A plain word that means a command, so that nobody in a hurry has to find the slash.
+PLAIN = {"stop": "stop"}
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a command may use."""
+
+    store: BotStore
+    runtime: RuntimePort
+    accounts: Accounts
+    clock: Clock
+    stop: Callable[[int], Awaitable[bool]]
+    wake: Callable[[int], None]
+    new_id: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One use of a command: the turn that answers it, its name and words, who asked, in which language."""
+
+    turn: Turn
+    name: str
+    words: tuple[str, ...]
+    role: Role
+    texts: Texts
+    services: Services
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already."""
+
+    text: str
+    composed: bool = False
+
+
+Handler = Callable[[Invocation], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as everything about it is derived from."""
+
+    name: str
+    handler: Handler
+    argument: str = ""
+    role: Role = Role.MEMBER
+    most_words: int = 0
+    starts_thread: bool = False
+
+    @property
+    def usage(self) -> str:
+        """Name and argument as help shows them."""
+        return f"{self.name} {self.argument}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A message that is a command: its name in lower case, and its words."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+class Registry:
+    """The commands of this version."""
+
+    def __init__(self, commands: list[Command]) -> None:
+        self._commands = {command.name: command for command in commands}
+
+    def get(self, name: str) -> Command | None:
+        """The command of that name."""
+        return self._commands.get(name)
+
+    def for_role(self, role: Role) -> list[Command]:
+        """What somebody with this role may use."""
+        return [command for command in self._commands.values() if role >= command.role]
+
+    def nearest(self, name: str) -> list[str]:
+        """Names that look like the one somebody wrote."""
+        return difflib.get_close_matches(name, list(self._commands), n=3, cutoff=0.5)
+
+    def hints(self, texts: Texts) -> list[CommandHint]:
+        """What a platform's native menu shows."""
+        return [CommandHint(name, texts(f"cmd_{name}")) for name in self._commands]
+
+    def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
+        """The command that a message is, None for anything else.
+
+        `/name words` always is one, whether known or not. A plain "stop" is one too; after a mention so is a
+        known name alone, or with the words that it takes.
+        """
+        text = text.strip()
+        if match := NAME.fullmatch(text):
+            return Parsed(match["name"].lower(), tuple((match["rest"] or "").split()))
+        words = text.lower().split()
+        if len(words) == 1 and words[0].rstrip(".!") in PLAIN:
+            return Parsed(PLAIN[words[0].rstrip(".!")], ())
+        command = self._commands.get(words[0]) if mentioned and words else None
+        if command is not None and len(words) - 1 <= command.most_words:
+            return Parsed(command.name, tuple(text.split()[1:]))
+        return None

@@ -1,0 +1,27 @@
+"""Looks a text up by its id and fills its fields; a missing translation falls back to English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.texts.en import ENGLISH
+
+CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH}
+
+
+class Texts:
+    """The texts of one language."""
+
+    def __init__(self, catalogue: Mapping[str, str]) -> None:
+        self._catalogue = catalogue
+
+    def __call__(self, key: str, /, **fields: object) -> str:
+        """The text with this id. Raises KeyError for an id that no catalogue has."""
+        text = self._catalogue.get(key) or ENGLISH[key]
+        return text.format(**fields)
+
+
+def texts_for(locale: str) -> Texts:
+    """The texts of a locale (`zh-CN` finds `zh`), English where there is none."""
+    found = CATALOGUES.get(locale) or CATALOGUES.get(locale.partition("-")[0])
+    return Texts(found or ENGLISH)
