@@ -1,0 +1,198 @@
+"""Where the inline constructs of a piece of paragraph source lie, finished and unfinished.
+
+markdown-it gives no source positions for inlines; the splitter (where may a paragraph be cut?) and the stream
+closer (what is still open?) need them. Linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A construct over `[start, end)`. With `opener` it may be closed and opened again inside; else not."""
+
+    start: int
+    end: int
+    opener: str = ""
+    closer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inlines:
+    """`spans` are finished constructs; `open` are those that the text has begun and not ended, in order.
+
+    An unfinished span reaches to the end of the text.
+    """
+
+    spans: tuple[Span, ...]
+    open: tuple[Span, ...]
+
+
+@dataclass(slots=True)
+class _Run:
+    char: str
+    start: int
+    count: int
+    closes: bool
+    bracket: int  # how many brackets were open where it stands
+
+
+_SPECIAL = re.compile(r"[\\`*_~\[\]<&]")
+_AUTOLINK = re.compile(r"<(?:[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*|[\w.!#$%&'*+/=?^`{|}~-]+@[\w.-]+)>")
+_HALF_AUTOLINK = re.compile(r"<(?:[a-zA-Z][^\s<>]{0,300})?$")
+_ENTITY = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_HALF_ENTITY = re.compile(r"&#?[a-zA-Z0-9]{0,31}$")
+_TARGET = re.compile(
+    r"\([ \t\n]*(?:<[^<>\n]*>|(?:\\.|[^\s()\\]|\((?:\\.|[^\s()\\])*\))*)"
+    r"(?:[ \t\n]+(?:\"(?:\\.|[^\"\\]){0,500}\"|'(?:\\.|[^'\\]){0,500}'|\((?:\\.|[^()\\]){0,500}\)))?"
+    r"[ \t\n]*\)"
+)
+_HALF_TARGET = re.compile(r"\([^\n]{0,2000}$")
+_BACKTICKS = re.compile(r"`+")
+_LOOK_BACK = 100  # openers looked at for one closer; keeps hostile text linear
+
+
+def _punctuation(char: str) -> bool:
+    return unicodedata.category(char)[0] in "PS"
+
+
+def flanks(text: str, start: int, end: int) -> tuple[bool, bool]:
+    """Whether the delimiter run `text[start:end]` may open and may close emphasis (CommonMark's flanking)."""
+    before = text[start - 1] if start else " "
+    after = text[end] if end < len(text) else " "
+    space_before, space_after = before.isspace(), after.isspace()
+    mark_before, mark_after = _punctuation(before), _punctuation(after)
+    left = not space_after and (not mark_after or space_before or mark_before)
+    right = not space_before and (not mark_before or space_after or mark_after)
+    if text[start] == "_":
+        return left and (not right or mark_before), right and (not left or mark_after)
+    return left, right
+
+
+class _Scanner:
+    """One left-to-right pass; kept as an object because delimiters and brackets are two stacks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spans: list[Span] = []
+        self.open: list[Span] = []
+        self.runs: list[_Run] = []
+        self.brackets: list[int] = []
+        self.ticks: dict[int, list[int]] = {}
+        for run in _BACKTICKS.finditer(text):
+            self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
+
+    def scan(self) -> Inlines:
+        at = 0
+        while found := _SPECIAL.search(self.text, at):
+            at = self._special(found[0], found.start())
+        end = len(self.text)
+        for run in self.runs:
+            for size in self._sizes(run):
+                mark = run.char * size
+                self.open.append(Span(run.start, end, mark, mark))
+        self.open += [Span(start, end) for start in self.brackets]
+        self.open.sort(key=lambda span: span.start)
+        return Inlines(tuple(self.spans), tuple(self.open))
+
+    @staticmethod
+    def _sizes(run: _Run) -> list[int]:
+        if run.char == "~":
+            return [2] if run.count >= 2 else []
+        return ([1] if run.count % 2 else []) + [2] * (run.count // 2)
+
+    def _special(self, char: str, at: int) -> int:
+        """Handle the special character at `at`; returns where to go on."""
+        if char == "\\":
+            return self._atom(at, min(at + 2, len(self.text)))
+        if char == "`":
+            return self._code(at)
+        if char in "*_~":
+            return self._delimiter(char, at)
+        if char in "<&":
+            return self._angle_or_entity(char, at)
+        if char == "[":
+            self.brackets.append(at - 1 if at and self.text[at - 1] == "!" else at)
+            return at + 1
+        return self._bracket_end(at)
+
+    def _atom(self, start: int, end: int) -> int:
+        whole = end - start > 1
+        (self.spans if whole else self.open).append(Span(start, end))
+        return end
+
+    def _code(self, at: int) -> int:
+        run = _BACKTICKS.match(self.text, at)
+        size = len(run[0]) if run else 1
+        same = self.ticks.get(size, [])
+        index = bisect_right(same, at)
+        mark = "`" * size
+        if index < len(same):
+            end = same[index] + size
+            self.spans.append(Span(at, end, mark, mark))
+            return end
+        self.open.append(Span(at, len(self.text), mark, mark))
+        return at + size
+
+    def _angle_or_entity(self, char: str, at: int) -> int:
+        whole, half = (_AUTOLINK, _HALF_AUTOLINK) if char == "<" else (_ENTITY, _HALF_ENTITY)
+        if found := whole.match(self.text, at):
+            return self._atom(at, found.end())
+        if half.match(self.text, at):
+            self.open.append(Span(at, len(self.text)))
+        return at + 1
+
+    def _bracket_end(self, at: int) -> int:
+        if not self.brackets:
+            return at + 1
+        start = self.brackets.pop()
+        target = _TARGET.match(self.text, at + 1)
+        if target:
+            depth = len(self.brackets)
+            self.runs = [run for run in self.runs if run.bracket <= depth]
+            self.spans.append(Span(start, target.end()))
+            return target.end()
+        if at + 1 == len(self.text) or _HALF_TARGET.match(self.text, at + 1):
+            self.open.append(Span(start, len(self.text)))
+        return at + 1
+
+    def _delimiter(self, char: str, at: int) -> int:
+        end = at
+        while end < len(self.text) and self.text[end] == char:
+            end += 1
+        opens, closes = flanks(self.text, at, end)
+        count = end - at
+        if closes:
+            count = self._close(char, at, count)
+        if opens and count:
+            self.runs.append(_Run(char, end - count, count, closes, len(self.brackets)))
+        return end
+
+    def _close(self, char: str, at: int, count: int) -> int:
+        """Match a closing run with the openers on the stack; returns how many of its characters are left."""
+        least = 2 if char == "~" else 1
+        while count >= least:
+            near = range(len(self.runs) - 1, max(len(self.runs) - _LOOK_BACK, 0) - 1, -1)
+            index = next((i for i in near if self.runs[i].char == char), None)
+            if index is None or self.runs[index].bracket < len(self.brackets):
+                break
+            opener = self.runs[index]
+            size = 2 if min(opener.count, count) >= 2 else 1
+            if size < least:
+                break
+            mark = char * size
+            opener.count -= size
+            self.spans.append(Span(opener.start + opener.count, at + size, mark, mark))
+            at, count = at + size, count - size
+            del self.runs[index + (opener.count > 0) :]
+        return count
+
+
+def scan_inline(text: str) -> Inlines:
+    """Find the inline constructs of `text`, the source of (a part of) one paragraph."""
+    return _Scanner(text).scan()

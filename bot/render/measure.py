@@ -1,0 +1,69 @@
+"""Units in which platforms measure text, and the places where text may be cut."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from typing import TypeAlias
+
+Unit: TypeAlias = Callable[[str], int]
+"""A unit of length: text to a count. It is additive: `u(a + b) == u(a) + u(b)`."""
+
+_ZWJ = "\u200d"
+_LOOK_BACK = 64  # a longer cluster is an attack; it may be cut
+
+
+def utf16_units(text: str) -> int:
+    """Length in UTF-16 code units (Telegram)."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def utf8_bytes(text: str) -> int:
+    """Length in UTF-8 bytes (Feishu)."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def characters(text: str) -> int:
+    """Length in Unicode code points (Slack, Discord)."""
+    return len(text)
+
+
+def _regional(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _extends(char: str) -> bool:
+    """Whether `char` belongs to what stands before it: marks, joiners, skin tones, tags, Hangul vowels."""
+    if char < "\u0300":
+        return False
+    return (
+        unicodedata.category(char) in ("Mn", "Me", "Mc")
+        or char in "\u200c\u200d"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"
+        or "\U000e0020" <= char <= "\U000e007f"
+        or "\u1160" <= char <= "\u11ff"
+        or "\udc00" <= char <= "\udfff"
+    )
+
+
+def is_grapheme_border(text: str, at: int) -> bool:
+    """Whether `text` may be cut before index `at` without cutting what a reader sees as one character."""
+    if at <= 0 or at >= len(text):
+        return True
+    before, after = text[at - 1], text[at]
+    if before == _ZWJ or _extends(after) or (before, after) == ("\r", "\n"):
+        return False
+    if not _regional(after):
+        return True
+    start = at
+    while start > 0 and at - start < _LOOK_BACK and _regional(text[start - 1]):
+        start -= 1
+    return (at - start) % 2 == 0
+
+
+def grapheme_border(text: str, at: int) -> int:
+    """The last place at or before `at` where `text` may be cut; `at` itself if there is none near."""
+    for place in range(at, max(at - _LOOK_BACK, 0), -1):
+        if is_grapheme_border(text, place):
+            return place
+    return at

@@ -1,0 +1,134 @@
+"""The one Markdown tree: frozen blocks and inlines that every renderer walks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Align: TypeAlias = Literal["left", "center", "right", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Literal text; entities and escapes are already decoded."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An inline code span, verbatim."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emphasis:
+    """`*x*` or `_x_`."""
+
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """`**x**` or `__x__`."""
+
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """`~~x~~`."""
+
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link. An image is a link too: its alternative text is the label."""
+
+    href: str
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A line end inside a paragraph; `hard` when the author asked for it."""
+
+    hard: bool
+
+
+Inline: TypeAlias = Text | Code | Emphasis | Strong | Strike | Link | Break
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text."""
+
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of level 1 to 6."""
+
+    level: int
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Fenced or indented code without its last line end; `language` is the fence's first word or empty."""
+
+    text: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A block quote."""
+
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """One item; `checked` is None unless it is a task."""
+
+    blocks: tuple[Block, ...]
+    checked: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListBlock:
+    """A list; `start` is the first number of an ordered one, None for bullets."""
+
+    items: tuple[ListItem, ...]
+    start: int | None
+
+
+Cell: TypeAlias = tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; every row has as many cells as there are columns."""
+
+    align: tuple[Align, ...]
+    header: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A thematic break."""
+
+
+Block: TypeAlias = Paragraph | Heading | CodeBlock | Quote | ListBlock | Table | Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed text."""
+
+    blocks: tuple[Block, ...]

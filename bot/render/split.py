@@ -1,0 +1,357 @@
+"""Cut Markdown source into parts that are each well-formed and within a limit.
+
+The text is walked line by line. As soon as what has been seen no longer fits, a border is chosen from it,
+never from what follows. So the borders of full parts stay where they are while the text grows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank
+from bot.render.lines import Container, Kind, Leaf, Line, State, scan
+from bot.render.weigh import SourceWeigher, Weigher
+
+LEAST_LIMIT = 64
+"""The smallest limit that `split_markdown` accepts, in the caller's unit."""
+
+_BLOCK_START = re.compile(r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=]{3}|(\d{1,9})(?=[.)](?:[ \t]|$))", re.M)
+_LINE_END = re.compile(r"\r\n?")
+
+
+def split_markdown(
+    markdown: str, *, limit: int, measure: Callable[[str], int], weigher: Weigher | None = None
+) -> list[str]:
+    """Split `markdown` into parts whose rendering measures at most `limit`.
+
+    `measure` gives the rendered length of a piece of Markdown. `weigher` gives cheap upper bounds of it line
+    by line; without one, `measure` must be additive over lines (as a length of the source is). Blank text has
+    no part; a text that fits is one part, unchanged.
+
+    A cut fence is closed and opened again with its language, a cut table repeats its header, cut lists and
+    quotes repeat the markers around what follows, cut emphasis and code spans are closed and opened again.
+    For a growing text, all parts but the last stay as they are.
+
+    Raises ValueError for a limit below `LEAST_LIMIT`.
+    """
+    if limit < LEAST_LIMIT:
+        raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
+    source = _LINE_END.sub("\n", markdown)
+    return _Splitter(source, limit, measure, weigher).parts()
+
+
+@dataclass(frozen=True, slots=True)
+class _Restart:
+    """Where a part begins: `prefix` stands before `source[at:]`; `line` is what the line there was found to
+    be.
+
+    `reopened` is the end of the prefix that opens inline constructs again.
+    """
+
+    at: int = 0
+    prefix: str = ""
+    reopened: str = ""
+    before: State = field(default_factory=State)
+    line: Line | None = None
+
+
+@dataclass(slots=True)
+class _Fill:
+    """The part being filled."""
+
+    begin: _Restart
+    weight: int
+    marks: list[Mark] = field(default_factory=list)
+    previous: Kind = Kind.BLANK
+    grid: tuple[tuple[int, ...], int] = ((), 0)
+    settled: int = 0
+    settled_weight: int = 0
+
+
+class _Splitter:
+    def __init__(
+        self, source: str, limit: int, measure: Callable[[str], int], weigher: Weigher | None
+    ) -> None:
+        self.source = source
+        self.limit = limit
+        self.measure = measure if weigher is not None else None
+        self.weigher: Weigher = weigher or SourceWeigher(measure)
+
+    def parts(self) -> list[str]:
+        parts: list[str] = []
+        begin: _Restart | None = _Restart()
+        while begin is not None:
+            part, begin = self._part(begin)
+            if part.strip():
+                parts.append(part)
+        return parts
+
+    # filling
+
+    def _part(self, begin: _Restart) -> tuple[str, _Restart | None]:
+        fill = _Fill(begin, self._prefix_weight(begin))
+        at, state = begin.at, begin.before
+        if state.leaf is Leaf.TABLE:
+            fill.grid = (self.weigher.cells(state.head[0]), 2)
+        while at < len(self.source):
+            end = self.source.find("\n", at)
+            end = len(self.source) if end < 0 else end
+            text = self.source[at:end]
+            room = self.limit - self._closing_weight(state)
+            weight = self._line_weight(fill, text, state)
+            if fill.weight + weight > room and text.strip():
+                self._settle(fill)
+                if fill.weight + weight > room:
+                    return self._cut(fill, at, state, self._overflow(fill, at, end, state, room))
+            state = self._take(fill, at, text, state, weight)
+            at = end + 1
+        rest = self.source[begin.at :]
+        return (begin.prefix + rest if rest.strip() else ""), None
+
+    def _take(self, fill: _Fill, at: int, text: str, before: State, weight: int) -> State:
+        """Add a line that fits; returns the state after it."""
+        line = self._line(fill, at, text, before)
+        if line.kind is Kind.DELIMITER:
+            fill.grid = (self.weigher.cells(line.state.head[0]), 2)
+            self._promote(fill)
+        elif before.leaf is Leaf.TABLE and fill.grid[0]:
+            fill.grid = self._grown(fill.grid, text)
+        mark = Mark(at, line, before, fill.weight, rank(text, line, before, fill.previous))
+        fill.marks.append(mark)
+        fill.weight += weight
+        if line.kind is not Kind.BLANK:
+            fill.previous = line.kind
+        return line.state
+
+    def _line(self, fill: _Fill, at: int, text: str, before: State) -> Line:
+        first = at == fill.begin.at and fill.begin.line is not None
+        return fill.begin.line if first and fill.begin.line else scan(text, before)
+
+    @staticmethod
+    def _promote(fill: _Fill) -> None:
+        """The line before a delimiter was a table's header: a block starts there, even within a paragraph."""
+        if fill.marks and fill.marks[-1].rank is Rank.LINE:
+            header = fill.marks[-1]
+            line = replace(header.line, starts=True)
+            top = header.line.kept == 0 and not header.line.state.containers
+            fill.marks[-1] = replace(header, line=line, rank=Rank.BLOCK if top else Rank.ITEM)
+
+    # weights
+
+    def _prefix_weight(self, begin: _Restart) -> int:
+        code = begin.before.leaf is Leaf.FENCE
+        weigh = self.weigher.code if code else self.weigher.text
+        return sum(weigh(line) for line in begin.prefix.split("\n")) if begin.prefix else 0
+
+    def _closing_weight(self, state: State) -> int:
+        return self.weigher.code(_closing(state)) if state.leaf is Leaf.FENCE else 0
+
+    def _line_weight(self, fill: _Fill, text: str, before: State) -> int:
+        if before.leaf is Leaf.FENCE:
+            return self.weigher.code(text)
+        if before.leaf is Leaf.TABLE and fill.grid[0] and text.strip():
+            now, then = self._grown(fill.grid, text), fill.grid
+            return self.weigher.grid(*now) - self.weigher.grid(*then)
+        return self.weigher.text(text)
+
+    def _grown(self, grid: tuple[tuple[int, ...], int], row: str) -> tuple[tuple[int, ...], int]:
+        widths = zip_longest(grid[0], self.weigher.cells(row), fillvalue=0)
+        return tuple(max(pair) for pair in widths), grid[1] + 1
+
+    def _overflow(self, fill: _Fill, at: int, end: int, before: State, room: int) -> int:
+        """The first place up to which the text no longer fits."""
+        low, high = at, min(end, at + 2 * self.limit)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if fill.weight + self._line_weight(fill, self.source[at:middle], before) > room:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _settle(self, fill: _Fill) -> None:
+        """Measure finished blocks exactly where links make the bound a bad one, which frees room."""
+        last = max((i for i, mark in enumerate(fill.marks) if mark.rank is Rank.BLOCK), default=0)
+        if self.measure is None or last <= fill.settled:
+            return
+        mark = fill.marks[last]
+        text = self.source[fill.marks[fill.settled].start : mark.start]
+        bound = mark.weight - fill.settled_weight
+        if fill.settled == 0:
+            text = fill.begin.prefix + text
+        gain = max(0, bound - self.measure(text) - 2) if "](" in text else 0
+        fill.marks[last:] = [replace(later, weight=later.weight - gain) for later in fill.marks[last:]]
+        fill.settled, fill.settled_weight = last, mark.weight - gain
+        fill.weight -= gain
+
+    # cutting
+
+    def _cut(self, fill: _Fill, at: int, before: State, seen: int) -> tuple[str, _Restart]:
+        text = self.source[at:seen]
+        line = self._line(fill, at, text, before)
+        fill.marks.append(Mark(at, line, before, fill.weight, rank(text, line, before, fill.previous)))
+        chosen = self._between(fill, seen)
+        if chosen is not None:
+            return self._before_line(fill, chosen)
+        return self._inside_line(fill, seen)
+
+    def _between(self, fill: _Fill, seen: int) -> Mark | None:
+        """The best border between lines, or None if the last line should be cut."""
+        marks = fill.marks[1:]
+        whole = self._whole(fill)
+        if whole is not None:
+            return whole
+        for share in (2, 4):
+            for least in (Rank.BLOCK, Rank.ITEM, Rank.LINE):
+                fitting = [m for m in marks if m.rank is least and m.weight * share >= self.limit]
+                for mark in reversed(fitting):
+                    if least is not Rank.LINE or self._free(fill, mark, seen):
+                        return mark
+        return None
+
+    def _whole(self, fill: _Fill) -> Mark | None:
+        """The border before the fence or table that overflows, if that leaves a part worth sending."""
+        if not in_leaf(fill.marks[-1].before):
+            return None
+        index = len(fill.marks) - 1
+        leaf = fill.marks[-1].before.leaf
+        while index > 0 and fill.marks[index].before.leaf is leaf:
+            index -= 1
+        index -= leaf is Leaf.TABLE and index > 0  # from the delimiter to the header
+        while index > 0 and fill.marks[index].rank is Rank.NEVER:
+            index -= 1
+        mark = fill.marks[index]
+        return mark if index > 0 and mark.rank >= Rank.ITEM and mark.weight * 8 >= self.limit else None
+
+    def _free(self, fill: _Fill, mark: Mark, seen: int) -> bool:
+        if mark.line.kind is not Kind.TEXT:
+            return True
+        cover = self._cover(fill, fill.marks.index(mark), seen)
+        return cover.free(mark.start)
+
+    def _cover(self, fill: _Fill, index: int, seen: int) -> Cover:
+        """The inline constructs of the paragraph, heading or row that holds the mark."""
+        while index > 0 and fill.marks[index].line.kind is Kind.TEXT and not fill.marks[index].line.starts:
+            index -= 1
+        start = fill.marks[index].start
+        reopened = fill.begin.reopened if index == 0 else ""
+        return Cover(self.source[start:seen], reopened, start)
+
+    def _before_line(self, fill: _Fill, mark: Mark) -> tuple[str, _Restart]:
+        part = self._ended(fill, mark.start - 1, mark.before if _continues(mark) else State(), "")
+        end = self.source.find("\n", mark.start)
+        text = self.source[mark.start : None if end < 0 else end]
+        line = scan(text, mark.before)
+        if mark.line.starts and not line.starts:
+            line = replace(line, starts=True)
+        return part, self._restart(mark, line, text)
+
+    def _restart(self, mark: Mark, line: Line, text: str) -> _Restart:
+        before = mark.before
+        if _continues(mark):
+            return _Restart(mark.start, self._head(before), before=before)
+        if mark.line.kind is Kind.TEXT and not mark.line.starts:
+            at = mark.start + mark.line.content
+            prefix, skipped = _escaped(self.source, at)
+            return _Restart(
+                at + skipped, self._bounded(_openers(before.containers) + prefix), "", before, line
+            )
+        kept = before.containers[: line.kept]
+        at, prefix = line.inner if kept else 0, _openers(kept)
+        new = line.state.containers[line.kept :][:1]
+        if new and new[0].reopen != new[0].opener and text.startswith(new[0].opener, at):
+            at, prefix = at + len(new[0].opener), prefix + new[0].reopen
+        return _Restart(mark.start + at, self._bounded(prefix), "", before, line)
+
+    def _inside_line(self, fill: _Fill, seen: int) -> tuple[str, _Restart]:
+        mark = fill.marks[-1]
+        first = len(fill.marks) == 1 and fill.begin.line is not None
+        low = mark.start + (1 if first else max(1, min(mark.line.content + 1, seen - 1 - mark.start)))
+        high = max(low, seen - 1 - min(24, self.limit // 8))
+        code = mark.before.leaf is Leaf.FENCE
+        cover = None if code else self._cover(fill, len(fill.marks) - 1, seen)
+        at = inner_border(self.source, low, high, self.limit // 2, cover)
+        spans = cover.around(at) if cover else []
+        reopened = "".join(span.opener for span in spans)
+        closers = "".join(span.closer for span in reversed(spans))
+        part = self._ended(fill, at, mark.before if code else State(), closers)
+        end = self.source.find("\n", mark.start)
+        line = self._line(fill, mark.start, self.source[mark.start : None if end < 0 else end], mark.before)
+        head = self._inner_head(mark)
+        if not code:
+            escape, skipped = _escaped(self.source, at) if not reopened else ("", _blank(self.source, at))
+            head, at = head + reopened + escape, at + skipped
+        return part, _Restart(at, self._bounded(head), reopened, mark.before, line)
+
+    def _inner_head(self, mark: Mark) -> str:
+        """What must stand before the rest of a line that is cut."""
+        state = mark.line.state
+        if mark.before.leaf is Leaf.FENCE:
+            return self._head(mark.before)
+        if mark.line.kind is Kind.ROW:
+            return self._head(mark.before) + "| "
+        if mark.line.kind is Kind.HEADING:
+            text = self.source[mark.start : mark.start + mark.line.content]
+            return _openers(state.containers) + "#" * max(1, text.count("#")) + " "
+        return _openers(state.containers)
+
+    def _head(self, state: State) -> str:
+        """The opening line of a fence, or the header of a table, with the containers around it."""
+        rows = list(state.head)
+        follow = "".join(container.follow for container in state.containers)
+        head = "".join(
+            (_openers(state.containers) if index == 0 else follow) + row + "\n"
+            for index, row in enumerate(rows)
+        )
+        if self._heavy(head):
+            return state.fence[:3] + "\n" if state.fence else ""
+        return head
+
+    def _bounded(self, prefix: str) -> str:
+        return "" if self._heavy(prefix) else prefix
+
+    def _heavy(self, prefix: str) -> bool:
+        return sum(self.weigher.text(line) for line in prefix.split("\n")) * 2 > self.limit
+
+    def _ended(self, fill: _Fill, at: int, state: State, closers: str) -> str:
+        """The part up to `at`, with what is open in it closed."""
+        body = fill.begin.prefix + self.source[fill.begin.at : max(at, fill.begin.at)]
+        if state.leaf is Leaf.FENCE:
+            closing = _closing(state)
+            return body + "\n" + closing
+        return body.rstrip() + closers
+
+
+def _continues(mark: Mark) -> bool:
+    """Whether the border before `mark` cuts a fence or a table."""
+    return mark.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE, Kind.ROW)
+
+
+def _closing(state: State) -> str:
+    return "".join(container.follow for container in state.containers) + state.fence
+
+
+def _openers(containers: tuple[Container, ...]) -> str:
+    return "".join(container.reopen for container in containers)
+
+
+def _blank(source: str, at: int) -> int:
+    """How many spaces and tabs stand at `at`."""
+    end = at
+    while end < len(source) and source[end] in " \t":
+        end += 1
+    return end - at
+
+
+def _escaped(source: str, at: int) -> tuple[str, int]:
+    """What to write instead of the next characters so that text there stays text, and how many those are."""
+    skipped = _blank(source, at)
+    found = _BLOCK_START.match(source, at + skipped)
+    if found is None:
+        return "", skipped
+    if found[1]:
+        return found[1] + "\\", skipped + len(found[1])
+    return "\\", skipped

@@ -1,0 +1,129 @@
+"""Make the beginning of a text that is still being written presentable."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.render.inline import Inlines, Span, scan_inline
+from bot.render.lines import Kind, Leaf, Line, State, scan
+
+_LINE_END = re.compile(r"\r\n?")
+_HALF_MARKER = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")
+_HALF_TASK = re.compile(r"\[[ xX]?\]?\s*$")
+_TRAILING_RUN = re.compile(r"(?:[*_~`]+|\s+|!)$")
+_LONGEST_HELD = 300  # an unfinished bracket older than this is text
+_LONGEST_TARGET = 2000  # the same for a link whose address has begun
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The last line of a text: `source[start:]`, and what it and the paragraph around it are."""
+
+    start: int
+    block: int
+    before: State
+    line: Line
+
+
+def close_open(markdown: str) -> str:
+    """A well-formed document that shows as much of the unfinished `markdown` as is certain.
+
+    Open fences, emphasis and code spans are closed. What may yet turn into markup is held back: half markers
+    of headings, lists, quotes, rules and fences, a table's header until its delimiter has come and half rows,
+    links until their end. So what is shown only grows.
+    """
+    source = _LINE_END.sub("\n", markdown)
+    tail = _tail(source)
+    if tail.before.leaf is Leaf.FENCE and tail.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE):
+        return _close_fence(source, tail)
+    text = source[tail.start :]
+    if _held(text, tail):
+        return _without_last(source, tail)
+    if tail.line.kind in (Kind.TEXT, Kind.HEADING):
+        block = tail.block if tail.line.kind is Kind.TEXT else tail.start + tail.line.content
+        return source[:block] + _close_inline(source[block:])
+    return source.rstrip()
+
+
+def _tail(source: str) -> _Tail:
+    """Scan up to the last line that is not blank (an open fence keeps its blank lines)."""
+    state, block, start = State(), 0, 0
+    before, line, last, last_block = state, scan("", state), 0, 0
+    for text in source.split("\n"):
+        found = scan(text, state)
+        if found.starts:
+            block = start
+        if found.kind is not Kind.BLANK:
+            before, line, last, last_block = state, found, start, block
+        state = found.state
+        start += len(text) + 1
+    return _Tail(last, last_block, before, line)
+
+
+def _held(text: str, tail: _Tail) -> bool:
+    """Whether the last line is only the beginning of something."""
+    line = tail.line
+    if line.kind is Kind.FENCE_OPEN or _HALF_MARKER.match(text, line.inner):
+        return True
+    if line.kind is Kind.ROW:
+        row = text.rstrip()
+        return not row.endswith("|") or row.endswith("\\|") or "|" not in row[:-1]
+    if line.kind is not Kind.TEXT:
+        return False
+    opened = len(line.state.containers) > line.kept
+    waits = text.startswith("|", line.content)  # a table's header, as long as no delimiter has come
+    return waits or (opened and _HALF_TASK.match(text, line.content) is not None)
+
+
+def _without_last(source: str, tail: _Tail) -> str:
+    """The text before the last line, presentable in its turn."""
+    before = source[: tail.start]
+    if tail.line.kind is Kind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
+        return before.rstrip()
+    return close_open(before) if tail.before.last.startswith("|") else _finished(before, tail)
+
+
+def _finished(before: str, tail: _Tail) -> str:
+    block = min(tail.block, len(before))
+    return before[:block] + _close_inline(before[block:])
+
+
+def _close_fence(source: str, tail: _Tail) -> str:
+    if tail.line.kind is Kind.FENCE_CLOSE:
+        return source.rstrip()
+    run, last = tail.before.fence, source[tail.start + tail.line.inner :].strip(" \t")
+    if last and set(last) == {run[0]} and "\n" not in source[tail.start :]:
+        source = source[: tail.start]
+    closing = "".join(container.follow for container in tail.before.containers) + run
+    return source + ("" if source.endswith("\n") else "\n") + closing
+
+
+def _close_inline(text: str) -> str:
+    """Close what is open in the source of one paragraph and hold back what is half written."""
+    while True:
+        found = scan_inline(text)
+        cut = _certain(text, found)
+        if cut == len(text):
+            break
+        text = text[:cut]
+    code = next((span for span in found.open if span.opener.startswith("`")), None)
+    spans = [span for span in found.open if span.opener and (code is None or span.start <= code.start)]
+    return text + "".join(span.closer for span in reversed(spans))
+
+
+def _certain(text: str, found: Inlines) -> int:
+    """Up to where `text` is certain to be shown as it is now."""
+    end = len(text)
+    held = [span.start for span in found.open if not span.opener and _waits(text, span)]
+    if held:
+        return min(held)
+    run = _TRAILING_RUN.search(text)
+    if run is not None and not any(span.end == end for span in found.spans):
+        return run.start()
+    return end
+
+
+def _waits(text: str, span: Span) -> bool:
+    target = text.startswith(("[", "!["), span.start) and "](" in text[span.start : span.end]
+    return span.end - span.start <= (_LONGEST_TARGET if target else _LONGEST_HELD)

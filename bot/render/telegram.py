@@ -1,0 +1,150 @@
+"""Telegram messages as text with entities, which every Bot API version understands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from rich.cells import cell_len
+
+from bot.render.grammar import split_row
+from bot.render.layout import Mark, Style, lay_out
+from bot.render.measure import utf16_units
+from bot.render.split import split_markdown
+from bot.render.tree import parse
+
+TELEGRAM_TEXT_LIMIT = 4096
+"""UTF-16 units in a message after entities (python-telegram-bot 22.8,
+`constants.MessageLimit.MAX_TEXT_LENGTH`).
+"""
+
+TELEGRAM_ENTITY_LIMIT = 100
+"""Entities in a message (python-telegram-bot 22.8, `constants.MessageLimit.MESSAGE_ENTITIES`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A MessageEntity: `offset` and `length` in UTF-16 units; `url` of a text_link, `language` of a pre."""
+
+    type: Style
+    offset: int
+    length: int
+    url: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramText:
+    """What sendMessage takes: text and entities, no parse mode."""
+
+    text: str
+    entities: tuple[Entity, ...]
+
+
+_NUMBERED = re.compile(r"[ \t>]*\d{1,9}[.)]")
+_WRAPS: tuple[Style, ...] = ("bold", "italic", "strikethrough")
+_SINGLE: tuple[Style, ...] = ("blockquote", "text_link", "code")
+_IMPORTANCE: dict[Style, int] = {
+    "pre": 0,
+    "text_link": 1,
+    "blockquote": 2,
+    "code": 3,
+    "bold": 4,
+    "italic": 5,
+    "strikethrough": 5,
+}
+
+
+def render_entities(markdown: str) -> TelegramText:
+    """Render `markdown` as text and at most `TELEGRAM_ENTITY_LIMIT` entities, in order, outer ones first.
+
+    `pre` and `code` contain and are contained in nothing but a quote (the Bot API's rule), quotes do not
+    nest; if there are too many entities, the least important kinds go first and only formatting is lost.
+    """
+    laid = lay_out(parse(markdown))
+    marks = [mark for mark in _allowed(laid.marks) if laid.text[mark.start : mark.end].strip()]
+    if len(marks) > TELEGRAM_ENTITY_LIMIT:
+        kept = sorted(marks, key=lambda mark: _IMPORTANCE[mark.style])[:TELEGRAM_ENTITY_LIMIT]
+        marks = sorted(kept, key=lambda mark: (mark.start, -mark.end))
+    return TelegramText(laid.text, _entities(laid.text, marks))
+
+
+def _entities(text: str, marks: Sequence[Mark]) -> tuple[Entity, ...]:
+    units: Sequence[int] = range(len(text) + 1)
+    if not text.isascii():
+        units = list(accumulate((2 if char > "\uffff" else 1 for char in text), initial=0))
+    out = []
+    for mark in marks:
+        offset = units[mark.start]
+        length = units[mark.end] - offset
+        url = mark.data if mark.style == "text_link" else ""
+        language = mark.data if mark.style == "pre" else ""
+        out.append(Entity(mark.style, offset, length, url, language))
+    return tuple(out)
+
+
+def _allowed(marks: Sequence[Mark]) -> list[Mark]:
+    """Drop what may not nest, and cut formatting around code."""
+    kept: list[Mark] = []
+    ends: dict[Style, int] = {}
+    for mark in marks:  # by start, outer ones first
+        outer = "text_link" if mark.style == "code" else mark.style
+        if mark.style in _SINGLE and mark.start < ends.get(outer, 0):
+            continue
+        ends[mark.style] = mark.end
+        kept.append(mark)
+    codes = [mark for mark in kept if mark.style in ("code", "pre")]
+    out = [mark for mark in kept if mark.style not in _WRAPS]
+    for mark in kept:
+        if mark.style in _WRAPS:
+            out += _around(mark, codes)
+    return sorted(out, key=lambda mark: (mark.start, -mark.end))
+
+
+def _around(mark: Mark, codes: Sequence[Mark]) -> list[Mark]:
+    """The pieces of `mark` between the codes in it."""
+    pieces, start = [], mark.start
+    first = bisect_left(codes, mark.start, key=lambda code: code.start)
+    for code in codes[first:]:
+        if code.start >= mark.end:
+            break
+        pieces.append(replace(mark, start=start, end=code.start))
+        start = code.end
+    pieces.append(replace(mark, start=start))
+    return [piece for piece in pieces if piece.end > piece.start]
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramWeigher:
+    """Bounds for text with entities: markup vanishes, blocks move apart, tables are drawn as grids."""
+
+    def text(self, line: str) -> int:
+        if not line.strip():
+            return 0
+        weight = utf16_units(line.expandtabs(4)) + 2
+        if "|" in line:  # may be a table's header, which is drawn with a rule below
+            weight = 2 * max(weight, cell_len(line) + 2)
+        return weight + 3 * (_NUMBERED.match(line) is not None)
+
+    def code(self, line: str) -> int:
+        return utf16_units(line) + 1
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        return tuple(max(utf16_units(cell), cell_len(cell)) for cell in split_row(row))
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        return rows * (sum(widths) + 3 * len(widths))
+
+
+def _entity_units(markdown: str) -> int:
+    return utf16_units(lay_out(parse(markdown)).text)
+
+
+def split_for_telegram(markdown: str) -> list[str]:
+    """Split into parts whose text after `render_entities` is at most `TELEGRAM_TEXT_LIMIT` units."""
+    return split_markdown(
+        markdown, limit=TELEGRAM_TEXT_LIMIT, measure=_entity_units, weigher=TelegramWeigher()
+    )
