@@ -1,0 +1,23 @@
+"""Shared by the contract tests of the agent half."""
+
+import gc
+import warnings
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest_asyncio
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def closed_clients() -> AsyncIterator[None]:
+    """Closes what providers' packages keep open for the life of the process."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [thing for thing in gc.get_objects() if _is_client(thing)]
+    for client in found:
+        await client.aclose()
+
+
+def _is_client(thing: object) -> bool:
+    return issubclass(type(thing), httpx2.AsyncClient)

@@ -1,0 +1,180 @@
+"""Real provider clients against a real fault server: every failure ends in one clear line."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import structlog
+from langgraph.checkpoint.memory import InMemorySaver
+from llmock.pytest_plugin import LLMock
+
+from agent.errors import ModelCallFailed
+from agent.factory import create_agent_graph
+from agent.models.calls import ModelCalls
+from agent.models.resolve import build
+from agent.models.spec import ModelSpec
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),  # providers' clients keep their connections
+    pytest.mark.usefixtures("closed_clients"),
+]
+KEY = "sk-proj-0123456789abcdefghij"
+PROVIDERS = ["openai", "anthropic"]
+
+
+def spec(provider: str, url: str, **settings: Any) -> ModelSpec:
+    use = {"openai": "langchain_openai:ChatOpenAI", "anthropic": "langchain_anthropic:ChatAnthropic"}[
+        provider
+    ]
+    base = {"base_url": url, "api_key": KEY, "max_retries": 0, **settings}
+    return ModelSpec(name="m", use=use, model="some-model", display_name="M", settings=base)
+
+
+async def ask(described: ModelSpec) -> str:
+    """The streamed answer, as the runtime would see it."""
+    model = await asyncio.to_thread(build, described)
+    graph = create_agent_graph(model, middleware=[ModelCalls(model_name="m")], checkpointer=InMemorySaver())
+    parts: list[str] = []
+    async for chunk, _ in graph.astream(
+        {"messages": [{"role": "user", "content": "hello there"}]},
+        {"configurable": {"thread_id": "t"}},
+        stream_mode="messages",
+    ):
+        parts.append(chunk.text)
+    return "".join(parts)
+
+
+async def failing(described: ModelSpec) -> ModelCallFailed:
+    with structlog.testing.capture_logs() as logs, pytest.raises(ModelCallFailed) as caught:
+        await ask(described)
+    error = caught.value
+    text = str(error)
+    assert text.startswith('The model "m" failed: ')
+    assert "\n" not in text
+    assert KEY not in text
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    [logged] = [entry for entry in logs if entry["event"] == "model_call_failed"]
+    assert logged["category"] == error.category
+    assert KEY not in json.dumps(logged)
+    return error
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_whole_answer_passes(llmock: LLMock, provider: str) -> None:
+    llmock.reply("All is well.")
+    assert await ask(spec(provider, llmock.base_url(provider))) == "All is well."
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    ("fault", "category", "retryable"),
+    [
+        (lambda mock: mock.fail(401, message=f"Incorrect API key provided: {KEY}"), "auth", False),
+        (lambda mock: mock.fail(403), "permission", False),
+        (lambda mock: mock.fail(404), "not_found", False),
+        (lambda mock: mock.fail(400), "invalid_request", False),
+        (lambda mock: mock.rate_limit(retry_after=7), "rate_limit", True),
+        (lambda mock: mock.fail(500), "overloaded", True),
+        (lambda mock: mock.fail(503), "overloaded", True),
+        (lambda mock: mock.fail(529), "overloaded", True),
+        (lambda mock: mock.disconnect(after_chunks=2), "connection", True),
+        (lambda mock: mock.truncate(after_chunks=3), "truncated", True),
+        (lambda mock: mock.corrupt(after_chunks=3), "malformed", True),
+        (lambda mock: mock.stall(after_chunks=2, seconds=3), "timeout", True),
+    ],
+    ids=[
+        "401",
+        "403",
+        "404",
+        "400",
+        "429",
+        "500",
+        "503",
+        "529",
+        "disconnect",
+        "truncate",
+        "corrupt",
+        "stall",
+    ],
+)
+async def test_failures(
+    llmock: LLMock, provider: str, fault: Callable[[LLMock], LLMock], category: str, retryable: bool
+) -> None:
+    fault(llmock)
+    error = await failing(spec(provider, llmock.base_url(provider), timeout=0.5))
+    assert (error.category, error.retryable) == (category, retryable)
+    if category == "rate_limit":
+        assert str(error).endswith("(it asks to wait 7 s).")
+
+
+async def test_a_stall_between_chunks_ends_by_its_own_limit(llmock: LLMock) -> None:
+    llmock.stall(after_chunks=2, seconds=3)
+    error = await failing(spec("openai", llmock.base_url(), stream_chunk_timeout=0.3))
+    assert error.category == "timeout"
+
+
+async def test_the_context_window_is_named(llmock: LLMock) -> None:
+    llmock.context_overflow()
+    error = await failing(spec("openai", llmock.base_url()))
+    assert error.category == "context"
+    assert "/new" in str(error)
+
+
+async def test_a_used_up_quota_is_not_a_rate_limit(llmock: LLMock) -> None:
+    llmock.fail(429, code="insufficient_quota", message="You exceeded your current quota")
+    error = await failing(spec("openai", llmock.base_url()))
+    assert (error.category, error.retryable) == ("quota", False)
+
+
+async def test_a_refused_connection(llmock: LLMock) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    error = await failing(spec("openai", f"http://127.0.0.1:{port}/v1"))
+    assert (error.category, error.retryable) == ("connection", True)
+
+
+async def test_an_empty_answer_is_a_failure(llmock: LLMock) -> None:
+    llmock.reply(" ")
+    error = await failing(spec("openai", llmock.base_url()))
+    assert error.category == "empty"
+
+
+async def test_a_passing_limit_is_waited_out(llmock: LLMock) -> None:
+    llmock.rate_limit(times=1, retry_after=0.1).reply("at last")
+    patient = spec("openai", llmock.base_url())
+    patient = replace(patient, settings={**patient.settings, "max_retries": 2})
+    assert await ask(patient) == "at last"
+    llmock.assert_resilient()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def refusing(tmp_path: Path) -> AsyncIterator[str]:
+    """A server that answers like a content filter: no text, and the reason."""
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "content_filter"}]},
+    ]
+    body = "".join(f"data: {json.dumps(chunk | {'object': 'chat.completion.chunk'})}\n\n" for chunk in chunks)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+        writer.write(f"{head}{body}data: [DONE]\n\n".encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+async def test_a_content_filter_is_named(refusing: str) -> None:
+    error = await failing(spec("openai", refusing))
+    assert (error.category, error.retryable) == ("content_filter", False)
