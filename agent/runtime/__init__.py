@@ -1,0 +1,1 @@
+"""An own server of the LangGraph API over langgraph and SQLite."""

@@ -1,0 +1,139 @@
+"""The runtime as one ASGI application, and the life of its parts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import Any
+
+import structlog
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from agent.errors import ApiError, GraphLoadError
+from agent.runtime.domain import Clock
+from agent.runtime.execute import Executor
+from agent.runtime.faults import Faults
+from agent.runtime.graphs import GraphRegistry
+from agent.runtime.http import assistants, items, runs, threads
+from agent.runtime.http.context import Parts
+from agent.runtime.http.respond import answer, on_api_error, refusal
+from agent.runtime.http.security import Guard
+from agent.runtime.manager import RunManager
+from agent.runtime.saver import RuntimeSaver
+from agent.runtime.settings import RuntimeSettings
+from agent.runtime.states import ThreadStates
+from agent.runtime.store import RuntimeStore, SqliteRuntimeStore
+
+log = structlog.get_logger("agent.runtime")
+Sources = Mapping[str, Callable[[], Any]]
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: RuntimeSettings, sources: Sources, *, clock: Clock = time.time, faults: Faults | None = None
+) -> AsyncIterator[Parts]:
+    """Open the databases, take up earlier runs, and close it all again. Raises `HomeInUse`."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    faults = faults or Faults()
+    async with AsyncExitStack() as stack:
+        store = SqliteRuntimeStore(settings.database, clock=clock)
+        stack.push_async_callback(store.close)
+        await store.open()
+        saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints))
+        kept = await stack.enter_async_context(AsyncSqliteStore.from_conn_string(str(settings.items)))
+        await kept.setup()
+        graphs = GraphRegistry(sources, saver=saver, store=kept, started_at=clock())
+        executor = Executor(graphs, saver, faults)
+        manager = RunManager(
+            store=store, saver=saver, executor=executor, settings=settings, faults=faults, clock=clock
+        )
+        await stack.enter_async_context(manager)
+        states = ThreadStates(store=store, saver=saver, graphs=graphs, clock=clock)
+        pruner = asyncio.create_task(_prune(store, settings, clock))
+        stack.push_async_callback(_cancel, pruner)
+        yield Parts(settings, store, saver, kept, graphs, manager, states, clock)
+
+
+async def _prune(store: RuntimeStore, settings: RuntimeSettings, clock: Clock) -> None:
+    """Keep the finished logs bounded."""
+    bounds = settings.log
+    while True:
+        gone = await store.prune_logs(before=clock() - bounds.keep_seconds, keep=bounds.keep_events)
+        if gone:
+            log.info("event_logs_pruned", runs=gone)
+            continue
+        await asyncio.sleep(bounds.prune_every)
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def ok(_request: Request) -> Response:
+    """The process answers."""
+    return answer({"ok": True})
+
+
+async def info(_request: Request) -> Response:
+    """What this server is and can do."""
+    return answer(
+        {
+            "version": version("roebot"),
+            "langgraph_py_version": version("langgraph"),
+            "flags": {"assistants": True, "crons": False, "langsmith": False, "webhooks": False},
+            "server": "roebot",
+        }
+    )
+
+
+async def _not_found(_request: Request, error: Exception) -> Response:
+    status = int(getattr(error, "status_code", 404))
+    return refusal(status, str(getattr(error, "detail", "Not Found")))
+
+
+async def _graph_failed(_request: Request, error: Exception) -> Response:
+    return refusal(500, str(error))
+
+
+def create_app(
+    settings: RuntimeSettings,
+    sources: Sources,
+    *,
+    token: str | None = None,
+    allowed_hosts: Iterable[str] = (),
+    extra_routes: Iterable[BaseRoute] = (),
+    clock: Clock = time.time,
+    faults: Faults | None = None,
+) -> ASGIApp:
+    """The guarded application. Its lifespan opens and closes the runtime."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with open_runtime(settings, sources, clock=clock, faults=faults) as parts:
+            app.state.parts = parts
+            yield
+
+    routes: list[BaseRoute] = [Route("/ok", ok, methods=["GET"]), Route("/info", info, methods=["GET"])]
+    for module in (runs, threads, assistants, items):
+        routes += module.ROUTES
+    app = Starlette(
+        routes=[*routes, *extra_routes],
+        lifespan=lifespan,
+        exception_handlers={
+            ApiError: on_api_error,
+            GraphLoadError: _graph_failed,
+            404: _not_found,
+            405: _not_found,
+        },
+    )
+    return Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads",))

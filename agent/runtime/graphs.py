@@ -1,0 +1,167 @@
+"""The graphs that this runtime serves, by name: how each is made, with the runtime's saver and store."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import StateGraph
+from langgraph.pregel import Pregel
+from langgraph.store.base import BaseStore
+
+from agent.errors import GraphLoadError, NotFound
+from agent.runtime.domain import Assistant, Json
+from agent.runtime.ids import assistant_uuid
+
+RUN: Final = "threads.create_run"
+READ: Final = "threads.read"
+UPDATE: Final = "threads.update"
+DESCRIBE: Final = "assistants.read"
+
+AnyGraph = Pregel[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FactoryRuntime:
+    """What a factory's second parameter gets: why it is called, for whom, and the store."""
+
+    access_context: str
+    store: BaseStore | None
+    user: Any = None
+    context: Any = None
+
+    @property
+    def execution_runtime(self) -> FactoryRuntime | None:
+        """Itself when a run is about to be executed, else None."""
+        return self if self.access_context == RUN else None
+
+    def ensure_user(self) -> Any:
+        """The authenticated user. Raises `PermissionError`: this runtime has none."""
+        raise PermissionError("no user is known to this runtime")
+
+
+class GraphRegistry:
+    """Named graph sources: compiled graphs, builders, or factories of those."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Callable[[], Any]],
+        *,
+        saver: BaseCheckpointSaver[Any],
+        store: BaseStore | None,
+        started_at: float,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        """`sources` maps a name to a function that imports and returns what the configuration names."""
+        self._sources = dict(sources)
+        self._saver = saver
+        self._store = store
+        self._descriptions = descriptions or {}
+        self._started_at = started_at
+        self._loaded: dict[str, Any] = {}
+        self._made: dict[str, AnyGraph] = {}
+        self._bound: WeakKeyDictionary[Any, AnyGraph] = WeakKeyDictionary()
+        self._lock = asyncio.Lock()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All graph names."""
+        return tuple(self._sources)
+
+    def system_assistant(self, graph_id: str) -> Assistant:
+        """The assistant that every graph has. Raises `NotFound`."""
+        if graph_id not in self._sources:
+            raise NotFound(f"No graph or assistant named {graph_id!r}")
+        at = self._started_at
+        return Assistant(
+            assistant_id=assistant_uuid(graph_id),
+            graph_id=graph_id,
+            name=graph_id,
+            created_at=at,
+            updated_at=at,
+            description=self._descriptions.get(graph_id),
+            metadata={"created_by": "system"},
+        )
+
+    async def load(self, name: str) -> Any:
+        """What the configuration names, imported once, off the loop. Raises `GraphLoadError`."""
+        if name not in self._loaded:
+            async with self._lock:
+                if name not in self._loaded:
+                    self._loaded[name] = await asyncio.to_thread(self._sources[name])
+        return self._loaded[name]
+
+    @asynccontextmanager
+    async def graph(
+        self, name: str, config: RunnableConfig, *, access: str = RUN, context: Json | None = None
+    ) -> AsyncIterator[AnyGraph]:
+        """The graph for one use. A factory without parameters is asked once, others each time."""
+        ready = self._made.get(name)
+        if ready is not None:
+            yield ready
+            return
+        source = await self.load(name)
+        if isinstance(source, (Pregel, StateGraph)) or not callable(source):
+            self._made[name] = self._bind(source, name)
+            yield self._made[name]
+            return
+        parameters = factory_parameters(source)
+        runtime = FactoryRuntime(access, self._store, context=context)
+        arguments = [runtime if kind == "runtime" else config for kind in parameters]
+        product = await _call(source, arguments)
+        if isinstance(product, AbstractAsyncContextManager):
+            async with product as graph:
+                yield self._bind(graph, name)
+            return
+        if isinstance(product, AbstractContextManager):
+            with product as graph:
+                yield self._bind(graph, name)
+            return
+        bound = self._bind(product, name)
+        if not parameters:
+            self._made[name] = bound
+        yield bound
+
+    def _bind(self, graph: Any, name: str) -> AnyGraph:
+        if isinstance(graph, StateGraph):
+            return graph.compile(checkpointer=self._saver, store=self._store, name=name)
+        if not isinstance(graph, Pregel):
+            raise GraphLoadError(f"graph {name!r} is a {type(graph).__name__}, not a langgraph graph")
+        bound = self._bound.get(graph)
+        if bound is None:
+            bound = graph.copy({"checkpointer": self._saver, "store": self._store or graph.store})
+            self._bound[graph] = bound
+        return bound
+
+
+def factory_parameters(factory: Callable[..., Any]) -> tuple[str, ...]:
+    """Of each parameter of a factory: `config` or `runtime`. Raises `GraphLoadError` for more than two."""
+    required = [
+        parameter
+        for parameter in inspect.signature(factory).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        and (parameter.default is parameter.empty or parameter.name in {"config", "runtime"})
+    ]
+    if len(required) > 2:
+        raise GraphLoadError("a graph factory takes at most two parameters: config and runtime")
+    return tuple("runtime" if _wants_runtime(parameter) else "config" for parameter in required)
+
+
+def _wants_runtime(parameter: inspect.Parameter) -> bool:
+    note = parameter.annotation
+    text = note if isinstance(note, str) else getattr(note, "__name__", str(note))
+    return parameter.name == "runtime" or "Runtime" in text
+
+
+async def _call(factory: Callable[..., Any], arguments: list[Any]) -> Any:
+    if inspect.iscoroutinefunction(factory):
+        return await factory(*arguments)
+    product = await asyncio.to_thread(factory, *arguments)
+    return await product if inspect.isawaitable(product) else product

@@ -1,0 +1,117 @@
+"""From what langgraph streams to the events of the LangGraph API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage, BaseMessageChunk, message_chunk_to_message
+
+from agent.errors import Invalid
+from agent.runtime.domain import Json
+from agent.runtime.encode import MessageEncoder, dumps
+
+NATIVE: Final = frozenset({"values", "updates", "custom", "debug", "tasks", "checkpoints"})
+ALL: Final = NATIVE | {"messages", "messages-tuple", "events"}
+_HIDDEN: Final = ("__pregel_", "__")
+
+Event = tuple[str, bytes]
+
+
+def require_modes(modes: Any) -> tuple[str, ...]:
+    """A request's `stream_mode` as a tuple without repeats. Raises `Invalid` for an unknown one."""
+    asked = [modes] if isinstance(modes, str) else list(modes or ["values"])
+    for mode in asked:
+        if mode not in ALL:
+            raise Invalid(f"Unknown stream_mode {mode!r}; known: {', '.join(sorted(ALL))}")
+    return tuple(dict.fromkeys(asked))
+
+
+def native_modes(modes: tuple[str, ...]) -> list[str]:
+    """What to ask of langgraph; `values` is always wanted, for the run's result."""
+    asked = {"values"} | (NATIVE & set(modes))
+    if "messages" in modes or "messages-tuple" in modes:
+        asked.add("messages")
+    return sorted(asked)
+
+
+def checkpoint_of(config: Any) -> Json | None:
+    """A checkpoint's address as the API writes it, from a runnable config."""
+    if not config:
+        return None
+    found = config.get("configurable", {})
+    return {
+        "thread_id": found.get("thread_id"),
+        "checkpoint_ns": found.get("checkpoint_ns", ""),
+        "checkpoint_id": found.get("checkpoint_id"),
+        **({"checkpoint_map": found["checkpoint_map"]} if found.get("checkpoint_map") else {}),
+    }
+
+
+def _task_view(task: Mapping[str, Any]) -> Json:
+    view = dict(task)
+    state = view.pop("state", None)
+    view["checkpoint"] = (
+        checkpoint_of(state) if isinstance(state, Mapping) and "configurable" in state else None
+    )
+    return view
+
+
+def checkpoint_view(payload: Mapping[str, Any]) -> Json:
+    """A `checkpoints` event: addresses instead of runnable configs."""
+    view = {key: value for key, value in payload.items() if key not in {"config", "parent_config", "tasks"}}
+    return {
+        **view,
+        "checkpoint": checkpoint_of(payload.get("config")),
+        "parent_checkpoint": checkpoint_of(payload.get("parent_config")),
+        "tasks": [_task_view(task) for task in payload.get("tasks", ())],
+    }
+
+
+def debug_view(payload: Mapping[str, Any]) -> Json:
+    """A `debug` event."""
+    view = dict(payload)
+    if view.get("type") == "checkpoint":
+        view["payload"] = checkpoint_view(view["payload"])
+    return view
+
+
+class Translator:
+    """Turns `(namespace, mode, data)` into named events, for the modes that a run asked for."""
+
+    def __init__(self, modes: tuple[str, ...]) -> None:
+        self._modes = frozenset(modes)
+        self._encoder = MessageEncoder()
+        self._whole: dict[str, BaseMessage] = {}
+
+    def events(self, namespace: tuple[str, ...], mode: str, data: Any) -> Iterator[Event]:
+        """The events of one streamed chunk."""
+        suffix = "|" + "|".join(namespace) if namespace else ""
+        if mode == "messages":
+            yield from self._messages(suffix, data)
+        elif mode in self._modes:
+            if mode == "checkpoints":
+                data = checkpoint_view(data)
+            elif mode == "debug":
+                data = debug_view(data)
+            yield mode + suffix, dumps(data)
+
+    def _messages(self, suffix: str, data: Any) -> Iterator[Event]:
+        message, metadata = data
+        if "messages-tuple" in self._modes:
+            yield "messages" + suffix, self._encoder.pair(message, metadata)
+        if "messages" in self._modes:
+            yield from self._cumulative(suffix, message, metadata)
+
+    def _cumulative(self, suffix: str, message: BaseMessage, metadata: Any) -> Iterator[Event]:
+        key = str(message.id)
+        if key not in self._whole:
+            yield "messages/metadata" + suffix, dumps({key: {"metadata": metadata}})
+        if isinstance(message, BaseMessageChunk):
+            known = self._whole.get(key)
+            whole = known + message if isinstance(known, BaseMessageChunk) else message
+            self._whole[key] = whole
+            yield "messages/partial" + suffix, dumps([message_chunk_to_message(whole)])
+        else:
+            self._whole[key] = message
+            yield "messages/complete" + suffix, dumps([message])

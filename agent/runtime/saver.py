@@ -1,0 +1,94 @@
+"""The checkpoint saver: langgraph's SQLite saver, with what it lacks (copy, rollback, whose checkpoints)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+_RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
+_WROTE = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
+_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+_READ_WRITES = (
+    "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
+    "FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
+)
+_DROP_WRITES = "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
+_ADD_WRITES = (
+    "INSERT INTO writes "
+    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_DROP_RUN_WRITES = (
+    "DELETE FROM writes WHERE thread_id = ? AND checkpoint_id IN "  # noqa: S608
+    f"(SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?)"
+)
+_DROP_RUN = f"DELETE FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?"  # noqa: S608
+_COPY = (
+    "INSERT INTO checkpoints "
+    "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
+    "SELECT ?, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
+    "CAST(json_set(CAST(metadata AS TEXT), '$.thread_id', ?) AS BLOB) FROM checkpoints WHERE thread_id = ?"
+)
+_COPY_WRITES = (
+    "INSERT INTO writes "
+    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value) "
+    "SELECT ?, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
+    "FROM writes WHERE thread_id = ?"
+)
+
+
+class RuntimeSaver(AsyncSqliteSaver):
+    """`AsyncSqliteSaver` whose checkpoints can be told apart by the run that wrote them."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, path: Path) -> AsyncIterator[RuntimeSaver]:
+        """The saver on this database (WAL, synchronous=NORMAL)."""
+        async with aiosqlite.connect(path) as connection:
+            await connection.execute("PRAGMA busy_timeout=10000")
+            saver = cls(connection)
+            await saver.setup()
+            await connection.execute("PRAGMA synchronous=NORMAL")
+            yield saver
+
+    async def wrote(self, thread_id: str, run_id: str) -> bool:
+        """Whether this run has written a checkpoint of its thread."""
+        rows = await self._fetch(_WROTE, (thread_id, run_id))
+        return bool(rows)
+
+    async def latest(self, thread_id: str) -> str | None:
+        """The id of the thread's newest checkpoint."""
+        found: str | None = (await self._fetch(_LATEST, (thread_id,)))[0][0]
+        return found
+
+    async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[tuple[Any, ...]]:
+        """The rows of pending writes on a root checkpoint, to be put back by `rollback`."""
+        return [tuple(row) for row in await self._fetch(_READ_WRITES, (thread_id, checkpoint_id))]
+
+    async def rollback(
+        self, thread_id: str, run_id: str, base: str | None, writes: Sequence[tuple[Any, ...]] | None
+    ) -> None:
+        """Undo a run: drop its checkpoints; put back the pending writes of the checkpoint it began at."""
+        async with self.lock, self.conn.cursor() as cursor:
+            await cursor.execute(_DROP_RUN_WRITES, (thread_id, thread_id, run_id))
+            await cursor.execute(_DROP_RUN, (thread_id, run_id))
+            if base is not None and writes is not None:
+                await cursor.execute(_DROP_WRITES, (thread_id, base))
+                await cursor.executemany(_ADD_WRITES, writes)
+            await self.conn.commit()
+
+    async def copy_all(self, source: str, target: str) -> None:
+        """Copy all checkpoints and writes of a thread to another one."""
+        async with self.lock, self.conn.cursor() as cursor:
+            await cursor.execute(_COPY, (target, target, source))
+            await cursor.execute(_COPY_WRITES, (target, source))
+            await self.conn.commit()
+
+    async def _fetch(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+        async with self.lock, self.conn.execute(query, values) as cursor:
+            return list(await cursor.fetchall())

@@ -1,0 +1,131 @@
+"""Tables of `agent.db` and the versioned steps that create them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeDecorator
+
+from agent.errors import HomeInUse
+
+
+class JsonText(TypeDecorator[Any]):
+    """JSON kept as text, so that SQLite's json_extract reads it."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """To the database."""
+        return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """From the database."""
+        return None if value is None else orjson.loads(value)
+
+
+metadata = MetaData()
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("thread_id", String(36), primary_key=True),
+    Column("status", String(12), nullable=False),
+    Column("metadata", JsonText, nullable=False),
+    Column("config", JsonText, nullable=False),
+    Column("values", LargeBinary),
+    Column("interrupts", LargeBinary, nullable=False),
+    Column("error", JsonText),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Column("state_updated_at", Float, nullable=False),
+    Index("threads_by_update", "updated_at"),
+    Index("threads_by_creation", "created_at"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("order", Integer, primary_key=True, autoincrement=True),
+    Column("run_id", String(36), nullable=False, unique=True),
+    Column("thread_id", String(36), nullable=False),
+    Column("assistant_id", String(36), nullable=False),
+    Column("status", String(12), nullable=False),
+    Column("metadata", JsonText, nullable=False),
+    Column("spec", LargeBinary, nullable=False),
+    Column("multitask_strategy", String(10), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("lost", Integer, nullable=False),
+    Column("start_at", Float),
+    Column("idempotency_scope", String(36)),
+    Column("idempotency_key", Text),
+    Column("error", JsonText),
+    Column("log_events", Integer, nullable=False),
+    Column("keeps_log", Boolean, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    UniqueConstraint("idempotency_scope", "idempotency_key", name="runs_idempotency"),
+    Index("runs_of_thread", "thread_id", "order"),
+    sqlite_autoincrement=True,
+)
+inflight_index = Index("runs_in_flight", runs.c.order, sqlite_where=runs.c.status.in_(["pending", "running"]))
+log_index = Index("runs_with_log", runs.c.updated_at, sqlite_where=runs.c.log_events > 0)
+
+events = Table(
+    "events",
+    metadata,
+    Column("run_id", String(36), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("last", Integer, primary_key=True),
+    Column("first", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+assistants = Table(
+    "assistants",
+    metadata,
+    Column("assistant_id", String(36), primary_key=True),
+    Column("graph_id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    Column("config", JsonText, nullable=False),
+    Column("context", JsonText, nullable=False),
+    Column("metadata", JsonText, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+)
+
+
+def _first(connection: Connection) -> None:
+    metadata.create_all(connection)
+
+
+MIGRATIONS = (_first,)
+"""Step n brings version n to n + 1. Steps are only ever added."""
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the database to this version. Raises `HomeInUse` when a newer version wrote it."""
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    if version > len(MIGRATIONS):
+        raise HomeInUse(f"agent.db has version {version}; this program knows up to {len(MIGRATIONS)}")
+    for number in range(version, len(MIGRATIONS)):
+        MIGRATIONS[number](connection)
+        connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")

@@ -1,0 +1,56 @@
+"""Settings of the runtime. Times in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Bounds of the event log and of what a stream holds in memory."""
+
+    tail_bytes: int = 262_144
+    """Of one resumable run, kept in memory for its readers; the rest is read from the log."""
+    live_tail_bytes: int = 8_388_608
+    """Of one run without a log, for readers that lag; beyond it they get a `gap`."""
+    pending_bytes: int = 1_048_576
+    """Produced but not yet written; then the graph waits."""
+    keep_seconds: float = 86_400.0
+    """A finished run's log is pruned after this time."""
+    keep_events: int = 500_000
+    """Of finished runs together; the oldest logs go first."""
+    prune_every: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """How one runtime process works."""
+
+    home: Path
+    max_runs: int = 256
+    """Simultaneous runs of the process."""
+    max_attempts: int = 3
+    """Executions of one run, counting those that a crash cut off."""
+    heartbeat: float = 5.0
+    """A comment on an idle stream, white space on an idle wait."""
+    drain: float = 1.0
+    """How long a stop waits for running graphs to reach their next checkpoint."""
+    cancel_grace: float = 0.8
+    """How long a cancelled graph may take before its run is declared ended."""
+    log: LogSettings = field(default_factory=LogSettings)
+
+    @property
+    def database(self) -> Path:
+        """The runtime's own rows."""
+        return self.home / "agent.db"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The saver's database."""
+        return self.home / "checkpoints.db"
+
+    @property
+    def items(self) -> Path:
+        """The store's items."""
+        return self.home / "agent.db"

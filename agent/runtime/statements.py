@@ -1,0 +1,154 @@
+"""Every SQL statement of the runtime's store, named. Rows become domain objects in `rows.py`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from agent.runtime.domain import INFLIGHT, Json
+from agent.runtime.schema import assistants, events, runs, threads
+
+_inflight = runs.c.status.in_([str(status) for status in INFLIGHT])
+
+THREAD: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
+THREAD_EXISTS: Final = select(threads.c.status).where(threads.c.thread_id == bindparam("thread_id"))
+ADD_THREAD: Final = insert(threads)
+DELETE_THREAD: Final = delete(threads).where(threads.c.thread_id == bindparam("thread_id"))
+THREAD_RUN_IDS: Final = select(runs.c.run_id).where(runs.c.thread_id == bindparam("thread_id"))
+DELETE_THREAD_RUNS: Final = delete(runs).where(runs.c.thread_id == bindparam("thread_id"))
+SET_THREAD_BUSY: Final = (
+    update(threads)
+    .where(threads.c.thread_id == bindparam("b_thread_id"))
+    .values(status="busy", updated_at=bindparam("b_now"), metadata=bindparam("b_metadata"))
+)
+SET_THREAD: Final = update(threads).where(threads.c.thread_id == bindparam("b_thread_id"))
+
+RUN: Final = select(runs).where(runs.c.run_id == bindparam("run_id"))
+RUN_BY_KEY: Final = select(runs).where(
+    runs.c.idempotency_scope == bindparam("scope"), runs.c.idempotency_key == bindparam("key")
+)
+ADD_RUN: Final = insert(runs)
+DELETE_RUN: Final = delete(runs).where(runs.c.run_id == bindparam("run_id"))
+INFLIGHT_OF_THREAD: Final = (
+    select(runs.c.run_id, runs.c.status)
+    .where(runs.c.thread_id == bindparam("thread_id"), _inflight)
+    .order_by(runs.c.order)
+)
+INFLIGHT_OF_ALL: Final = select(runs).where(_inflight).order_by(runs.c.order)
+START_RUN: Final = (
+    update(runs)
+    .where(runs.c.run_id == bindparam("b_run_id"), runs.c.status.in_(["pending", "running"]))
+    .values(
+        status="running",
+        attempt=bindparam("b_attempt"),
+        lost=bindparam("b_lost"),
+        updated_at=bindparam("b_now"),
+    )
+)
+PAUSE_RUN: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
+FINISH_RUN: Final = (
+    update(runs)
+    .where(runs.c.run_id == bindparam("b_run_id"))
+    .values(
+        status=bindparam("b_status"),
+        error=bindparam("b_error"),
+        updated_at=bindparam("b_now"),
+        log_events=bindparam("b_log_events"),
+    )
+)
+
+# The hot path of streaming: plain driver SQL, one row for each flushed chunk of frames.
+ADD_EVENTS: Final = 'INSERT INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?)'
+READ_EVENTS: Final = (
+    'SELECT attempt, "first", "last", body FROM events WHERE run_id = ? AND (attempt, "last") > (?, ?) '
+    'ORDER BY attempt, "last" LIMIT ?'
+)
+HAS_EVENT: Final = (
+    'SELECT 1 FROM events WHERE run_id = ? AND attempt = ? AND "first" <= ? AND "last" >= ? LIMIT 1'
+)
+COUNT_EVENTS: Final = 'SELECT COALESCE(SUM("last" - "first" + 1), 0) FROM events WHERE run_id = ?'
+DELETE_EVENTS: Final = delete(events).where(events.c.run_id == bindparam("run_id"))
+OLD_LOGS: Final = (
+    select(runs.c.run_id)
+    .where(runs.c.log_events > 0, runs.c.updated_at < bindparam("before"), ~_inflight)
+    .limit(200)
+)
+LOG_TOTAL: Final = select(func.coalesce(func.sum(runs.c.log_events), 0)).where(
+    runs.c.log_events > 0, ~_inflight
+)
+OLDEST_LOGS: Final = (
+    select(runs.c.run_id, runs.c.log_events)
+    .where(runs.c.log_events > 0, ~_inflight)
+    .order_by(runs.c.updated_at)
+    .limit(200)
+)
+FORGET_LOG: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(log_events=0)
+
+ASSISTANT: Final = select(assistants).where(assistants.c.assistant_id == bindparam("assistant_id"))
+PUT_ASSISTANT: Final = upsert(assistants)
+DELETE_ASSISTANT: Final = delete(assistants).where(assistants.c.assistant_id == bindparam("assistant_id"))
+
+
+def contains(column: Any, wanted: Json, path: str = "$") -> list[ColumnElement[bool]]:
+    """Conditions for: the JSON object in `column` contains `wanted` (a list only as a whole)."""
+    found: list[ColumnElement[bool]] = []
+    for key, value in wanted.items():
+        if '"' in key or "\\" in key:
+            found.append(text("0"))  # type: ignore[arg-type]
+            continue
+        at = f'{path}."{key}"'
+        if isinstance(value, dict):
+            found.extend(contains(column, value, at))
+        elif isinstance(value, list):
+            found.append(func.json_extract(column, at) == func.json(orjson.dumps(value).decode()))
+        elif value is None:
+            found.append(func.json_type(column, at) == "null")
+        elif isinstance(value, bool):
+            found.append(func.json_type(column, at) == ("true" if value else "false"))
+        else:
+            found.append(func.json_extract(column, at) == value)
+    return found
+
+
+def find_threads(
+    *, metadata: Json | None, status: str | None, ids: list[str] | None, values: Json | None
+) -> ColumnElement[bool]:
+    """The condition of a thread search."""
+    conditions: list[ColumnElement[bool]] = [threads.c.thread_id != ""]
+    if metadata:
+        conditions += contains(threads.c.metadata, metadata)
+    if status:
+        conditions.append(threads.c.status == status)
+    if ids is not None:
+        conditions.append(threads.c.thread_id.in_(ids))
+    if values:
+        conditions += contains(cast(threads.c["values"], Text), values)
+    return and_(*conditions)
+
+
+def page_of(
+    table: Any, condition: ColumnElement[bool], order: Any, *, limit: int, offset: int
+) -> Select[Any]:
+    """One page of a list."""
+    return select(table).where(condition).order_by(*order).limit(limit).offset(offset)
+
+
+def count_of(table: Any, condition: ColumnElement[bool]) -> Select[Any]:
+    """How many rows fit."""
+    return select(func.count()).select_from(table).where(condition)
