@@ -10,13 +10,12 @@ from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 
 async def help_(call: Invocation) -> Result:
     """List the commands, or explain one."""
-    texts = call.texts
-    registry = builtin()
+    texts, registry = call.texts, call.registry
     if call.words:
         name = call.words[0].lstrip("/").lower()
         command = registry.get(name)
         if command is None:
-            return unknown(call, name)
+            return _unknown(call, name)
         line = texts("help_line", usage=command.usage, summary=texts(f"cmd_{name}"))
         return Result(f"{line}\n\n{texts(f'more_{name}')}")
     lines = [
@@ -27,9 +26,14 @@ async def help_(call: Invocation) -> Result:
     return Result("\n".join([texts("help_title"), "", *lines, "", texts("help_more")]))
 
 
-def unknown(call: Invocation, name: str) -> Result:
+async def unknown(call: Invocation) -> Result:
     """Name the nearest commands that there are."""
-    return Result(call.texts("unknown_command", name=name, nearest=_nearest(call, builtin().nearest(name))))
+    return _unknown(call, call.name)
+
+
+def _unknown(call: Invocation, name: str) -> Result:
+    near = _nearest(call, call.registry.nearest(name))
+    return Result(call.texts("unknown_command", name=name, nearest=near))
 
 
 def _nearest(call: Invocation, names: list[str], mark: str = "/") -> str:
@@ -213,5 +217,6 @@ def builtin() -> Registry:
             Command("memory", memory),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
-        ]
+        ],
+        fallback=unknown,
     )

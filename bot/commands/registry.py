@@ -46,6 +46,7 @@ class Invocation:
     role: Role
     texts: Texts
     services: Services
+    registry: Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,9 @@ class Parsed:
 class Registry:
     """The commands of this version."""
 
-    def __init__(self, commands: list[Command]) -> None:
+    def __init__(self, commands: list[Command], fallback: Handler) -> None:
         self._commands = {command.name: command for command in commands}
+        self.fallback = fallback
 
     def get(self, name: str) -> Command | None:
         """The command of that name."""

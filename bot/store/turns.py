@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
+from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
 from bot.store import rows
 from bot.store import statements as sql
 from bot.store.accept import save_part
@@ -15,13 +15,15 @@ from bot.store.accept import save_part
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A turn to work on, with what is known of its reply. `wait` > 0: nothing yet, ask again in so many
-    seconds.
+    """A turn to work on, with what is known of its reply.
+
+    `wait` > 0: nothing yet, ask again in so many seconds. `resumed` says that it was begun before this claim.
     """
 
     turn: Turn | None = None
     parts: tuple[Part, ...] = ()
     wait: float = 0.0
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ def load(connection: Connection, turn: int) -> Claim:
     return Claim(
         rows.turn_in(row, _messages(connection, row.repeats or row.id)),
         tuple(rows.part_in(part) for part in parts),
+        resumed=True,
     )
 
 
@@ -90,7 +93,7 @@ def save(
     if keep is not None:
         connection.execute(sql.DROP_PARTS, {"turn": turn, "count": keep})
     if state is not None:
-        finished = now if state in (TurnState.DONE, TurnState.FAILED, TurnState.CANCELLED) else 0.0
+        finished = 0.0 if state in OPEN_STATES else now
         connection.execute(
             sql.SET_STATE, {"id": turn, "state": state.value, "error": error, "finished_at": finished}
         )

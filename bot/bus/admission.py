@@ -1,0 +1,114 @@
+"""What happens with a message, decided before anything is stored. Pure: same message, same verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.access import AccessPolicy, Role
+from bot.commands.registry import Registry
+from bot.domain import ChatKind, InboundMessage, IsolationPolicy
+from bot.store.accept import Admission, Verdict
+from bot.texts import Texts
+
+# An album comes as several events; the last part is taken to be there when none came for this long (seconds).
+ALBUM_HOLD = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a message may be. Sizes are characters, bytes and messages."""
+
+    characters: int = 100_000
+    file_bytes: int = 20 * 1024 * 1024
+    queue: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRules:
+    """How one account admits messages."""
+
+    access: AccessPolicy
+    isolation: IsolationPolicy
+    texts: Texts
+    limits: Limits
+    model: str = ""
+
+
+class Admissions:
+    """Decides for the messages of one account."""
+
+    def __init__(self, rules: AccountRules, commands: Registry, new_id: Callable[[], str]) -> None:
+        self._rules = rules
+        self._commands = commands
+        self._new_id = new_id
+
+    def admit(self, message: InboundMessage) -> Admission | None:
+        """What to store for a message; None for one that is none of our business."""
+        if not message.addressed:
+            return None
+        role = self._rules.access.role(message.origin)
+        if role < Role.MEMBER:
+            return self._stranger(message, role)
+        parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
+        if parsed is not None and not message.attachments:
+            command = self._commands.get(parsed.name)
+            rotate = command is not None and command.starts_thread
+            return self._admission(message, Verdict.COMMAND, rotate=rotate)
+        refusal = self._refusal(message)
+        if refusal:
+            return self._admission(message, Verdict.NOTICE, notice=refusal)
+        return self._admission(message, Verdict.CHAT)
+
+    def _stranger(self, message: InboundMessage, role: Role) -> Admission | None:
+        """A stranger is told once a day, in private, how to be let in; a group hears nothing."""
+        if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
+            return None
+        line = AccessPolicy.line(message.origin)
+        return self._admission(
+            message, Verdict.NOTICE, notice=self._rules.texts("stranger", line=line), once="stranger"
+        )
+
+    def _refusal(self, message: InboundMessage) -> str:
+        """Why a message cannot be answered, "" if it can."""
+        texts, limits = self._rules.texts, self._rules.limits
+        if message.unsupported:
+            return texts("unsupported", kind=message.unsupported)
+        if len(message.text) > limits.characters:
+            return texts("too_long", size=len(message.text), limit=limits.characters)
+        for attachment in message.attachments:
+            if attachment.size > limits.file_bytes:
+                return texts(
+                    "file_too_big",
+                    name=attachment.filename,
+                    size=_megabytes(attachment.size),
+                    limit=_megabytes(limits.file_bytes),
+                )
+        return "" if message.text.strip() or message.attachments else texts("empty")
+
+    def _admission(
+        self,
+        message: InboundMessage,
+        verdict: Verdict,
+        *,
+        notice: str = "",
+        once: str = "",
+        rotate: bool = False,
+    ) -> Admission:
+        rules = self._rules
+        return Admission(
+            message=message,
+            verdict=verdict,
+            policy=rules.isolation,
+            thread_id=self._new_id(),
+            notice=notice,
+            full_notice=rules.texts("queue_full", limit=rules.limits.queue),
+            once=once,
+            model=rules.model,
+            rotate=rotate,
+            hold=ALBUM_HOLD if message.group_key else 0.0,
+        )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1024 / 1024:.1f} MB"

@@ -1,0 +1,110 @@
+"""The message bus: what adapters put in is stored before they hear "received"; the dispatcher is woken
+after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from bot.bus.admission import Admissions
+from bot.bus.lanes import Lanes
+from bot.clock import Clock
+from bot.domain import InboundMessage, TurnKind
+from bot.faults import Step, reach
+from bot.store import BotStore
+from bot.store.accept import Accepted
+
+log = structlog.get_logger(__name__)
+
+
+class MessageBus:
+    """Carries accepted turns to the lanes of the dispatcher.
+
+    Chat turns go by conversation, so that each has one order; commands and notices each have a lane of
+    their own and overtake them.
+    """
+
+    def __init__(self, store: BotStore, clock: Clock, queue_limit: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._queue_limit = queue_limit
+        self._chat: Lanes | None = None
+        self._control: Lanes | None = None
+        self._watchers: list[Callable[[Accepted], None]] = []
+
+    def connect(self, chat: Lanes, control: Lanes) -> None:
+        """Attach the dispatcher's lanes."""
+        self._chat, self._control = chat, control
+
+    def watch(self, watcher: Callable[[Accepted], None]) -> None:
+        """Tell `watcher` of every accepted turn (the page)."""
+        self._watchers.append(watcher)
+
+    def inbox(self, account: str, admissions: Admissions) -> AccountInbox:
+        """Where the adapter of one account puts what it received."""
+        return AccountInbox(account, admissions, self, self._store)
+
+    def wake(self, conversation: int) -> None:
+        """A conversation has work that did not come in as a message."""
+        if self._chat is not None:
+            self._chat.wake(conversation)
+
+    async def accept(
+        self, account: str, admissions: Admissions, messages: Sequence[InboundMessage], cursor: str
+    ) -> None:
+        """Store a batch, then wake whoever answers it."""
+        admitted = [found for message in messages if (found := admissions.admit(message)) is not None]
+        if not admitted and not cursor:
+            return
+        now = self._clock.now()
+        accepted = await self._store.accept(account, admitted, cursor, now, self._queue_limit)
+        if accepted:
+            reach(Step.STORED)
+        for turn in accepted:
+            self._dispatch(turn)
+        if accepted:
+            log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
+
+    async def recover(self) -> tuple[int, int]:
+        """Wake every turn that was open when the service stopped: (conversations, control turns)."""
+        lanes, control = await self._store.open_lanes(), await self._store.open_control()
+        for turn in control:
+            if self._control is not None:
+                self._control.wake(turn)
+        for conversation in lanes:
+            self.wake(conversation)
+        return len(lanes), len(control)
+
+    def _dispatch(self, turn: Accepted) -> None:
+        if turn.kind is TurnKind.CHAT:
+            self.wake(turn.conversation)
+        elif self._control is not None:
+            self._control.wake(turn.turn)
+        for watcher in self._watchers:
+            watcher(turn)
+
+
+class AccountInbox:
+    """The inbox of one account; see `bot.platforms.base.Inbox`."""
+
+    def __init__(self, account: str, admissions: Admissions, bus: MessageBus, store: BotStore) -> None:
+        self._account = account
+        self._admissions = admissions
+        self._bus = bus
+        self._store = store
+
+    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+        """See Inbox."""
+        if messages:
+            reach(Step.RECEIVED)
+        await self._bus.accept(self._account, self._admissions, messages, cursor)
+
+    async def cursor(self) -> str:
+        """See Inbox."""
+        return await self._store.cursor(self._account)
+
+    async def migrate_chat(self, old: str, new: str) -> None:
+        """See Inbox."""
+        await self._store.migrate_chat(self._account, old, new)

@@ -1,0 +1,212 @@
+"""One run, from its creation to its outcome: joined, joined again after every break, stopped on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from bot.clock import Clock
+from bot.dispatch.input import message_ids, run_request
+from bot.dispatch.outlet import Outlet
+from bot.dispatch.transcript import Transcript
+from bot.domain import Turn, TurnState
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
+from bot.faults import Step, reach
+from bot.runtime.port import RuntimePort
+from bot.store import BotStore
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+# Seconds between tries to reach the runtime, and for how long altogether.
+BACKOFF = (0.05, 0.1, 0.2, 0.5, 1.0)
+UNREACHABLE_FOR = 120.0
+# How long a stopped run may take to say that it ended.
+STOP_GRACE = 0.6
+# A run that the runtime forgot is started anew that many times.
+MOST_RUNS = 3
+MESSAGE_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in."""
+
+    text: str
+    artifacts: tuple[str, ...] = ()
+    state: TurnState = TurnState.DONE
+    error: str = ""
+
+
+class Conversation:
+    """Talks to the runtime for one turn. `show` is called with the whole text whenever it has grown."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        outlet: Outlet,
+        *,
+        store: BotStore,
+        runtime: RuntimePort,
+        clock: Clock,
+        texts: Texts,
+        show: Callable[[str], None],
+    ) -> None:
+        self._turn = turn
+        self._outlet = outlet
+        self._store = store
+        self._runtime = runtime
+        self._clock = clock
+        self._texts = texts
+        self._show = show
+        self._stop = asyncio.Event()
+        self._transcript = Transcript()
+        if turn.stopped:
+            self._stop.set()
+
+    def stop(self) -> None:
+        """End the run now."""
+        self._stop.set()
+
+    async def run(self, *, restarted: bool) -> Outcome:
+        """The outcome of the turn's run, however many connections it takes."""
+        work = asyncio.ensure_future(self._talk(restarted))
+        stopping = asyncio.ensure_future(self._stop.wait())
+        both: set[asyncio.Future[Any]] = {work, stopping}
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await self._cancel(work)
+            return work.result() if work.done() and not work.cancelled() else self._stopped()
+        except RuntimeProblem as problem:
+            log.warning("run_failed", turn=self._turn.id, problem=str(problem))
+            return self._failure(self._describe(problem), "runtime")
+        finally:
+            for task in (work, stopping):
+                task.cancel()
+            await asyncio.gather(work, stopping, return_exceptions=True)
+
+    async def _cancel(self, work: asyncio.Future[Outcome]) -> None:
+        """Ask the runtime to end the run, and give it a moment to say so."""
+        if self._turn.run_id:
+            cancel = asyncio.ensure_future(self._runtime.cancel(self._turn.thread_id, self._turn.run_id))
+            timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
+            pending: set[asyncio.Future[Any]] = {work, timer}
+            await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in (cancel, timer):
+                task.cancel()
+            for result in await asyncio.gather(cancel, timer, return_exceptions=True):
+                if isinstance(result, RuntimeProblem):
+                    log.warning("cancel_failed", turn=self._turn.id, problem=str(result))
+        work.cancel()
+        await asyncio.wait({work})
+
+    async def _talk(self, restarted: bool) -> Outcome:
+        for _ in range(MOST_RUNS):
+            if not self._turn.run_id:
+                await self._create(repeated=restarted)
+            try:
+                return await self._follow()
+            except RunMissing:
+                # The runtime has lost the run (another home, a server that forgets): ask again.
+                log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
+                await self._named("", self._turn.attempt + 1)
+                self._transcript = Transcript()
+        raise RuntimeUnreachable("the runtime loses its runs")
+
+    async def _create(self, *, repeated: bool) -> None:
+        request = await run_request(self._turn, self._outlet, self._runtime, self._texts, repeated=repeated)
+        tries = _Tries(self._clock)
+        while True:
+            try:
+                run_id = await self._runtime.create(request)
+                break
+            except RuntimeUnreachable as problem:
+                request = replace(request, repeated=True)
+                await tries.pause(problem)
+        reach(Step.RUN_CREATED)
+        await self._named(run_id, self._turn.attempt)
+
+    async def _named(self, run_id: str, attempt: int) -> None:
+        self._turn = replace(self._turn, run_id=run_id, attempt=attempt)
+        await self._store.set_run(self._turn.id, run_id, attempt)
+
+    async def _follow(self) -> Outcome:
+        """Read the run's events up to its end, from where the last connection broke."""
+        after = ""
+        tries = _Tries(self._clock)
+        while self._transcript.status is None:
+            try:
+                async for logged in self._runtime.join(self._turn.thread_id, self._turn.run_id, after):
+                    after = logged.id or after
+                    tries.reset()
+                    if self._transcript.take(logged.event):
+                        self._show(self._transcript.text)
+            except RuntimeUnreachable as problem:
+                await tries.pause(problem)
+        if self._transcript.incomplete:
+            self._transcript.settle(await self._runtime.answer(self._turn.thread_id, message_ids(self._turn)))
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
+        said = self._transcript
+        if said.failure is not None or said.status in {"error", "timeout"}:
+            message = said.failure.message if said.failure else said.status or ""
+            return self._failure(message[:MESSAGE_LIMIT], said.failure.kind if said.failure else "run")
+        if self._stop.is_set():
+            return self._stopped()
+        text = said.text
+        if said.question is not None:
+            text = "\n\n".join(filter(None, [text, question_text(said.question.value)]))
+        artifacts = tuple(said.artifacts)
+        if not text and not artifacts:
+            return self._failure(self._texts("no_answer"), "no_answer")
+        return Outcome(text, artifacts)
+
+    def _stopped(self) -> Outcome:
+        text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))
+        return Outcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
+
+    def _failure(self, message: str, kind: str) -> Outcome:
+        line = self._texts("failed", message=message or kind)
+        text = "\n\n".join(filter(None, [self._transcript.text, line]))
+        return Outcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
+
+    def _describe(self, problem: RuntimeProblem) -> str:
+        if isinstance(problem, RuntimeRefused):
+            return str(problem)[:MESSAGE_LIMIT]
+        return self._texts("runtime_unreachable")
+
+
+def question_text(value: Any) -> str:
+    """The question of an interrupt as text; its options as a list."""
+    if isinstance(value, dict):
+        question = str(value.get("question") or value.get("message") or "")
+        options = [str(option) for option in value.get("options") or ()]
+        return "\n".join([question, *(f"- {option}" for option in options)]).strip()
+    return str(value)
+
+
+class _Tries:
+    """Backs off between tries and gives up when the runtime has been away for too long."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._count = 0
+        self._since: float | None = None
+
+    def reset(self) -> None:
+        self._count, self._since = 0, None
+
+    async def pause(self, problem: RuntimeUnreachable) -> None:
+        now = self._clock.now()
+        self._since = now if self._since is None else self._since
+        if now - self._since > UNREACHABLE_FOR:
+            raise problem
+        delay = BACKOFF[min(self._count, len(BACKOFF) - 1)]
+        self._count += 1
+        await self._clock.sleep(delay)

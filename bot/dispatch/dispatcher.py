@@ -1,0 +1,220 @@
+"""Works the turns: a conversation's chat turns one after another, commands beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+import structlog
+
+from bot.access import Role
+from bot.bus.lanes import Lanes
+from bot.clock import Clock
+from bot.commands.registry import Invocation, Registry, Result, Services
+from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.conversation import Conversation, Outcome
+from bot.dispatch.delivery import Delivery
+from bot.dispatch.frames import Frames
+from bot.dispatch.outlet import Accounts, Outlet
+from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
+from bot.errors import RoebotError
+from bot.runtime.port import RuntimePort
+from bot.store import BotStore
+from bot.store.turns import Claim
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+# A turn that was not begun within this time is not answered any more, but told so (seconds).
+EXPIRES_AFTER = 12 * 3600.0
+
+
+class Dispatcher:
+    """The owner of every open turn. `run` works until cancelled; nothing partial is published then."""
+
+    def __init__(
+        self,
+        *,
+        store: BotStore,
+        runtime: RuntimePort,
+        accounts: Accounts,
+        commands: Registry,
+        texts: Callable[[str], Texts],
+        roles: Callable[[Turn], Role],
+        clock: Clock,
+        new_id: Callable[[], str],
+        max_runs: int,
+    ) -> None:
+        self._store = store
+        self._runtime = runtime
+        self._accounts = accounts
+        self._commands = commands
+        self._texts = texts
+        self._roles = roles
+        self._clock = clock
+        self._slots = asyncio.Semaphore(max_runs)
+        self._talking: dict[int, Conversation] = {}
+        self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
+        self.control = Lanes("control", self._control, self._give_up_control, clock)
+        self._services = Services(
+            store=store,
+            runtime=runtime,
+            accounts=accounts,
+            clock=clock,
+            stop=self.stop,
+            wake=self.chat.wake,
+            new_id=new_id,
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.chat.run(), name="lanes:chat")
+            group.create_task(self.control.run(), name="lanes:control")
+
+    async def stop(self, conversation: int) -> bool:
+        """End the run of a conversation; whether there was one."""
+        stopped = await self._store.stop(conversation)
+        talking = self._talking.get(conversation)
+        if talking is not None:
+            talking.stop()
+        return bool(stopped)
+
+    @property
+    def running(self) -> int:
+        """How many runs are under way."""
+        return len(self._talking)
+
+    async def _lane(self, conversation: int) -> None:
+        """Work off the open chat turns of a conversation."""
+        while True:
+            claim = await self._store.claim(conversation, self._clock.now())
+            if claim.turn is None and not claim.wait:
+                return
+            if claim.turn is None:
+                await self._clock.sleep(claim.wait)
+                continue
+            outlet = await self._outlet(claim.turn)
+            if outlet is None:
+                return
+            await self._answer(claim, claim.turn, outlet)
+
+    async def _outlet(self, turn: Turn) -> Outlet | None:
+        """The account of a turn, once it is connected; a turn of an account that is gone waits for it."""
+        outlet = self._accounts.get(turn.address.account)
+        if outlet is None:
+            log.warning("account_missing", turn=turn.id, account=turn.address.account)
+            return None
+        await outlet.ready.wait()
+        return outlet
+
+    async def _answer(self, claim: Claim, turn: Turn, outlet: Outlet) -> None:
+        calls = self._calls(turn, claim.parts, outlet)
+        delivery = Delivery(calls)
+        outcome = Outcome("")
+        if turn.state is not TurnState.DELIVERING:
+            outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
+            await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
+        await delivery.finish(outcome.state, error=outcome.error)
+        log.info("turn_closed", turn=turn.id, state=outcome.state.value)
+
+    async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
+        """Run the turn while its reply streams."""
+        texts = self._texts(turn.address.account)
+        if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
+            return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
+        frames = Frames(calls)
+        talk = Conversation(
+            turn,
+            outlet,
+            store=self._store,
+            runtime=self._runtime,
+            clock=self._clock,
+            texts=texts,
+            show=frames.show,
+        )
+        self._talking[turn.conversation] = talk
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(frames.run(), name=f"frames:{turn.id}")
+                group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
+                try:
+                    async with self._slots:
+                        return await talk.run(restarted=restarted)
+                finally:
+                    frames.close()
+        finally:
+            del self._talking[turn.conversation]
+
+    async def _control(self, turn_id: int) -> None:
+        """Answer a command, or deliver a notice."""
+        claim = await self._store.load(turn_id)
+        turn = claim.turn
+        if turn is None or turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
+            return
+        outlet = await self._outlet(turn)
+        if outlet is None:
+            return
+        if turn.state is TurnState.ACCEPTED:
+            result = await self._command(turn)
+            if result.composed:
+                await self._control(turn_id)
+            else:
+                await self._close(claim, turn, outlet, Outcome(result.text))
+        else:
+            await Delivery(self._calls(turn, claim.parts, outlet)).finish()
+
+    async def _close(self, claim: Claim, turn: Turn, outlet: Outlet, outcome: Outcome) -> None:
+        """Answer a turn with what needs no run."""
+        delivery = Delivery(self._calls(turn, claim.parts, outlet))
+        await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
+        await delivery.finish(outcome.state, error=outcome.error)
+
+    async def _give_up_lane(self, conversation: int) -> None:
+        """A turn that fails again and again inside the service says so instead of blocking its
+        conversation.
+        """
+        await self._give_up(await self._store.claim(conversation, self._clock.now()))
+
+    async def _give_up_control(self, turn: int) -> None:
+        await self._give_up(await self._store.load(turn))
+
+    async def _give_up(self, claim: Claim) -> None:
+        turn = claim.turn
+        outlet = self._accounts.get(turn.address.account) if turn else None
+        if turn is None or outlet is None or turn.state not in OPEN_STATES:
+            return
+        texts = self._texts(turn.address.account)
+        outcome = Outcome(
+            texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
+        )
+        await self._close(claim, turn, outlet, outcome)
+
+    def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
+        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock)
+
+    async def _command(self, turn: Turn) -> Result:
+        texts = self._texts(turn.address.account)
+        message = turn.messages[0]
+        parsed = self._commands.parse(message.text, mentioned=True)
+        name = parsed.name if parsed else ""
+        words = parsed.words if parsed else ()
+        call = Invocation(turn, name, words, self._roles(turn), texts, self._services, self._commands)
+        command = self._commands.get(name)
+        if command is not None and call.role < command.role:
+            return Result(texts("admins_only", name=name))
+        try:
+            return await (command.handler if command else self._commands.fallback)(call)
+        except RoebotError as error:
+            log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
+            return Result(texts("command_failed", name=name, reason=str(error)))
+
+
+def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
+    """The final reply as this platform takes it: texts within its limit, then files."""
+    texts = [text for text in outlet.adapter.renderer.split(outcome.text) if text.strip()]
+    parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
+    for path in outcome.artifacts:
+        parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
+    return parts

@@ -1,0 +1,90 @@
+"""A turn as the agent reads it: human messages with stable ids, senders' names in groups, files handed
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from bot.dispatch.outlet import Outlet
+from bot.domain import Attachment, ChatKind, Turn, TurnMessage
+from bot.errors import DeliveryError, RuntimeProblem
+from bot.platforms.base import FetchesFiles
+from bot.runtime.port import RunRequest, RuntimePort, Upload
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+
+def message_ids(turn: Turn) -> list[str]:
+    """The ids of a turn's messages in the thread. They are stable, so that a repeated run replaces, not
+    doubles.
+    """
+    return [f"roebot-{turn.id}-{message.id}" for message in turn.messages]
+
+
+async def run_request(
+    turn: Turn, outlet: Outlet, runtime: RuntimePort, texts: Texts, *, repeated: bool
+) -> RunRequest:
+    """The run that answers a turn."""
+    messages = [
+        await _message(turn, message, identity, outlet, runtime, texts)
+        for message, identity in zip(turn.messages, message_ids(turn), strict=True)
+    ]
+    return RunRequest(
+        thread_id=turn.thread_id,
+        key=f"{turn.id}:{turn.attempt}",
+        messages=messages,
+        configurable=_configurable(turn),
+        checkpoint=turn.checkpoint,
+        repeated=repeated,
+    )
+
+
+def _configurable(turn: Turn) -> dict[str, Any]:
+    sender = turn.messages[-1].sender if turn.messages else None
+    context: dict[str, Any] = {
+        "user_id": f"{turn.platform}:{sender.id}" if sender else "",
+        "account": turn.address.account,
+        "platform": turn.platform,
+        "chat": turn.address.chat,
+        "chat_kind": turn.address.chat_kind.value,
+        "turn_id": str(turn.id),
+    }
+    if turn.model:
+        context["model_name"] = turn.model
+    return context
+
+
+async def _message(
+    turn: Turn, message: TurnMessage, identity: str, outlet: Outlet, runtime: RuntimePort, texts: Texts
+) -> Mapping[str, Any]:
+    lines = [message.text] if message.text else []
+    files = []
+    for attachment in message.attachments:
+        try:
+            files.append(_file(await _hand_over(turn, attachment, outlet, runtime)))
+        except (DeliveryError, RuntimeProblem) as error:
+            log.warning("file_lost", turn=turn.id, problem=str(error))
+            lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
+    text = "\n\n".join(lines)
+    if turn.address.chat_kind is ChatKind.GROUP:
+        text = f"{message.sender.name or message.sender.id}: {text}"
+    found: dict[str, Any] = {"type": "human", "content": text, "id": identity}
+    if files:
+        found["additional_kwargs"] = {"files": files}
+    return found
+
+
+async def _hand_over(turn: Turn, attachment: Attachment, outlet: Outlet, runtime: RuntimePort) -> Upload:
+    adapter = outlet.adapter
+    if not isinstance(adapter, FetchesFiles):
+        raise RuntimeProblem("this platform does not hand files over")
+    return await runtime.upload(turn.thread_id, attachment.filename, adapter.fetch(attachment))
+
+
+def _file(upload: Upload) -> dict[str, Any]:
+    return {"filename": upload.filename, "size": upload.size, "path": upload.path}

@@ -1,0 +1,80 @@
+"""What a run has said so far, from its events: assistant messages in the order in which they began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.runtime.port import (
+    Answer,
+    Attempt,
+    Ended,
+    Failed,
+    Gap,
+    Interrupted,
+    Presented,
+    RunEvent,
+    Said,
+    Text,
+)
+
+
+@dataclass(slots=True)
+class Transcript:
+    """Collects one run. A new attempt of the runtime replaces what the one before it said."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    artifacts: dict[str, None] = field(default_factory=dict)
+    attempt: int = 1
+    gap: bool = False
+    failure: Failed | None = None
+    question: Interrupted | None = None
+    status: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer as it stands."""
+        return "\n\n".join(text for text in self.texts.values() if text.strip())
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the state has to be read to know the whole answer."""
+        return self.gap or self.attempt > 1 or (self.status == "success" and not self.texts)
+
+    def take(self, event: RunEvent) -> bool:
+        """Take one event over; whether the text changed."""
+        match event:
+            case Text(message_id, text):
+                self.texts[message_id] = self.texts.get(message_id, "") + text
+                return True
+            case Said(message_id, text):
+                changed = self.texts.get(message_id) != text
+                self.texts[message_id] = text
+                return changed
+            case Attempt(number):
+                return self._attempt(number)
+            case Presented(paths):
+                self.artifacts.update(dict.fromkeys(paths))
+            case Failed():
+                self.failure = event
+            case Interrupted():
+                self.question = event
+            case Gap():
+                self.gap = True
+            case Ended(status):
+                self.status = status
+        return False
+
+    def settle(self, answer: Answer) -> None:
+        """The thread's state is the truth."""
+        if answer.texts:
+            self.texts = {str(index): text for index, text in enumerate(answer.texts)}
+        self.question = self.question or answer.interrupt
+
+    def _attempt(self, number: int) -> bool:
+        if number == self.attempt:
+            return False
+        self.attempt = number
+        self.texts.clear()
+        self.artifacts.clear()
+        self.failure = None
+        return True
