@@ -27,8 +27,8 @@ def address(environ: Mapping[str, str]) -> str:
 
 async def find(environ: Mapping[str, str], *, seconds: float = PROBE_SECONDS) -> ModelSpec | None:
     """The newest model of a running Ollama, or None when there is none or it has no model."""
-    base = address(environ)
     try:
+        base = address(environ)
         async with httpx.AsyncClient(timeout=seconds, trust_env=False) as client:
             answer = await client.get(f"{base}/api/tags")
             listed = answer.raise_for_status().json()

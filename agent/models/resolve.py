@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+import structlog
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from agent.errors import ModelUnavailable
+from agent.models.errors import scrubbed
 from agent.models.spec import ModelSpec
+
+log = structlog.get_logger(__name__)
 
 MAX_RETRIES = 2
 TIMEOUT_SECONDS = 120.0
@@ -55,9 +59,10 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
         raise ModelUnavailable(
             f'The model "{spec.name}" has settings that {spec.use} refuses: {where}.'
         ) from None
-    except (TypeError, ValueError) as error:
-        kind = type(error).__name__
-        raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({kind}).') from None
+    except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
+        detail = scrubbed(f"{type(error).__name__}: {error}")
+        log.warning("model_not_made", model=spec.name, detail=detail)
+        raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({detail}).') from None
 
 
 def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:

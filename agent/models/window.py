@@ -58,8 +58,9 @@ def _cut(message: AnyMessage, tokens: int) -> AnyMessage:
     """The message with the middle of its text taken out until it fits."""
     text = message.text
     keep = len(text)
-    while keep > 0 and estimate(text[:keep]) + estimate(CUT_MARK) > tokens:
+    shorter = text
+    while keep > 0 and estimate(shorter) > tokens:
         keep = keep * 3 // 4
-    head = (keep + 1) // 2
-    tail = text[len(text) - (keep - head) :] if keep > head else ""
-    return message.model_copy(update={"content": text[:head] + CUT_MARK + tail})
+        head = (keep + 1) // 2
+        shorter = text[:head] + CUT_MARK + text[len(text) - (keep - head) :]
+    return message.model_copy(update={"content": shorter})

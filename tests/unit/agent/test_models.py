@@ -1,0 +1,240 @@
+"""Building models, naming failures, fitting a conversation into a small window."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core import exceptions as lc
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.errors import GraphInterrupt
+
+from agent.errors import ModelCallFailed, ModelUnavailable
+from agent.factory import create_agent_graph
+from agent.models.calls import ModelCalls, incomplete
+from agent.models.errors import Category, describe, scrubbed
+from agent.models.resolve import CHUNK_SECONDS, MAX_RETRIES, TIMEOUT_SECONDS, build, load_class
+from agent.models.spec import ModelSpec
+from agent.models.window import MESSAGE_TOKENS, estimate, fitting
+from agent.testing import Script, ScriptedChatModel
+
+OPENAI = "langchain_openai:ChatOpenAI"
+ANTHROPIC = "langchain_anthropic:ChatAnthropic"
+
+
+def spec(use: str = "agent.testing:ScriptedChatModel", **fields: Any) -> ModelSpec:
+    return ModelSpec(**{"name": "m", "use": use, "model": "some-model", "display_name": "M", **fields})
+
+
+def test_a_model_gets_time_outs_and_a_few_retries() -> None:
+    openai: Any = build(spec(OPENAI, settings={"api_key": "k"}))
+    assert (openai.model_name, openai.max_retries, openai.request_timeout) == (
+        "some-model",
+        MAX_RETRIES,
+        TIMEOUT_SECONDS,
+    )
+    assert openai.stream_chunk_timeout == CHUNK_SECONDS
+    anthropic: Any = build(spec(ANTHROPIC, settings={"api_key": "k", "max_retries": 5}))
+    assert (anthropic.max_retries, anthropic.default_request_timeout) == (5, TIMEOUT_SECONDS)
+
+
+def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
+    described = spec(
+        OPENAI,
+        settings={"api_key": "k", "temperature": 0.5},
+        when_thinking_enabled={"temperature": 1.0},
+    )
+    assert build(described).temperature == 0.5  # type: ignore[attr-defined]
+    assert build(described, thinking=True).temperature == 1.0  # type: ignore[attr-defined]
+    assert build(described, effort="high").reasoning_effort == "high"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        ("langchain_nowhere:Chat", "Install it: pip install langchain-nowhere"),
+        ("langchain_ollama:ChatOllama", "Install it: pip install 'roebot[ollama]'"),
+        ("pathlib:Nothing", "pathlib has no Nothing"),
+        ("pathlib:Path", "pathlib:Path is not a chat model"),
+        ("agent.prompt:system_prompt", "is not a chat model"),
+    ],
+)
+def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        load_class(use)
+    assert text in str(caught.value)
+
+
+def test_a_package_that_lacks_another_names_that_one(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "half_there.py").write_text("import no_such_package_here")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelUnavailable, match="it needs the package no_such_package_here"):
+        load_class("half_there:Chat")
+
+
+def test_settings_that_a_class_refuses_are_named_without_their_values() -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        build(spec(OPENAI, settings={"api_key": "k", "temperature": "sk-secret"}))
+    assert str(caught.value) == f'The model "m" has settings that {OPENAI} refuses: temperature.'
+
+
+def test_a_class_that_fails_in_its_own_way_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ModelUnavailable, match=r"can't be made by .* \(OpenAIError: .*api_key"):
+        build(spec(OPENAI))
+
+
+def http(status: int, body: Any = None, code: str | None = None, **headers: str) -> Exception:
+    error = RuntimeError(f"status {status} sk-0123456789abcdef")
+    error.status_code = status  # type: ignore[attr-defined]
+    error.body = body  # type: ignore[attr-defined]
+    error.code = code  # type: ignore[attr-defined]
+    error.response = SimpleNamespace(headers=headers)  # type: ignore[attr-defined]
+    return error
+
+
+class APITimeoutError(Exception):
+    """Named like the one of a provider's package."""
+
+
+class ReadError(Exception):
+    """A kind of TransportError."""
+
+
+class TransportError(Exception):
+    """Named like the one of an HTTP client."""
+
+
+@pytest.mark.parametrize(
+    ("error", "category"),
+    [
+        (http(402), Category.QUOTA),
+        (http(408), Category.TIMEOUT),
+        (http(413), Category.CONTEXT),
+        (http(418), Category.INVALID_REQUEST),
+        (http(502), Category.OVERLOADED),
+        (http(400, code="content_policy_violation"), Category.CONTENT_FILTER),
+        (http(200), Category.UNEXPECTED),
+        (lc.ContextOverflowError("x"), Category.CONTEXT),
+        (lc.ModelInvalidRequestError("your prompt is too long: 3 tokens"), Category.CONTEXT),
+        (lc.ModelInvalidRequestError("no"), Category.INVALID_REQUEST),
+        (lc.ModelPermissionDeniedError("no"), Category.PERMISSION),
+        (lc.ModelNotFoundError("no"), Category.NOT_FOUND),
+        (lc.ModelConnectionError("no"), Category.CONNECTION),
+        (json.JSONDecodeError("x", "y", 0), Category.MALFORMED),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "no"), Category.MALFORMED),
+        (TimeoutError(), Category.TIMEOUT),
+        (ConnectionResetError(), Category.CONNECTION),
+        (OSError("no route"), Category.CONNECTION),
+        (APITimeoutError(), Category.TIMEOUT),
+        (TransportError(), Category.CONNECTION),
+        (KeyError("x"), Category.UNEXPECTED),
+    ],
+)
+def test_categories(error: Exception, category: Category) -> None:
+    found = describe(error, model="m")
+    assert found.category is category
+    assert found.message.startswith('The model "m" failed: ')
+    assert "sk-" not in found.message
+    assert found.error().category == category
+
+
+def test_details_that_help_are_passed_on_without_keys() -> None:
+    body = {"message": "Unknown parameter: 'foo' for key sk-live-0123456789abcdef\nsee docs"}
+    assert describe(http(400, body), model="m").message.endswith(
+        "refused the request (Unknown parameter: 'foo' for key … see docs)."
+    )
+    limited = describe(http(429, **{"retry-after": "20"}), model="m").message
+    assert limited.endswith("(it asks to wait 20 s).")
+    dated = describe(http(429, **{"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), model="m").message
+    assert dated.endswith("how often it may be asked.")
+    assert describe(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
+
+
+def test_our_own_errors_keep_their_text() -> None:
+    given = ModelCallFailed("as it is", category="empty", retryable=True)
+    assert describe(given, model="m").message == "as it is"
+    missing = describe(ModelUnavailable("get it so"), model="m")
+    assert (missing.category, missing.message, missing.retryable) == (
+        Category.UNAVAILABLE,
+        "get it so",
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-abc123def456",
+        "gsk_0123456789abcdefghijkl",
+        "AIzaSyA0123456789abcdefghijklmnop",
+        "0123456789abcdef0123456789",
+    ],
+)
+def test_scrubbing(secret: str) -> None:
+    assert secret not in scrubbed(f"bad key {secret} given")
+    assert len(scrubbed("word " * 200)) == 160
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        (AIMessage("fine"), None),
+        (AIMessage(" "), Category.EMPTY),
+        (AIMessage("", tool_calls=[{"name": "t", "args": {}, "id": "1"}]), None),
+        (AIMessage("half", response_metadata={"model_provider": "openai"}), Category.TRUNCATED),
+        (AIMessage("x", response_metadata={"model_provider": "openai", "status": "completed"}), None),
+        (AIMessage("x", response_metadata={"model_provider": "anthropic", "stop_reason": "end_turn"}), None),
+        (AIMessage("", response_metadata={"finish_reason": "content_filter"}), Category.CONTENT_FILTER),
+        (ToolMessage("", tool_call_id="1"), None),
+    ],
+)
+def test_answers_that_only_look_whole(message: Any, problem: Category | None) -> None:
+    assert incomplete(message) is problem
+
+
+class Interrupting(ScriptedChatModel):
+    async def _agenerate(self, *_: Any, **__: Any) -> Any:
+        raise GraphInterrupt(())
+
+
+async def test_an_interrupt_is_no_failure() -> None:
+    graph = create_agent_graph(Interrupting(), middleware=[ModelCalls(model_name="m")])
+    result = await graph.ainvoke({"messages": [HumanMessage("x")]})
+    assert [message.text for message in result["messages"]] == ["x"]
+
+
+def turns(count: int, size: int) -> list[Any]:
+    return [kind(f"{number}" + "a" * size) for number in range(count) for kind in (HumanMessage, AIMessage)]
+
+
+def test_the_newest_that_fit_are_shown_from_a_human_one_on() -> None:
+    messages = [*turns(10, 29), HumanMessage("last")]
+    shown = fitting(messages, 80)
+    assert shown == messages[-3:]
+    assert fitting(messages, 10_000) == messages
+    assert fitting([], 10) == []
+
+
+@given(st.text(min_size=50, max_size=400), st.integers(40, 100))
+def test_a_message_that_is_too_long_is_cut_in_its_middle(text: str, tokens: int) -> None:
+    [shown] = fitting([HumanMessage(text)], tokens)
+    assert MESSAGE_TOKENS + estimate(shown.text) <= tokens
+    if shown.text != text:
+        head, mark, tail = shown.text.partition(" […] ")
+        assert mark
+        assert text.startswith(head)
+        assert text.endswith(tail)
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("汉字", 6), ("é" * 5, 15)])
+def test_the_estimate_is_rather_high(text: str, tokens: int) -> None:
+    assert estimate(text) == tokens
+
+
+async def test_a_scripted_model_is_built_from_plain_settings() -> None:
+    chat = build(spec(settings={"script": {"reply": "plain"}}))
+    assert isinstance(chat, ScriptedChatModel)
+    assert chat.script == Script(reply="plain")
