@@ -91,7 +91,7 @@ class AccountInbox:
 
     def __init__(self, account: str, admissions: Admissions, bus: MessageBus, store: BotStore) -> None:
         self._account = account
-        self._admissions = admissions
+        self.admissions = admissions
         self._bus = bus
         self._store = store
 
@@ -99,7 +99,7 @@ class AccountInbox:
         """See Inbox."""
         if messages:
             reach(Step.RECEIVED)
-        await self._bus.accept(self._account, self._admissions, messages, cursor)
+        await self._bus.accept(self._account, self.admissions, messages, cursor)
 
     async def cursor(self) -> str:
         """See Inbox."""

@@ -157,6 +157,12 @@ class RateGovernor:
         until = max(self._gate(address).blocked_until, self._account.blocked_until)
         return max(0.0, until - self._clock.now())
 
+    def limited_for(self) -> float:
+        """The longest penalty that holds any chat of the account back now, in seconds."""
+        now = self._clock.now()
+        gates = [self._account, *self._chats.values()]
+        return max(0.0, max(gate.blocked_until for gate in gates) - now)
+
     @property
     def waiting(self) -> int:
         """How many calls wait for their turn now."""

@@ -1,0 +1,23 @@
+"""The command `roebot`."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line; errors that we know end in one clear line and a non-zero exit."""
+    import sys
+
+    from agent.config.errors import ConfigErrors
+    from bot.cli.app import app
+    from bot.errors import RoebotError
+
+    try:
+        app()
+    except ConfigErrors as errors:
+        print(f"roebot: the configuration cannot be used:\n{errors}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except RoebotError as error:
+        print(f"roebot: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

@@ -1,0 +1,125 @@
+"""The commands and their options. What they do is imported when they are called, so that each starts fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="roebot",
+    help="A chat-ops bot that brings an AI agent into the chats where people work.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+agent = typer.Typer(help="The agent runtime alone.", no_args_is_help=True)
+emulate = typer.Typer(help="Platforms to play with, on this machine.", no_args_is_help=True)
+config = typer.Typer(help="The configuration file.", no_args_is_help=True)
+app.add_typer(agent, name="agent")
+app.add_typer(emulate, name="emulate")
+app.add_typer(config, name="config")
+
+Home = Annotated[Path | None, typer.Option(help="The folder for everything that is kept (.roebot).")]
+File = Annotated[Path | None, typer.Option("--config", help="The configuration file (config.yaml).")]
+
+
+@app.command()
+def run(
+    home: Home = None,
+    file: File = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any free one.")] = None,
+) -> None:
+    """Start the service: page, terminal and every configured account."""
+    from bot.cli.run import run_command
+
+    run_command(home, file, host, port)
+
+
+@app.command()
+def chat(home: Home = None, file: File = None) -> None:
+    """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply."""
+    from bot.cli.run import chat_command
+
+    raise SystemExit(chat_command(home, file))
+
+
+@app.command()
+def doctor(home: Home = None, file: File = None) -> None:
+    """Look at the machine, the configuration and the running service, and say what is wrong."""
+    from bot.cli.doctor import doctor_command
+
+    raise SystemExit(doctor_command(home, file))
+
+
+@app.command()
+def stop(home: Home = None) -> None:
+    """End the service that uses this home."""
+    from bot.cli.run import stop_command
+
+    raise SystemExit(stop_command(home))
+
+
+@app.command()
+def manifest(platform: Annotated[str, typer.Argument(help="telegram")]) -> None:
+    """Say how to set up a bot on a platform."""
+    from bot.cli.manifest import manifest_command
+
+    manifest_command(platform)
+
+
+@agent.command("serve")
+def agent_serve(
+    home: Home = None,
+    file: File = None,
+    graphs: Annotated[
+        Path | None, typer.Option(help="A langgraph.json whose graphs to serve (default: ours).")
+    ] = None,
+    host: str = "127.0.0.1",
+    port: int = 2024,
+) -> None:
+    """Serve graphs by the LangGraph API, without the bot."""
+    from bot.cli.agent import agent_serve_command
+
+    raise SystemExit(agent_serve_command(home, file, graphs, host, port))
+
+
+@emulate.command("telegram")
+def emulate_telegram(
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any free one.")] = 8081,
+    scale: Annotated[float, typer.Option(help="Multiplies the periods of the rate limits.")] = 1.0,
+    rich: Annotated[
+        bool, typer.Option(help="Know sendRichMessage, as servers from Bot API 10.1 do.")
+    ] = False,
+) -> None:
+    """Run a Telegram on this machine: a Bot API server with people, chats and true rate limits."""
+    from bot.testing.emulators.telegram.cli import run as run_emulator
+
+    raise SystemExit(run_emulator(host=host, port=port, scale=scale, rich=rich))
+
+
+@config.command("check")
+def config_check(file: File = None) -> None:
+    """Check the configuration and say what is wrong, with file, line and key."""
+    from bot.cli.config import check_command
+
+    check_command(file)
+
+
+@config.command("schema")
+def config_schema() -> None:
+    """Print the JSON schema of config.yaml, for editors."""
+    from bot.cli.config import schema_command
+
+    schema_command()
+
+
+@config.command("upgrade")
+def config_upgrade(file: File = None) -> None:
+    """Bring an older configuration up to date, keeping its comments and order."""
+    from bot.cli.config import upgrade_command
+
+    upgrade_command(file)

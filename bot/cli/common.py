@@ -1,0 +1,33 @@
+"""What several commands need: home, configuration, a loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bot.config import LoadedConfig, load_config
+from bot.home import find_home
+
+T = TypeVar("T")
+
+
+def home_folder(explicit: Path | None) -> Path:
+    """The home folder that the command line, the environment or the working folder names."""
+    return find_home(explicit, os.environ, Path.cwd())
+
+
+def configuration(explicit: Path | None) -> LoadedConfig:
+    """The checked configuration. Raises ConfigErrors."""
+    return load_config(explicit, os.environ, Path.cwd())
+
+
+def run_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run on the fast loop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    return uvloop.run(work)

@@ -1,0 +1,120 @@
+"""`roebot doctor`: what is there, what is missing, what to do about it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from agent.config.errors import ConfigErrors
+from bot.accounts import load_factory, load_manifest
+from bot.cli.common import configuration, home_folder
+from bot.config import Config
+from bot.errors import RoebotError
+from bot.home import prepare_home, running
+
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+MARKS = {True: "ok  ", False: "FAIL", None: "note"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: good, bad, or just to know (None)."""
+
+    good: bool | None
+    text: str
+
+
+def doctor_command(home: Path | None, file: Path | None) -> int:
+    """Print every finding; 1 if any is bad."""
+    bad = False
+    for finding in look(home, file):
+        print(f"{MARKS[finding.good]} {finding.text}")
+        bad = bad or finding.good is False
+    return int(bad)
+
+
+def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
+    """Everything that can be said without changing anything."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is needed)")
+    sqlite = tuple(map(int, sqlite3.sqlite_version.split(".")))
+    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
+    folder = home_folder(home)
+    yield _home(folder)
+    try:
+        loaded = configuration(file)
+    except ConfigErrors as errors:
+        yield Finding(False, f"configuration:\n{errors}")
+        return
+    yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
+    for warning in loaded.warnings:
+        yield Finding(None, str(warning))
+    yield from _accounts(loaded.config)
+    found = running(folder)
+    if found is None:
+        yield _port(loaded.config)
+        yield Finding(None, "no service runs here; start it with `make run` to see live states")
+    else:
+        token = loaded.config.server.token
+        yield from _service(found.url, token.get_secret_value() if token else None)
+
+
+def _home(folder: Path) -> Finding:
+    try:
+        if folder.exists():
+            prepare_home(folder)
+    except RoebotError as error:
+        return Finding(False, f"home: {error}")
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    return Finding(writable, f"home: {folder}" + ("" if folder.exists() else " (made at the first start)"))
+
+
+def _accounts(config: Config) -> Iterator[Finding]:
+    for account in config.accounts:
+        try:
+            load_factory(load_manifest(account.platform))
+        except RoebotError as error:
+            yield Finding(False, f"account {account.name}: {error}")
+        else:
+            yield Finding(True, f"account {account.name} ({account.platform}) can be started")
+
+
+def _port(config: Config) -> Finding:
+    server = config.server
+    with socket.socket(socket.AF_INET6 if ":" in server.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((server.host, server.port))
+        except OSError as error:
+            return Finding(False, f"port {server.host}:{server.port}: {error.strerror}")
+    return Finding(True, f"port {server.host}:{server.port} is free")
+
+
+def _service(url: str, token: str | None) -> Iterator[Finding]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False) as client:
+            ready = client.get("/health/ready")
+            channels = client.get("/api/channels").json()["channels"]
+            models = client.get("/api/models")
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        yield Finding(False, f"service at {url}: {type(error).__name__}")
+        return
+    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else ready.text}")
+    for channel in channels:
+        good = {"live": True, "connecting": None, "limited": None}.get(channel["state"], False)
+        reason = f": {channel['reason']}" if channel.get("reason") else ""
+        yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
+    if models.is_success:
+        for model in models.json()["models"]:
+            note = f" ({model['note']})" if model.get("note") else ""
+            yield Finding(True, f"model {model['name']}: {model.get('display_name', '')}{note}")
+    else:
+        yield Finding(False, f"models: {models.text}")

@@ -1,0 +1,128 @@
+"""`roebot run`, `roebot chat`, `roebot stop`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bot.cli.common import configuration, home_folder, run_loop
+from bot.errors import RuntimeProblem, StartError
+from bot.home import Running, running
+from bot.logs import set_up
+from bot.service import Service, Settings, run_service
+
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 10.0
+
+
+def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
+    """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
+    loaded = configuration(file)
+    server = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    if server:
+        changed = loaded.config.model_copy(update={"server": loaded.config.server.model_copy(update=server)})
+        loaded = type(loaded)(changed, loaded.path, loaded.warnings, loaded.fingerprint)
+    set_up(loaded.config)
+    for warning in loaded.warnings:
+        print(f"roebot: {warning}", file=sys.stderr)
+    settings = Settings(home_folder(home), loaded, file, dict(os.environ), Path.cwd())
+    run_loop(_until_signalled(settings))
+
+
+async def _until_signalled(settings: Settings) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, task.cancel)
+    try:
+        await run_service(settings, _banner)
+    except asyncio.CancelledError:
+        print("roebot: stopped", flush=True)
+
+
+async def _banner(address: str, service: Service) -> None:
+    """Say where the service is and what answers there."""
+    print(f"\n  Roebot is ready: {address}\n", flush=True)
+    for name, (platform, _state) in sorted(service.accounts.states().items()):
+        print(f"  account  {name} ({platform})", flush=True)
+    print(f"  home     {service.settings.home}", flush=True)
+    print(f"  model    {await _model_line(service)}", flush=True)
+    print("  stop     Ctrl-C, or `make stop`\n", flush=True)
+
+
+async def _model_line(service: Service) -> str:
+    deadline = service.clock.now() + START_TIMEOUT
+    while service.clock.now() < deadline:
+        try:
+            found = await service.runtime.models()
+        except RuntimeProblem:
+            await service.clock.sleep(0.2)
+            continue
+        if not found:
+            return "none: set a provider key, or run `make install` for the local one"
+        return f"{found[0].display_name}" + (f": {found[0].note}" if found[0].note else "")
+    return "unknown: the agent runtime does not answer yet (see logs/agent.log)"
+
+
+def chat_command(home: Path | None, file: Path | None) -> int:
+    """Talk to the service of this home; one is started for as long as the chat lasts where none runs."""
+    from bot.cli.chat import chat
+
+    loaded = configuration(file)
+    folder = home_folder(home)
+    token = loaded.config.server.token
+    secret = token.get_secret_value() if token else None
+    found = running(folder)
+    if found is not None:
+        return run_loop(chat(found.url, secret, folder))
+    service, found = _start(folder, file)
+    try:
+        return run_loop(chat(found.url, secret, folder))
+    finally:
+        service.terminate()
+        service.wait(STOP_TIMEOUT)
+
+
+def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Running]:
+    """Start a service in the background. Raises StartError with what it said."""
+    print("roebot: starting the service …", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
+    command += ["--config", str(file)] if file else []
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = folder / "chat-service.log"
+    with log.open("wb") as output:
+        service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline and service.poll() is None:
+        found = running(folder)
+        if found is not None and found.pid == service.pid:
+            return service, found
+        time.sleep(0.05)
+    service.terminate()
+    said = log.read_text(errors="replace").strip().splitlines()
+    raise StartError(f"the service did not start: {said[-1] if said else 'it said nothing'}")
+
+
+def stop_command(home: Path | None) -> int:
+    """End the service of this home, and say so."""
+    found = running(home_folder(home))
+    if found is None:
+        print("roebot: no service runs here")
+        return 0
+    os.kill(found.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while time.monotonic() < deadline:
+        try:
+            os.kill(found.pid, 0)
+        except ProcessLookupError:
+            print("roebot: stopped")
+            return 0
+        time.sleep(0.05)
+    print(f"roebot: process {found.pid} does not end", file=sys.stderr)
+    return 1

@@ -1,0 +1,85 @@
+"""The home folder: where it is, that it can be used, that one service owns it, and where that service is
+found.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bot.errors import HomeUnusable, StartError
+
+VARIABLE = "ROEBOT_HOME"
+FOLDERS = ("logs", "inbox", "threads")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How the service that owns a home is reached. Has no secret in it."""
+
+    pid: int
+    url: str
+
+
+def find_home(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path:
+    """The home folder: `--home`, then ROEBOT_HOME, then `.roebot` below the working folder."""
+    if explicit is not None:
+        return explicit.expanduser().resolve()
+    named = env.get(VARIABLE)
+    return Path(named).expanduser().resolve() if named else (cwd / ".roebot").resolve()
+
+
+def prepare_home(home: Path) -> None:
+    """Make the home and its folders, readable for their owner alone. Raises HomeUnusable."""
+    try:
+        for folder in (home, *(home / name for name in FOLDERS)):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = home / ".write-probe"
+        probe.touch(mode=0o600)
+        probe.unlink()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise HomeUnusable(
+            str(home), f"{reason}. Choose another folder with --home, or make this one writable."
+        ) from error
+
+
+@contextmanager
+def owned(home: Path) -> Iterator[None]:
+    """Hold the home for this process. Raises StartError where another service has it."""
+    with (home / "service.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            found = running(home)
+            where = f" (process {found.pid}, {found.url})" if found else ""
+            raise StartError(
+                f"another service uses {home} already{where}. Stop it with `make stop`,"
+                " or start this one with another --home."
+            ) from error
+        try:
+            yield
+        finally:
+            (home / "service.json").unlink(missing_ok=True)
+
+
+def announce(home: Path, url: str) -> None:
+    """Write down where the service of this home is."""
+    path = home / "service.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(asdict(Running(os.getpid(), url))))
+
+
+def running(home: Path) -> Running | None:
+    """The service that owns this home, None where there is none (or it died without a word)."""
+    try:
+        found = Running(**json.loads((home / "service.json").read_text()))
+        os.kill(found.pid, 0)
+    except (OSError, ValueError, TypeError):
+        return None
+    return found

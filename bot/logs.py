@@ -1,0 +1,47 @@
+"""Logs: events with names and fields, secrets masked, one line each."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+from bot.config import Config, masked, secrets_of
+
+# Libraries that would log what must not be logged (URLs with a token in them) or that say too much.
+QUIET = ("httpx", "httpcore", "telegram", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
+
+
+def set_up(config: Config, stream: TextIO | None = None) -> None:
+    """Send every event to `stream` (stderr): readable at a terminal, JSON otherwise."""
+    output = stream or sys.stderr
+    secrets = secrets_of(config)
+
+    def mask(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        for key, value in event.items():
+            if isinstance(value, str):
+                event[key] = masked(value, secrets)
+        return event
+
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            mask,
+            structlog.processors.JSONRenderer()
+            if config.logging.format == "json"
+            else structlog.dev.ConsoleRenderer(colors=output.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            getattr(logging, config.logging.level.upper(), logging.INFO)
+        ),
+        logger_factory=structlog.PrintLoggerFactory(output),
+        cache_logger_on_first_use=True,
+    )
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)

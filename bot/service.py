@@ -1,0 +1,213 @@
+"""The composition root: builds the service from its configuration and runs every part of it as one.
+
+Only this module knows how the bundled runtime is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import structlog
+
+from bot.access import AccessPolicy, Role
+from bot.accounts import AccountDirectory
+from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.bus.bus import MessageBus
+from bot.clock import Clock, SystemClock
+from bot.commands.builtin import builtin
+from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded
+from bot.dispatch.dispatcher import Dispatcher
+from bot.domain import Isolation, IsolationPolicy, Origin, Turn
+from bot.errors import StartError
+from bot.home import announce, owned, prepare_home
+from bot.platforms.base import CommandHint
+from bot.runtime.child import RuntimeChild
+from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
+from bot.store import BotStore, open_database
+from bot.texts import Texts, texts_for
+
+log = structlog.get_logger(__name__)
+
+TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
+MEGABYTE = 1_000_000
+NEEDS_RESTART = frozenset({"server", "runtime", "database"})
+HOUSEKEEPING_EVERY = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service is started: what the command line and the environment said."""
+
+    home: Path
+    loaded: LoadedConfig
+    explicit_config: Path | None
+    env: Mapping[str, str]
+    cwd: Path
+    runtime_arguments: tuple[str, ...] = ()
+
+
+class Service:
+    """One bot with everything around it. `run` works until cancelled."""
+
+    def __init__(self, settings: Settings, store: BotStore, clock: Clock) -> None:
+        self.settings = settings
+        self.store = store
+        self.clock = clock
+        self.config: Config = settings.loaded.config
+        self.commands = builtin()
+        self.accounts = AccountDirectory(clock)
+        self.bus = MessageBus(store, clock, self.config.limits.queue)
+        self.child = self._make_child()
+        self.runtime = self._make_runtime()
+        self.dispatcher = Dispatcher(
+            store=store,
+            runtime=self.runtime,
+            accounts=self.accounts,
+            commands=self.commands,
+            texts=self.texts,
+            roles=self.role,
+            clock=clock,
+            new_id=new_id,
+            max_runs=self.config.limits.max_runs,
+        )
+        self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
+        for account in self.config.accounts:
+            self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        conversations, control = await self.bus.recover()
+        if conversations or control:
+            log.info("recovering", conversations=conversations, control=control)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.dispatcher.run(), name="dispatcher")
+                group.create_task(self.accounts.run(self.hints), name="accounts")
+                group.create_task(self._follow_config(), name="config")
+                group.create_task(self._housekeeping(), name="housekeeping")
+                if self.child is not None:
+                    group.create_task(self.child.run(), name="runtime")
+        finally:
+            await self.runtime.close()
+
+    # What an account is to the rest
+
+    def admissions(self, account: AccountConfig) -> Admissions:
+        """How messages of an account are admitted."""
+        limits = self.config.limits
+        rules = AccountRules(
+            access=AccessPolicy(self.config.access_for(account.name)),
+            isolation=IsolationPolicy(Isolation(account.isolation)),
+            texts=texts_for(account.locale),
+            limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
+            model=account.model or "",
+        )
+        return Admissions(rules, self.commands, new_id)
+
+    def texts(self, account: str) -> Texts:
+        """The language of an account."""
+        found = self.config.channels.get(account)
+        return texts_for(found.locale if found else "en")
+
+    def role(self, turn: Turn) -> Role:
+        """What the author of a turn may do now."""
+        address = turn.address
+        if address.account not in self.config.channels or not turn.messages:
+            return Role.STRANGER
+        origin = Origin(
+            address.account, turn.platform, address.chat, address.chat_kind, "", turn.messages[-1].sender
+        )
+        return AccessPolicy(self.config.access_for(address.account)).role(origin)
+
+    def hints(self, account: str) -> list[CommandHint]:
+        """The commands that an account shows in its platform's menu."""
+        return self.commands.hints(self.texts(account))
+
+    # Parts
+
+    def _make_child(self) -> RuntimeChild | None:
+        if self.config.runtime.url:
+            return None
+        settings = self.settings
+        return RuntimeChild(settings.home, settings.loaded.path, self.clock, extra=settings.runtime_arguments)
+
+    def _make_runtime(self) -> LangGraphRuntime:
+        config = self.config.runtime
+        if self.child is not None:
+            http = self.child.client(timeout=TIMEOUT)
+            return LangGraphRuntime(http, assistant_id=config.assistant_id, management=http)
+        headers = {"x-api-key": config.api_key.get_secret_value()} if config.api_key else {}
+        assert config.url is not None
+        http = httpx.AsyncClient(base_url=config.url, headers=headers, timeout=TIMEOUT)
+        management = http
+        if config.management_url:
+            management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
+        return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
+
+    # Upkeep
+
+    async def _follow_config(self) -> None:
+        settings = self.settings
+        watcher = ConfigWatcher(
+            settings.loaded,
+            explicit=settings.explicit_config,
+            env=settings.env,
+            cwd=settings.cwd,
+            clock=self.clock,
+        )
+        await watcher.run(self._configured)
+
+    async def _configured(self, outcome: Reloaded | Rejected) -> None:
+        """Take over what can change while the service runs; a bad file changes nothing."""
+        if isinstance(outcome, Rejected):
+            log.error("config_rejected", problems=str(outcome.errors))
+            return
+        self.config = outcome.loaded.config
+        self.accounts.configure(self.config.accounts, self.admissions, self.bus)
+        late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
+        log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
+
+    async def _housekeeping(self) -> None:
+        while True:
+            await self.store.forget_known(self.clock.now())
+            await self.clock.sleep(HOUSEKEEPING_EVERY)
+
+
+def new_id() -> str:
+    """A fresh thread id."""
+    return str(uuid.uuid4())
+
+
+async def run_service(
+    settings: Settings, on_ready: Callable[[str, Service], Coroutine[Any, Any, None]]
+) -> None:
+    """Start the service and its port, and work until cancelled. Raises StartError and HomeUnusable."""
+    from bot.port import serve_api
+
+    clock = SystemClock()
+    prepare_home(settings.home)
+    with owned(settings.home):
+        async with AsyncExitStack() as stack:
+            url = settings.loaded.config.database.url
+            database = await open_database(settings.home, url.get_secret_value() if url else None)
+            stack.push_async_callback(database.close)
+            service = Service(settings, BotStore(database), clock)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+
+                    def ready(address: str) -> None:
+                        announce(settings.home, address)
+                        group.create_task(on_ready(address, service), name="ready")
+
+                    group.create_task(serve_api(service, ready), name="api")
+                    group.create_task(service.run(), name="service")
+            except* StartError as problems:
+                raise problems.exceptions[0] from None
