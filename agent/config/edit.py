@@ -8,6 +8,7 @@ returns it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import indent
 
 import yaml
 
@@ -39,13 +40,13 @@ def entry_at(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
 
 def renamed(text: str, entry: Entry, name: str) -> str:
     """The text with another name for the key of the entry."""
-    start, end = entry[0].start_mark.index, entry[0].end_mark.index
-    return f"{text[:start]}{name}{text[end:]}"
+    start, end = _span(entry[0])
+    return text[:start] + name + text[end:]
 
 
 def with_value(text: str, entry: Entry, value: str) -> str:
     """The text with another scalar as the value of the entry."""
-    start, end = entry[1].start_mark.index, entry[1].end_mark.index
+    start, end = _span(entry[1])
     gap = "" if text[start - 1 : start].isspace() or not value else " "
     return text[:start] + gap + value + text[end:]
 
@@ -54,8 +55,8 @@ def with_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
     """The text with an entry before all others of the mapping."""
     if mapping.flow_style or not mapping.value:
         return with_entries(text, mapping, [line])
-    start = mapping.value[0][0].start_mark
-    return text[: start.index] + line + newline_of(text) + " " * start.column + text[start.index :]
+    mark: yaml.Mark = mapping.value[0][0].start_mark
+    return text[: mark.index] + line + newline_of(text) + " " * mark.column + text[mark.index :]
 
 
 def with_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> str:
@@ -80,8 +81,10 @@ def with_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
 
 def with_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequence[str]) -> str:
     """The text with paragraphs of top-level entries at its end, an empty line before each."""
-    position = _past_comments(text, _after(text, mapping), 0) if mapping else len(text)
-    lines = [line for paragraph in paragraphs for line in ("", *paragraph.splitlines())]
+    column = mapping.value[0][0].start_mark.column if mapping else 0
+    position = _past_comments(text, _after(text, mapping), column) if mapping else len(text)
+    indented = (indent(paragraph, " " * column) for paragraph in paragraphs)
+    lines = [line for paragraph in indented for line in ("", *paragraph.splitlines())]
     if not text[:position].strip():
         lines = lines[1:]
     return _inserted(text, position, lines)
@@ -90,6 +93,11 @@ def with_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Seq
 def newline_of(text: str) -> str:
     """How the lines of the text end."""
     return "\r\n" if "\r\n" in text else "\n"
+
+
+def _span(node: yaml.Node) -> tuple[int, int]:
+    """Where the node stands in the text."""
+    return node.start_mark.index, node.end_mark.index
 
 
 def _entries(mapping: yaml.MappingNode) -> Iterator[Entry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from agent.config.edit import (
     with_paragraphs,
     with_value,
 )
-from agent.config.errors import KeyPath, key_text, one_error
+from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.config.problems import Problems
 from agent.config.versions import modernized, renames_in, version_of
@@ -76,7 +76,11 @@ def upgrade(path: Path) -> UpgradeResult:
     content = (_BOM if raw.startswith(_BOM) else b"") + new.encode("utf-8")
     try:
         backup = _write_backup(target, raw, mode)
-        _replace(target, content, mode)
+        try:
+            _replace(target, content, mode)
+        except OSError:
+            backup.unlink()
+            raise
     except OSError as error:
         raise one_error(name, f"cannot be written: {error.strerror or error}; it is unchanged") from error
     return UpgradeResult(True, added, names, backup)
@@ -93,13 +97,19 @@ def upgraded(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tuple[st
     today, _ = modernized(document, problems)
     problems.raise_if_any()
     example = _Example(example_text())
-    new, names = _with_new_names(text, document, version)
     missing = list(example.missing_in(today.data))
-    new = _with_version(new, document)
-    new = _with_sections(new, file, example, missing)
     expected = example.completed(today.data, missing)
-    if parse_document(new, file).data != expected:
+    pairs = tuple(renames_in(document.data, version))
+    try:
+        new = _with_new_names(text, file, pairs)
+        new = _with_version(new, document)
+        new = _with_sections(new, file, example, missing)
+        is_safe = parse_document(new, file).data == expected
+    except ConfigErrors:
+        is_safe = False
+    if not is_safe:
         raise one_error(file, "is written in a way that cannot be upgraded safely; it is unchanged")
+    names = tuple((key_text(old), key_text(new)) for old, new in pairs)
     return new, tuple(key_text(path) for path in missing), names
 
 
@@ -149,15 +159,14 @@ class _Example:
         return next((start for start in starts if start.isidentifier()), "")
 
 
-def _with_new_names(text: str, document: Document, version: int) -> tuple[str, tuple[tuple[str, str], ...]]:
-    pairs = tuple(renames_in(document.data, version))
+def _with_new_names(text: str, file: str, pairs: Sequence[tuple[KeyPath, KeyPath]]) -> str:
     for old, new in pairs:
-        root = root_of(text, document.file)
+        root = root_of(text, file)
         entry = entry_at(root, old) if root else None
         # A key that an anchor shares with another place has its new name already.
         if entry is not None:
             text = renamed(text, entry, str(new[-1]))
-    return text, tuple((key_text(old), key_text(new)) for old, new in pairs)
+    return text
 
 
 def _with_version(text: str, document: Document) -> str:

@@ -76,7 +76,7 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     if path[0] == "channels":
         own = config.channels[str(path[1])]
         if entry.scope not in {own.name, own.platform}:
-            return f"expected an entry of this account, {own.name}:id or {own.platform}:id"
+            return f"expected an entry of this account, such as {own.name}:id"
     if not re.fullmatch(kind.id_pattern, entry.id):
         return f"expected a number after {entry.scope}: (a person's /whoami shows it)"
     return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from agent.config.models import CONFIG_VERSION, AgentConfig
+from agent.config.models import CONFIG_VERSION
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
 from bot.config.models import Config
 
@@ -19,7 +19,7 @@ def schema() -> dict[str, Any]:
         [(Config, "validation"), *((model, "validation") for model in PLATFORMS.values())],
         ref_template="#/$defs/{model}",
     )
-    definitions = {name: _section(definition) for name, definition in generated["$defs"].items()}
+    definitions = {name: _section(shape, generated["$defs"]) for name, shape in generated["$defs"].items()}
     whole = definitions.pop("Config")
     definitions.pop("AccountConfig")
     definitions["ModelEntry"]["properties"].pop("extra")
@@ -42,18 +42,20 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _section(definition: dict[str, Any]) -> dict[str, Any]:
+def _section(definition: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     """The definition of a section with every way to write its values."""
     required = definition.get("required", [])
-    properties = {
-        name: _property(shape, required=name in required)
-        for name, shape in definition.get("properties", {}).items()
-    }
+    properties = {}
+    for name, shape in definition.get("properties", {}).items():
+        # pydantic leaves a description out where it is the one of the section.
+        target = others.get(shape.get("$ref", "").rpartition("/")[2], {})
+        described = {"description": target.get("description"), **shape}
+        properties[name] = _property(described, required=name in required)
     return {**definition, "properties": properties}
 
 
 def _property(shape: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    about = {key: shape[key] for key in ("description", "default") if key in shape}
+    about: dict[str, Any] = {key: shape[key] for key in ("description", "default") if key in shape}
     core = {key: value for key, value in shape.items() if key not in {"description", "default", "title"}}
     ways = list(core.get("anyOf", [core]))
     array = next((way for way in ways if way.get("type") == "array"), None)

@@ -1,0 +1,155 @@
+"""Who may use the bot: entries, sections, and one account's own rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.config import AccessConfig, AccessEntry, AccessOverrides
+
+if TYPE_CHECKING:
+    from .conftest import Folder
+
+V = "config_version: 1\n"
+WANTED = "expected platform:id or account:id, such as telegram:123456789"
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("telegram:123", AccessEntry("telegram", "123")),
+        ("telegram:-1001234567890", AccessEntry("telegram", "-1001234567890")),
+        ("web:ann.b-c_d", AccessEntry("web", "ann.b-c_d")),
+        ("my-bot_2:7", AccessEntry("my-bot_2", "7")),
+    ],
+)
+def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
+    assert AccessEntry.parse(text) == entry
+    assert str(entry) == text
+    assert AccessEntry.parse(entry) is entry
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("123456", f"{WANTED}, got a whole number"),
+        ("'123456'", WANTED),
+        ("1.5", f"{WANTED}, got a number"),
+        ("true", f"{WANTED}, got true or false"),
+        ("", f"{WANTED}, got nothing"),
+        ("[telegram:1]", f"{WANTED}, got a list"),
+        ("{telegram: 123}", f"{WANTED}, got a mapping; write it without the space after the colon"),
+        ("{telegram: 1, web: 2}", f"{WANTED}, got a mapping"),
+        ("telegram", WANTED),
+        ("'telegram:'", WANTED),
+        ("':123'", WANTED),
+        ("''", WANTED),
+        ("'*'", WANTED),
+        ("'telegram:*'", WANTED),
+        ("Telegram:123", WANTED),
+        ("'telegram: 123'", f"{WANTED}; write several as a list, one entry an item"),
+        ("'telegram:1,telegram:2'", f"{WANTED}; write several as a list, one entry an item"),
+        ("'telegram:1 telegram:2'", f"{WANTED}; write several as a list, one entry an item"),
+        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so the id is needed: /whoami shows it"),
+        ("telegram:1:2", WANTED),
+        ('"telegram:1\\n"', WANTED),
+        ("telegram:１２", WANTED),
+        ("telegram:abc", "expected a number after telegram: (a person's /whoami shows it)"),
+        ("telegram:0123", "expected a number after telegram: (a person's /whoami shows it)"),
+        ("telegramm:1", "telegramm is neither a platform nor an account; expected telegram, terminal or web"),
+        ("slack:U1", "slack is not in this version; remove the entry"),
+    ],
+)
+@pytest.mark.parametrize("role", ["owners", "admins", "members", "blocked", "groups"])
+def test_an_entry_that_cannot_be_parsed_stops_the_start(
+    folder: Folder, role: str, written: str, message: str
+) -> None:
+    lines = folder.refuse(V + f"access:\n  {role}:\n    - web:me\n    - {written}\n")
+    assert lines == [f"config.yaml:5: access.{role}[1]: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("123456", f"access.owners[0]: {WANTED}, got a whole number"),
+        ("'123456'", f"access.owners[0]: {WANTED}"),
+        (
+            "'telegram:1,telegram:2'",
+            f"access.owners[0]: {WANTED}; write several as a list, one entry an item",
+        ),
+        ("true", "access.owners: expected a list, got true or false"),
+        ("{a: b}", "access.owners: expected a list, got a mapping"),
+    ],
+)
+def test_one_value_where_a_list_belongs_is_an_entry_or_an_error(
+    folder: Folder, written: str, message: str
+) -> None:
+    assert folder.refuse(V + f"access: {{owners: {written}}}\n") == [f"config.yaml:2: {message}"]
+
+
+def test_one_entry_is_a_list_of_one(folder: Folder) -> None:
+    access = folder.load(
+        V + "access: {owners: telegram:123456, members: $ME}\n", {"ME": "web:me"}
+    ).config.access
+    assert access.owners == (AccessEntry("telegram", "123456"),)
+    assert access.members == (AccessEntry("web", "me"),)
+
+
+@pytest.mark.parametrize(
+    "text", ["access:\n", "access: {}\n", "access: {owners: }\n", "access: {owners: []}\n"]
+)
+def test_an_empty_list_lets_nobody_in(folder: Folder, text: str) -> None:
+    assert folder.load(V + text).config.access == AccessConfig(default="closed")
+
+
+@pytest.mark.parametrize("default", ["open", "everybody", "true", "''"])
+def test_another_default_is_refused(folder: Folder, default: str) -> None:
+    (line,) = folder.refuse(V + f"access: {{default: {default}}}\n")
+    assert line.startswith("config.yaml:2: access.default: expected closed or allow, got ")
+
+
+def test_an_account_overrides_what_it_names_and_adds_to_blocked(folder: Folder) -> None:
+    text = V + (
+        "access: {default: allow, owners: [telegram:1], members: [telegram:2],\n"
+        "         blocked: [telegram:8, web:x]}\n"
+        "channels:\n"
+        "  telegram:\n"
+        "    bot_token: '1:a'\n"
+        "    access: {default: closed, members: [telegram:3],\n"
+        "             blocked: [telegram:9, telegram:8], groups: []}\n"
+    )
+    config = folder.load(text).config
+    own = config.access_for("telegram")
+    assert own.default == "closed"
+    assert [str(entry) for entry in own.owners] == ["telegram:1"]
+    assert [str(entry) for entry in own.members] == ["telegram:3"]
+    assert [str(entry) for entry in own.blocked] == ["telegram:8", "web:x", "telegram:9"]
+    assert config.access_for("web") == config.access
+    with pytest.raises(KeyError):
+        config.access_for("nobody")
+
+
+def test_an_override_may_empty_a_list() -> None:
+    general = AccessConfig(admins=("web:a",))
+    assert AccessOverrides(admins=()).over(general).admins == ()
+    assert AccessOverrides().over(general) == general
+
+
+@pytest.mark.parametrize("scope", ["telegram", "work"])
+def test_entries_of_an_account_name_it_or_its_platform(folder: Folder, scope: str) -> None:
+    account = f"work: {{platform: telegram, bot_token: '1:a', access: {{owners: ['{scope}:5']}}}}"
+    config = folder.load(V + f"channels: {{{account}}}\n").config
+    assert config.access_for("work").owners == (AccessEntry(scope, "5"),)
+
+
+def test_entries_of_an_account_name_no_other(folder: Folder) -> None:
+    text = V + "channels:\n  web:\n    access:\n      owners:\n        - telegram:5\n"
+    assert folder.refuse(text) == [
+        "config.yaml:6: channels.web.access.owners[0]: expected an entry of this account, such as web:id"
+    ]
+
+
+def test_an_account_name_is_a_scope_even_when_it_is_disabled(folder: Folder) -> None:
+    text = V + "channels: {old: {platform: telegram, enabled: false}}\naccess: {blocked: ['old:5']}\n"
+    assert folder.load(text).config.access.blocked == (AccessEntry("old", "5"),)

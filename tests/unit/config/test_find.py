@@ -1,0 +1,81 @@
+"""Where the configuration is looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.config.errors import ConfigErrors
+from agent.config.reader import find_config, shown
+
+CONTENT = "config_version: 1\n"
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Path]:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    paths = {
+        "cwd": inner,
+        "here": inner / "config.yaml",
+        "above": tmp_path / "config.yaml",
+        "named": tmp_path / "named.yaml",
+        "given": tmp_path / "given.yaml",
+    }
+    for path in paths.values():
+        if path != inner:
+            path.write_text(CONTENT)
+    return paths
+
+
+def test_the_order(places: dict[str, Path]) -> None:
+    env = {"ROEBOT_CONFIG_PATH": str(places["named"])}
+    cwd = places["cwd"]
+    assert find_config(places["given"], env, cwd) == places["given"]
+    assert find_config(None, env, cwd) == places["named"]
+    assert find_config(None, {}, cwd) == places["here"]
+    places["here"].unlink()
+    assert find_config(None, {}, cwd) == places["above"]
+    places["above"].unlink()
+    assert find_config(None, {}, cwd) is None
+
+
+def test_an_empty_variable_is_none(places: dict[str, Path]) -> None:
+    assert find_config(None, {"ROEBOT_CONFIG_PATH": " "}, places["cwd"]) == places["here"]
+
+
+def test_relative_paths_start_in_the_folder(places: dict[str, Path]) -> None:
+    cwd = places["cwd"]
+    assert find_config(Path("config.yaml"), {}, cwd) == places["here"]
+    assert find_config(None, {"ROEBOT_CONFIG_PATH": "../named.yaml"}, cwd).samefile(places["named"])
+
+
+def test_a_folder_of_that_name_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").mkdir()
+    assert find_config(None, {}, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("explicit", "env", "message"),
+    [
+        ("no.yaml", {}, "no.yaml: there is no such file; remove the option or make the file"),
+        (
+            None,
+            {"ROEBOT_CONFIG_PATH": "no.yaml"},
+            "no.yaml: there is no such file; ROEBOT_CONFIG_PATH names it; unset it or make the file",
+        ),
+        (".", {}, ".: is a folder; name the file in it"),
+    ],
+)
+def test_a_given_path_must_be_a_file(
+    places: dict[str, Path], explicit: str | None, env: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        find_config(Path(explicit) if explicit else None, env, places["cwd"])
+    assert str(caught.value) == message
+
+
+def test_how_messages_name_the_file(tmp_path: Path) -> None:
+    assert shown(tmp_path / "a" / "config.yaml", tmp_path) == "a/config.yaml"
+    assert shown(Path("/elsewhere/config.yaml"), tmp_path) == "/elsewhere/config.yaml"
