@@ -19,6 +19,7 @@ from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
 
 MAX_BYTES = 1_000_000
 MAX_VALUES = 100_000
+MAX_DEPTH = 50
 _TAG = "tag:yaml.org,2002:"
 _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
@@ -126,11 +127,7 @@ def parse_document(text: str, file: str) -> Document:
         message = "expected a mapping (lines like `key: value`) at the top of the file"
         raise one_error(file, message, line=node.start_mark.line + 1)
     builder = _Builder(file)
-    try:
-        data = builder.mapping(node, ())
-    except RecursionError as error:
-        raise one_error(file, "is nested too deeply") from error
-    return Document(file, data, builder.lines)
+    return Document(file, builder.mapping(node, ()), builder.lines)
 
 
 class _Builder:
@@ -217,6 +214,8 @@ class _Builder:
     def _enter(self, node: yaml.Node, path: KeyPath) -> None:
         if any(node is outer for outer in self._open):
             raise self._error(node, path, "refers to itself")
+        if len(self._open) >= MAX_DEPTH:
+            raise self._error(node, (), "is nested too deeply")
         self._counted(node, path)
         self._open.append(node)
 

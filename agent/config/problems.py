@@ -14,9 +14,6 @@ class Problems:
         self._found: list[ConfigError] = []
         self._paths: set[KeyPath] = set()
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
     def add(self, path: KeyPath, message: str) -> None:
         """Note a problem with the value at the path, unless it or what it stands in has one already."""
         if any(path[: len(known)] == known for known in self._paths):

@@ -18,8 +18,10 @@ ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 class AccountConfig(Section):
     """What every account has, whatever its platform."""
 
-    id_pattern: ClassVar[str] = r".+"
-    """What an id of a person or group on the platform looks like."""
+    person_pattern: ClassVar[str] = r".+"
+    """What the id of a person looks like on the platform."""
+    group_pattern: ClassVar[str] = r".+"
+    """What the id of a group looks like on the platform."""
 
     name: Text = Field(description="The key of the entry.")
     platform: Text = Field(description="The platform; the name of the entry where it is absent.")
@@ -62,7 +64,9 @@ class TerminalAccount(AccountConfig):
 class TelegramAccount(AccountConfig):
     """A bot on Telegram."""
 
-    id_pattern: ClassVar[str] = r"-?[1-9][0-9]{0,18}"
+    # Telegram counts people up from 1 and groups down from -1, in 52 bits (core.telegram.org/bots/api#chat).
+    person_pattern: ClassVar[str] = r"[1-9][0-9]{0,15}"
+    group_pattern: ClassVar[str] = r"-[1-9][0-9]{0,15}"
 
     platform: Literal["telegram"] = "telegram"
     bot_token: Secret | None = Field(None, description="The token that @BotFather gave.")

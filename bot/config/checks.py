@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agent.config.errors import KeyPath, listed
 from agent.config.problems import Problems
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
-from bot.config.accounts import LATER, PLATFORMS, TelegramAccount
+from bot.config.accounts import LATER, PLATFORMS, AccountConfig, TelegramAccount
 from bot.config.models import Config
 
 
@@ -77,6 +77,14 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
         own = config.channels[str(path[1])]
         if entry.scope not in {own.name, own.platform}:
             return f"expected an entry of this account, such as {own.name}:id"
-    if not re.fullmatch(kind.id_pattern, entry.id):
-        return f"expected a number after {entry.scope}: (a person's /whoami shows it)"
+    return _wrong_id(kind, str(path[-2]), entry)
+
+
+def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str | None:
+    is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
+    is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
+    if field != "groups" and not is_person and not (field == "blocked" and is_group):
+        return f"expected the number of a person after {entry.scope}: (their /whoami shows it)"
+    if field == "groups" and not is_group:
+        return f"expected the number of a group after {entry.scope}: (it begins with a minus sign)"
     return None

@@ -68,6 +68,7 @@ class ConfigWatcher:
         self._clock = clock
         self._interval = interval
         self._stopped = asyncio.Event()
+        self._lock = asyncio.Lock()
         self._known_digest = loaded.fingerprint
         self._last: _Look | None = None
 
@@ -90,11 +91,13 @@ class ConfigWatcher:
 
     async def look(self) -> Outcome | None:
         """Look once; None where there is nothing new, or where a change may not be complete yet."""
-        return await asyncio.to_thread(self._look)
+        async with self._lock:
+            return await asyncio.to_thread(self._look)
 
     async def reload(self) -> Outcome:
         """Load the file now, changed or not."""
-        return await asyncio.to_thread(self._load)
+        async with self._lock:
+            return await asyncio.to_thread(self._load)
 
     async def _pause(self) -> None:
         nap = asyncio.ensure_future(self._clock.sleep(self._interval))

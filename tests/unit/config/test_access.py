@@ -55,8 +55,6 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("telegram:1:2", WANTED),
         ('"telegram:1\\n"', WANTED),
         ("telegram:１２", WANTED),
-        ("telegram:abc", "expected a number after telegram: (a person's /whoami shows it)"),
-        ("telegram:0123", "expected a number after telegram: (a person's /whoami shows it)"),
         ("telegramm:1", "telegramm is neither a platform nor an account; expected telegram, terminal or web"),
         ("slack:U1", "slack is not in this version; remove the entry"),
     ],
@@ -67,6 +65,33 @@ def test_an_entry_that_cannot_be_parsed_stops_the_start(
 ) -> None:
     lines = folder.refuse(V + f"access:\n  {role}:\n    - web:me\n    - {written}\n")
     assert lines == [f"config.yaml:5: access.{role}[1]: {message}"]
+
+
+PERSON = "expected the number of a person after telegram: (their /whoami shows it)"
+GROUP = "expected the number of a group after telegram: (it begins with a minus sign)"
+
+
+@pytest.mark.parametrize(
+    "entry", ["telegram:abc", "telegram:0", "telegram:0123", "telegram:12345678901234567"]
+)
+@pytest.mark.parametrize("role", ["owners", "admins", "members", "blocked", "groups"])
+def test_ids_on_telegram_are_numbers(folder: Folder, role: str, entry: str) -> None:
+    message = GROUP if role == "groups" else PERSON
+    assert folder.refuse(V + f"access: {{{role}: ['{entry}']}}\n") == [
+        f"config.yaml:2: access.{role}[0]: {message}"
+    ]
+
+
+def test_a_group_is_no_person_and_a_person_no_group(folder: Folder) -> None:
+    text = V + "access:\n  owners: telegram:-100\n  admins: telegram:-100\n  members: telegram:-100\n"
+    assert folder.refuse(text + "  groups: telegram:100\n") == [
+        f"config.yaml:3: access.owners[0]: {PERSON}",
+        f"config.yaml:4: access.admins[0]: {PERSON}",
+        f"config.yaml:5: access.members[0]: {PERSON}",
+        f"config.yaml:6: access.groups[0]: {GROUP}",
+    ]
+    blocked = folder.load(V + "access: {blocked: [telegram:-100, telegram:100]}\n").config.access.blocked
+    assert [entry.id for entry in blocked] == ["-100", "100"]
 
 
 @pytest.mark.parametrize(

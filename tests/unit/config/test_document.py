@@ -144,6 +144,7 @@ BILLION_LAUGHS = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         ("a:\n  <<: text\n", "c.yaml:2: a: expected a mapping after `<<`"),
         ("a: 1\nb: \x07\n", "c.yaml:2: holds a character that YAML does not allow"),
         ("a: " + "[" * 3000 + "]" * 3000, "c.yaml: is nested too deeply"),
+        ("a:\n  " + "[" * 50 + "]" * 50, "c.yaml:2: is nested too deeply"),
         (BILLION_LAUGHS, "the file holds more than 100,000 values"),
     ],
 )

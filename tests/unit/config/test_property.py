@@ -84,7 +84,7 @@ VALUES = st.recursive(
 )
 FILES = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8)
 BARE = st.text(st.sampled_from("ab:-{}[]&*<>|!%@`#,?'\"\\ \n\t\r$~=01.\u2028é\0\ufeff"), max_size=40)
-FAST = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def outcome(content: bytes) -> LoadedConfig | ConfigErrors:
