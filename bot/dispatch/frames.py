@@ -100,8 +100,7 @@ class Frames:
         """Show the newest text if the budget allows it; the seconds after which to try again, 0.0 when
         shown.
         """
-        renderer = self._calls.adapter.renderer
-        texts = [text for text in renderer.split(renderer.frame(self._text)) if text.strip()]
+        texts = self._texts()
         adapter = self._calls.adapter
         if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._calls.turn.address):
             return await self._draft(adapter, texts[-1])
@@ -111,6 +110,14 @@ class Frames:
         operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
         async with self._calls.outlet.governor.may(self._calls.turn.address, operation) as wait:
             return wait or await uncut(self._show(action))
+
+    def _texts(self) -> list[str]:
+        """The text so far as parts: the full ones as they will stay, the last one closed for now."""
+        renderer = self._calls.adapter.renderer
+        texts = renderer.split(self._text)
+        if texts:
+            texts[-1] = renderer.frame(texts[-1])
+        return [text for text in texts if text.strip()]
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as

@@ -49,18 +49,20 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._engine = _sqlite_engine(path)
+        self._engine: Engine | None = None
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="bot.db", daemon=True)
         self._closed = False
 
     @property
     def engine(self) -> Engine:
-        """The engine, for event listeners of tests and metrics."""
+        """The engine, for event listeners of tests and metrics. There is one once the database is open."""
+        assert self._engine is not None
         return self._engine
 
     async def open(self) -> None:
         """Start the thread and bring the schema up to date. Raises HomeUnusable."""
+        self._engine = await asyncio.to_thread(_sqlite_engine, self.path)
         self._thread.start()
         try:
             await self.run(migrate)
@@ -87,14 +89,14 @@ class SqliteDatabase:
         self._closed = True
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
-        self._engine.dispose()
+        self.engine.dispose()
 
     def _work(self) -> None:
         connection: Connection | None = None
         while (job := self._jobs.get()) is not None:
             work, loop, done = job
             try:
-                connection = connection or self._engine.connect()
+                connection = connection or self.engine.connect()
                 with connection.begin():
                     result = work(connection)
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
@@ -109,7 +111,8 @@ class PostgresDatabase:
     """PostgreSQL over psycopg; transactions of different conversations run side by side."""
 
     def __init__(self, url: str) -> None:
-        self._engine = create_async_engine(_psycopg_url(url), pool_size=8, max_overflow=8, pool_pre_ping=True)
+        self._url = _psycopg_url(url)
+        self._engine = create_async_engine(self._url, pool_size=8, max_overflow=8, pool_pre_ping=True)
 
     @property
     def engine(self) -> AsyncEngine:
@@ -117,12 +120,20 @@ class PostgresDatabase:
         return self._engine
 
     async def open(self) -> None:
-        """Bring the schema up to date. Raises HomeUnusable."""
+        """Bring the schema up to date (on a thread: migrations read files). Raises HomeUnusable."""
         try:
-            await self.run(migrate)
+            await asyncio.to_thread(self._migrate)
         except DatabaseError as error:
             await self.close()
             raise HomeUnusable("database.url", _reason(error)) from error
+
+    def _migrate(self) -> None:
+        engine = create_engine(self._url)
+        try:
+            with engine.begin() as connection:
+                migrate(connection)
+        finally:
+            engine.dispose()
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs

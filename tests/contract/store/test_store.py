@@ -1,0 +1,379 @@
+"""What every database must do for the bot: one suite, run on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Origin,
+    Part,
+    PartKind,
+    PartState,
+    Sender,
+    TurnKind,
+    TurnState,
+)
+from bot.store import BotStore, Database
+from bot.store.accept import Accepted, Admission, Verdict
+from bot.store.turns import PartChange
+
+ids = itertools.count(1)
+ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
+QUEUE = 20
+
+
+@pytest.fixture
+def store(database: Database) -> BotStore:
+    return BotStore(database)
+
+
+def message(
+    text: str = "hello",
+    *,
+    chat: str = "c1",
+    kind: ChatKind = ChatKind.PRIVATE,
+    topic: str = "",
+    reply_to: str = "",
+    sender: Sender = ANN,
+    event: str = "",
+    message_id: str = "",
+    attachments: tuple[Attachment, ...] = (),
+) -> InboundMessage:
+    number = str(next(ids))
+    origin = Origin("tg", "telegram", chat, kind, message_id or number, sender, topic, reply_to)
+    return InboundMessage(event or f"e{number}", origin, text, 5.0, attachments=attachments)
+
+
+def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: object) -> Admission:
+    base = Admission(of, verdict, IsolationPolicy(), f"thread-{next(ids)}", full_notice="full")
+    return replace(base, **more)
+
+
+async def accept(store: BotStore, *admissions: Admission, cursor: str = "", now: float = 100.0) -> list[Accepted]:
+    return await store.accept("tg", admissions, cursor, now, QUEUE)
+
+
+async def test_a_message_becomes_a_turn_that_can_be_claimed(store: BotStore) -> None:
+    file = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
+    [accepted] = await accept(store, admission(message("hi", attachments=(file,))), cursor="41")
+    claim = await store.claim(accepted.conversation, 101.0)
+    assert claim.turn is not None
+    assert not claim.resumed
+    assert claim.turn.state is TurnState.RUNNING
+    assert [(m.text, m.sender, m.attachments) for m in claim.turn.messages] == [("hi", ANN, (file,))]
+    assert claim.turn.address.chat == "c1"
+    assert claim.turn.address.reply_to == ""
+    assert await store.cursor("tg") == "41"
+
+
+async def test_the_same_event_is_stored_once(store: BotStore) -> None:
+    first = admission(message(event="same"))
+    assert len(await accept(store, first)) == 1
+    assert await accept(store, first, cursor="9") == []
+    assert await store.cursor("tg") == "9"
+    assert len(await store.turns(1)) == 1
+
+
+async def test_events_of_two_accounts_do_not_collide(store: BotStore) -> None:
+    one = message(event="same")
+    other = replace(one, origin=replace(one.origin, account="tg2"))
+    assert len(await accept(store, admission(one))) == 1
+    assert len(await store.accept("tg2", [admission(other)], "", 1.0, QUEUE)) == 1
+
+
+async def test_what_queues_up_merges_into_the_next_turn(store: BotStore) -> None:
+    [first] = await accept(store, admission(message("one")))
+    running = await store.claim(first.conversation, 101.0)
+    merged = await accept(store, admission(message("two")), admission(message("three")))
+    assert {turn.turn for turn in merged} != {first.turn}
+    assert len({turn.turn for turn in merged}) == 1
+    again = await store.claim(first.conversation, 102.0)
+    assert again.turn is not None
+    assert running.turn is not None
+    assert again.turn.id == running.turn.id
+    assert again.resumed
+    await store.save(running.turn.id, [], 103.0, state=TurnState.DONE)
+    following = await store.claim(first.conversation, 104.0)
+    assert following.turn is not None
+    assert [m.text for m in following.turn.messages] == ["two", "three"]
+
+
+async def test_a_queue_holds_so_many_and_refuses_with_a_notice(store: BotStore) -> None:
+    await accept(store, *(admission(message(f"{n}")) for n in range(QUEUE)))
+    [refused] = await accept(store, admission(message("too much")))
+    assert refused.kind is TurnKind.NOTICE
+    assert refused.refused
+    notice = await store.load(refused.turn)
+    assert notice.turn is not None
+    assert notice.turn.state is TurnState.DELIVERING
+    assert [part.content for part in notice.parts] == ["full"]
+    claim = await store.claim(refused.conversation, 101.0)
+    assert claim.turn is not None
+    assert len(claim.turn.messages) == QUEUE
+
+
+async def test_a_command_has_a_turn_of_its_own(store: BotStore) -> None:
+    [chat, command] = await accept(
+        store, admission(message("hi")), admission(message("/status"), Verdict.COMMAND)
+    )
+    assert command.kind is TurnKind.COMMAND
+    assert command.turn != chat.turn
+    assert command.conversation == chat.conversation
+    assert await store.open_control() == [command.turn]
+    assert await store.open_lanes() == [chat.conversation]
+
+
+async def test_new_turns_the_thread_within_the_transaction(store: BotStore) -> None:
+    await accept(store, admission(message("old")))
+    [_, after] = await accept(
+        store,
+        admission(message("/new"), Verdict.COMMAND, rotate=True, thread_id="fresh"),
+        admission(message("new")),
+    )
+    first = await store.claim(after.conversation, 101.0)
+    assert first.turn is not None
+    assert [m.text for m in first.turn.messages] == ["old"]
+    assert first.turn.thread_id != "fresh"
+    await store.save(first.turn.id, [], 102.0, state=TurnState.DONE)
+    second = await store.claim(after.conversation, 103.0)
+    assert second.turn is not None
+    assert [m.text for m in second.turn.messages] == ["new"]
+    assert second.turn.thread_id == "fresh"
+
+
+async def test_an_album_is_held_until_its_parts_are_there(store: BotStore) -> None:
+    [one] = await accept(store, admission(message("a"), hold=0.7), now=100.0)
+    assert (await store.claim(one.conversation, 100.5)).wait == pytest.approx(0.2)
+    await accept(store, admission(message("b"), hold=0.7), now=100.5)
+    assert (await store.claim(one.conversation, 101.0)).wait == pytest.approx(0.2)
+    claim = await store.claim(one.conversation, 101.3)
+    assert claim.turn is not None
+    assert len(claim.turn.messages) == 2
+
+
+async def test_a_stranger_is_told_once_a_day_and_nothing_of_theirs_is_kept(store: BotStore) -> None:
+    def knock() -> Admission:
+        return admission(message("secret"), Verdict.NOTICE, notice="who are you", once="stranger")
+
+    assert len(await accept(store, knock(), now=1000.0)) == 1
+    assert await accept(store, knock(), now=1000.0 + 3600) == []
+    assert len(await accept(store, knock(), now=1000.0 + 25 * 3600)) == 1
+
+
+@pytest.mark.parametrize(
+    ("isolation", "same"),
+    [(Isolation.CHAT, True), (Isolation.TOPIC, False), (Isolation.MEMBER, False)],
+)
+async def test_isolation_decides_what_a_conversation_is(
+    store: BotStore, isolation: Isolation, same: bool
+) -> None:
+    policy = IsolationPolicy(isolation)
+    taken = await accept(
+        store,
+        admission(message(kind=ChatKind.GROUP, topic="t1"), policy=policy),
+        admission(message(kind=ChatKind.GROUP, topic="t2", sender=BEN), policy=policy),
+    )
+    assert (taken[0].conversation == taken[1].conversation) is same
+
+
+async def test_member_isolation_splits_one_topic(store: BotStore) -> None:
+    policy = IsolationPolicy(Isolation.MEMBER)
+    taken = await accept(
+        store,
+        admission(message(kind=ChatKind.GROUP, topic="t"), policy=policy),
+        admission(message(kind=ChatKind.GROUP, topic="t", sender=BEN), policy=policy),
+        admission(message(kind=ChatKind.GROUP, topic="t"), policy=policy),
+    )
+    assert taken[0].conversation != taken[1].conversation
+    assert taken[0].conversation == taken[2].conversation
+
+
+async def test_replies_in_a_group_find_their_chain(store: BotStore) -> None:
+    [root] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m1")))
+    [reply] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m2", reply_to="m1")))
+    [deeper] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m3", reply_to="m2")))
+    [other] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m4")))
+    assert root.conversation == reply.conversation == deeper.conversation
+    assert other.conversation != root.conversation
+    claim = await store.claim(root.conversation, 101.0)
+    assert claim.turn is not None
+    assert claim.turn.address.reply_to == "m3"
+
+
+async def test_replies_to_our_own_messages_find_their_chain(store: BotStore) -> None:
+    [root] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m1")))
+    claim = await store.claim(root.conversation, 101.0)
+    assert claim.turn is not None
+    await store.save(claim.turn.id, [], 102.0, seen=(claim.turn.address, root.conversation, ["b1"]))
+    [reply] = await accept(store, admission(message(kind=ChatKind.GROUP, reply_to="b1")))
+    assert reply.conversation == root.conversation
+
+
+async def test_a_command_in_a_group_means_the_latest_conversation(store: BotStore) -> None:
+    await accept(store, admission(message(kind=ChatKind.GROUP)), now=100.0)
+    [latest] = await accept(store, admission(message(kind=ChatKind.GROUP)), now=101.0)
+    [command] = await accept(
+        store, admission(message("/stop", kind=ChatKind.GROUP), Verdict.COMMAND), now=102.0
+    )
+    assert command.conversation == latest.conversation
+
+
+async def test_a_migrated_group_keeps_its_conversation(store: BotStore) -> None:
+    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, topic="t")))
+    await store.migrate_chat("tg", "-1", "-100")
+    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, topic="t")))
+    assert after.conversation == before.conversation
+    claim = await store.claim(before.conversation, 101.0)
+    assert claim.turn is not None
+    assert claim.turn.address.chat == "-100"
+
+
+async def test_migration_into_a_known_chat_leaves_both(store: BotStore) -> None:
+    [old] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, topic="t")))
+    [new] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, topic="t")))
+    await store.migrate_chat("tg", "-1", "-100")
+    found = await store.conversations("tg")
+    assert {view.id for view in found} == {old.conversation, new.conversation}
+
+
+async def test_parts_survive_as_they_were_written(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    claim = await store.claim(accepted.conversation, 101.0)
+    assert claim.turn is not None
+    parts = [
+        Part(0, PartKind.TEXT, "héllo 👋", PartState.POSTED, "p1"),
+        Part(1, PartKind.FILE, "/mnt/x.png", PartState.INTENDED, filename="x.png", repeated=True),
+        Part(2, PartKind.TEXT, "gone", PartState.PLANNED),
+    ]
+    await store.save(claim.turn.id, [PartChange(part) for part in parts], 102.0)
+    await store.save(claim.turn.id, [], 103.0, state=TurnState.DELIVERING, error="x", keep=2)
+    found = await store.load(claim.turn.id)
+    assert found.parts == tuple(parts[:2])
+    assert found.turn is not None
+    assert found.turn.state is TurnState.DELIVERING
+    [view] = await store.turns(accepted.conversation)
+    assert view.error == "x"
+    assert view.finished_at == 0.0
+
+
+async def test_run_and_attempt_are_kept(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    claim = await store.claim(accepted.conversation, 101.0)
+    assert claim.turn is not None
+    await store.set_run(claim.turn.id, "run-1", 2)
+    found = (await store.load(claim.turn.id)).turn
+    assert found is not None
+    assert (found.run_id, found.attempt) == ("run-1", 2)
+
+
+async def test_stop_marks_only_what_runs(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    assert await store.stop(accepted.conversation) == 0
+    await store.claim(accepted.conversation, 101.0)
+    assert await store.stop(accepted.conversation) == accepted.turn
+    found = (await store.load(accepted.turn)).turn
+    assert found is not None
+    assert found.stopped
+
+
+async def test_retry_opens_a_turn_with_the_same_messages(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message("again")))
+    await store.claim(accepted.conversation, 101.0)
+    await store.set_run(accepted.turn, "run-1", 1)
+    await store.save(accepted.turn, [], 102.0, state=TurnState.DONE)
+    [command] = await accept(store, admission(message("/retry"), Verdict.COMMAND))
+    answered = await store.last_answered(accepted.conversation)
+    assert answered is not None
+    assert (answered.id, answered.run_id) == (accepted.turn, "run-1")
+    turn = (await store.load(command.turn)).turn
+    assert turn is not None
+    opened = await store.retry(
+        turn, answered, checkpoint="cp", thread_id=answered.thread_id, text="ok", now=103.0
+    )
+    claim = await store.claim(accepted.conversation, 104.0)
+    assert claim.turn is not None
+    assert claim.turn.id == opened
+    assert [m.text for m in claim.turn.messages] == ["again"]
+    assert claim.turn.checkpoint == "cp"
+    views = {view.id: view for view in await store.turns(accepted.conversation)}
+    assert views[accepted.turn].replaced
+    assert views[command.turn].state is TurnState.DELIVERING
+    assert [part.content for part in views[command.turn].parts] == ["ok"]
+
+
+async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message(), model="account-model"))
+    first = (await store.claim(accepted.conversation, 101.0)).turn
+    assert first is not None
+    assert first.model == "account-model"
+    await store.save(first.id, [], 102.0, state=TurnState.DONE)
+    await store.set_model(accepted.conversation, "mine")
+    await accept(store, admission(message()))
+    second = (await store.claim(accepted.conversation, 103.0)).turn
+    assert second is not None
+    assert second.model == "mine"
+
+
+async def test_counts_go_up(store: BotStore) -> None:
+    await store.count("tg", "possibly_repeated")
+    await store.count("tg", "possibly_repeated")
+    [counter] = await store.counters()
+    assert (counter.account, counter.name, counter.value) == ("tg", "possibly_repeated", 2)
+
+
+async def test_the_lane_shows_work_and_queue(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    assert (await store.lane(accepted.conversation)).queued == 1
+    await store.claim(accepted.conversation, 101.0)
+    await accept(store, admission(message()), admission(message()))
+    lane = await store.lane(accepted.conversation)
+    assert (lane.turn, lane.state, lane.queued) == (accepted.turn, TurnState.RUNNING, 2)
+
+
+async def test_views_page_from_the_newest(store: BotStore) -> None:
+    for n in range(5):
+        await accept(store, admission(message(f"chat {n}", chat=f"c{n}")))
+    newest = await store.conversations("tg", limit=2)
+    assert [view.title for view in newest] == ["chat 4", "chat 3"]
+    older = await store.conversations("tg", before=newest[-1].id, limit=2)
+    assert [view.title for view in older] == ["chat 2", "chat 1"]
+
+
+async def test_accepting_and_claiming_at_once_loses_no_message(store: BotStore) -> None:
+    [first] = await accept(store, admission(message("m0")))
+    seen: list[str] = []
+
+    async def talk() -> None:
+        for n in range(1, 40):
+            await accept(store, admission(message(f"m{n}")))
+
+    async def work() -> None:
+        while len(seen) < 40:
+            claim = await store.claim(first.conversation, 200.0)
+            if claim.turn is not None:
+                seen.extend(m.text for m in claim.turn.messages)
+                await store.save(claim.turn.id, [], 200.0, state=TurnState.DONE)
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        group.create_task(talk())
+        group.create_task(work())
+    assert seen == [f"m{n}" for n in range(40)]
+
+
+async def test_a_failing_transaction_leaves_nothing(store: BotStore, database: Database) -> None:
+    good, bad = admission(message("good")), admission(message("bad"), thread_id=None)
+    with pytest.raises(Exception, match=r"(?i)null"):
+        await accept(store, good, bad, cursor="7")
+    assert await store.cursor("tg") == ""
+    assert await store.open_lanes() == []
