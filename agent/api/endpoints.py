@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -9,7 +10,6 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from agent.config.errors import ConfigErrors
 from agent.errors import ApiError, FileError, ModelUnknown
 from agent.results import ErrorBody
 
@@ -38,7 +38,9 @@ def guarded(endpoint: Endpoint) -> Endpoint:
         except Exception as error:
             status, detail = _expected(error)
             if status >= 500:
-                log.error("request_failed", route=request.scope.get("path"), exc_info=error)
+                route = request.scope.get("path")
+                # a traceback is made by reading source files, which must not hold up the loop
+                await asyncio.to_thread(log.error, "request_failed", route=route, exc_info=error)
             return refusal(status, detail)
 
     return guard
@@ -50,8 +52,6 @@ def _expected(error: Exception) -> tuple[int, str]:
         return error.status, str(error)
     if isinstance(error, ModelUnknown):
         return 404, str(error)
-    if isinstance(error, ConfigErrors):
-        return 503, "The configuration can't be read; the log has more."
     if isinstance(error, ClientDisconnect):
         return 400, "The request was broken off."
     return 500, GENERIC

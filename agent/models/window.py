@@ -56,7 +56,7 @@ def _cost(message: AnyMessage | SystemMessage) -> int:
 
 def _cut(message: AnyMessage, tokens: int) -> AnyMessage:
     """The message with the middle of its text taken out until it fits."""
-    text = message.text
+    text = str(message.text)
     keep = len(text)
     shorter = text
     while keep > 0 and estimate(shorter) > tokens:

@@ -8,7 +8,7 @@ NAME = "local"
 CLASS = "agent.models.local.model:LocalChatModel"
 SLOTS = 4
 SLOT_TOKENS = 2048
-ANSWER_TOKENS = 512
+ANSWER_TOKENS = 384
 NOTE = (
     "A very small model on this machine: enough to see Roebot work, not to work with. "
     "Set a provider key (such as OPENAI_API_KEY) or run Ollama for real answers."

@@ -1,6 +1,6 @@
 """The process that serves the local model: an OpenAI-compatible server on a loopback port of its own.
 
-    python -m agent.models.local.server --model FILE --context 8192 --slots 4 --threads 2
+    python -m agent.models.local.server --model FILE --context 8192 --slots 4 --threads 1
 
 The API key comes as the first line of standard input, so that no process list shows it. One line of JSON on
 standard output says `{"url": …}` when it answers. It ends when standard input does: with its parent, however

