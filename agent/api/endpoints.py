@@ -35,7 +35,7 @@ def guarded(endpoint: Endpoint) -> Endpoint:
     async def guard(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - supervisor of the routes: it logs and answers a generic 500
             status, detail = _expected(error)
             if status >= 500:
                 route = request.scope.get("path")
