@@ -44,7 +44,7 @@ def _nearest(call: Invocation, names: list[str], mark: str = "/") -> str:
 
 async def new(call: Invocation) -> Result:
     """The accept transaction has turned the thread already; say so."""
-    lane = await call.services.store.lane(call.turn.conversation)
+    lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     return Result(call.texts("new_while_busy" if busy else "new"))
 

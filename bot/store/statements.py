@@ -144,7 +144,8 @@ CONVERSATION = _sql(
 )
 LANE_STATE = _sql(
     """SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
-    AND kind = 'chat' AND state IN ('accepted', 'running', 'waiting', 'delivering') ORDER BY id"""
+    AND kind = 'chat' AND state IN ('accepted', 'running', 'waiting', 'delivering') AND id < :before
+    ORDER BY id"""
 )
 CONVERSATIONS_OF = _sql(
     """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, title, created_at,

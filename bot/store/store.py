@@ -122,9 +122,9 @@ class BotStore:
         """Conversations of an account, newest first."""
         return await self._database.run(views.conversations, account, before, limit)
 
-    async def lane(self, conversation: int) -> LaneView:
-        """What goes on in a conversation."""
-        return await self._database.run(views.lane, conversation)
+    async def lane(self, conversation: int, before: int = views.NEWEST) -> LaneView:
+        """What goes on in a conversation, as far as its turns have ids below `before`."""
+        return await self._database.run(views.lane, conversation, before)
 
     async def turns(self, conversation: int, before: int = views.NEWEST, limit: int = 50) -> list[TurnView]:
         """Turns of a conversation, newest first."""

@@ -84,9 +84,10 @@ def conversations(connection: Connection, account: str, before: int, limit: int)
     return [_conversation(row) for row in found]
 
 
-def lane(connection: Connection, conversation_id: int) -> LaneView:
-    """The lane of a conversation now."""
-    open_turns = connection.execute(sql.LANE_STATE, {"conversation": conversation_id}).all()
+def lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:
+    """The lane of a conversation now, as far as its turns have ids below `before`."""
+    given = {"conversation": conversation_id, "before": before}
+    open_turns = connection.execute(sql.LANE_STATE, given).all()
     at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
     queued = sum(row.size for row in open_turns if row.state == TurnState.ACCEPTED.value)
     if not at_work:

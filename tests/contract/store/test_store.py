@@ -59,7 +59,9 @@ def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: objec
     return replace(base, **more)
 
 
-async def accept(store: BotStore, *admissions: Admission, cursor: str = "", now: float = 100.0) -> list[Accepted]:
+async def accept(
+    store: BotStore, *admissions: Admission, cursor: str = "", now: float = 100.0
+) -> list[Accepted]:
     return await store.accept("tg", admissions, cursor, now, QUEUE)
 
 

@@ -1,0 +1,183 @@
+"""An adapter that keeps what it is told in memory: a small platform of its own, with faults to order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.domain import (
+    AccountState,
+    Attachment,
+    ChatKind,
+    InboundMessage,
+    Live,
+    Origin,
+    OutboundFile,
+    OutboundMessage,
+    ReplyAddress,
+    Sender,
+)
+from bot.errors import DeliveryCategory, DeliveryError, NotModified
+from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
+from bot.render.port import WEB, Renderer
+
+MANIFEST = Manifest(
+    platform="recording",
+    title="Recording",
+    adapter="bot.testing.adapter:RecordingAdapter",
+    extra="",
+    budgets=(
+        Budget(Scope.CHAT, 1, 1.0, "as Telegram's"),
+        Budget(Scope.CHAT, 20, 60.0, "as Telegram's", kinds=frozenset({ChatKind.GROUP})),
+        Budget(Scope.ACCOUNT, 30, 1.0, "as Telegram's"),
+    ),
+)
+
+
+@dataclass(slots=True)
+class Shown:
+    """A message as a person sees it; `edits` counts how often it changed."""
+
+    id: str
+    address: ReplyAddress
+    text: str
+    key: str
+    edits: int = 0
+    filename: str = ""
+
+
+@dataclass(slots=True)
+class Fault:
+    """What the next call of an operation does instead: `commit` says whether it happens all the same."""
+
+    operation: str
+    error: DeliveryError
+    commit: bool = False
+
+
+@dataclass(slots=True)
+class RecordingAdapter:
+    """One account in memory. `calls` lists (operation, chat, text) in order; `shown` is what stands."""
+
+    name: str = "rec"
+    renderer: Renderer = WEB
+    repeats_safely: bool = False
+    drafts: bool = False
+    shown: dict[str, Shown] = field(default_factory=dict)
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
+    faults: deque[Fault] = field(default_factory=deque)
+    files: dict[str, bytes] = field(default_factory=dict)
+    commands: list[CommandHint] = field(default_factory=list)
+    context: AdapterContext | None = None
+    _number: int = 0
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def start(self, context: AdapterContext) -> None:
+        """See Adapter."""
+        self._stopped.clear()
+        self.context = context
+        context.report(AccountState(Live.LIVE, identity="@recorder"))
+        await self._stopped.wait()
+        context.report(AccountState(Live.STOPPED))
+
+    async def stop(self) -> None:
+        """See Adapter."""
+        self._stopped.set()
+
+    async def hears(self, text: str, *, chat: str = "c1", person: str = "7", **more: object) -> None:
+        """A person writes; returns when the message is stored."""
+        assert self.context is not None
+        self._number += 1
+        kind = ChatKind(str(more.pop("kind", ChatKind.PRIVATE)))
+        origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", Sender(person, f"P{person}"))
+        message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
+        await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]
+
+    def fail(self, operation: str, error: DeliveryError, *, commit: bool = False) -> None:
+        """The next call of that operation ends in `error`."""
+        self.faults.append(Fault(operation, error, commit))
+
+    def texts(self, chat: str = "c1") -> list[str]:
+        """What stands in a chat, in order."""
+        return [message.text for message in self.shown.values() if message.address.chat == chat]
+
+    async def send(self, message: OutboundMessage) -> str:
+        """See Adapter."""
+        fault = self._call("post", message.address, message.text)
+        if self.repeats_safely and (known := self._by_key(message.key)):
+            known.text = message.text
+            return known.id
+        self._number += 1
+        identity = f"b{self._number}"
+        if fault is None or fault.commit:
+            self.shown[identity] = Shown(identity, message.address, message.text, message.key)
+        if fault is not None:
+            raise fault.error
+        return identity
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """See EditsMessages."""
+        fault = self._call("edit", message.address, message.text)
+        if fault is not None and not fault.commit:
+            raise fault.error
+        shown = self.shown.get(message_id)
+        if shown is None:
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "message to edit not found")
+        if shown.text == message.text:
+            raise NotModified
+        shown.text, shown.edits = message.text, shown.edits + 1
+        if fault is not None:
+            raise fault.error
+
+    async def delete(self, address: ReplyAddress, message_id: str) -> None:
+        """See DeletesMessages."""
+        if fault := self._call("delete", address, message_id):
+            raise fault.error
+        self.shown.pop(message_id, None)
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """See ShowsTyping."""
+        if fault := self._call("typing", address, ""):
+            raise fault.error
+
+    def drafts_in(self, address: ReplyAddress) -> bool:
+        """See StreamsDrafts."""
+        return self.drafts and address.chat_kind is ChatKind.PRIVATE
+
+    async def draft(self, message: OutboundMessage, draft_id: int) -> None:
+        """See StreamsDrafts."""
+        if fault := self._call("draft", message.address, message.text):
+            raise fault.error
+
+    async def send_file(self, file: OutboundFile) -> str:
+        """See SendsFiles."""
+        if fault := self._call("file", file.address, file.filename):
+            raise fault.error
+        self._number += 1
+        identity = f"b{self._number}"
+        self.shown[identity] = Shown(identity, file.address, "", file.key, filename=file.filename)
+        self.files[file.filename] = file.data
+        return identity
+
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """See FetchesFiles."""
+        if attachment.ref not in self.files:
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "no such file")
+        yield self.files[attachment.ref]
+
+    async def register_commands(self, commands: Sequence[CommandHint]) -> None:
+        """See RegistersCommands."""
+        self.commands = list(commands)
+
+    def _call(self, operation: str, address: ReplyAddress, text: str) -> Fault | None:
+        self.calls.append((operation, address.chat, text))
+        for fault in self.faults:
+            if fault.operation == operation:
+                self.faults.remove(fault)
+                return fault
+        return None
+
+    def _by_key(self, key: str) -> Shown | None:
+        return next((message for message in self.shown.values() if message.key == key), None)

@@ -1,0 +1,160 @@
+"""An agent runtime in memory, for tests of the dispatcher: runs are scripts of events.
+
+It keeps the promises of the port: one run for a key, events from any id on, a state to read after a gap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
+from bot.runtime.port import (
+    Answer,
+    Attempt,
+    Ended,
+    Gap,
+    LoggedEvent,
+    ModelInfo,
+    RunEvent,
+    RunRequest,
+    Text,
+    Upload,
+)
+
+
+@dataclass(slots=True)
+class ScriptedRun:
+    """One run: what it was asked, its log, and whether it has ended."""
+
+    id: str
+    request: RunRequest
+    log: list[RunEvent] = field(default_factory=list)
+    cancelled: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def emit(self, *events: RunEvent) -> None:
+        """Append to the log and tell whoever follows."""
+        self.log.extend(events)
+        self.changed.set()
+
+    def say(self, text: str) -> None:
+        """One piece of text."""
+        self.emit(Text("m1", text))
+
+    def end(self, status: str = "success") -> None:
+        """The run is over."""
+        self.emit(Ended(status))
+
+
+@dataclass(slots=True)
+class ScriptedRuntime:
+    """See RuntimePort. `script` is called with every new run; without one the test drives `runs` itself."""
+
+    script: Callable[[ScriptedRun], None] | None = None
+    runs: dict[str, ScriptedRun] = field(default_factory=dict)
+    by_key: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    checkpoints: dict[str, str | None] = field(default_factory=dict)
+    uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
+    artifacts: dict[str, bytes] = field(default_factory=dict)
+    offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
+    down: bool = False
+    cut_after: int | None = None
+
+    async def create(self, request: RunRequest) -> str:
+        """See RuntimePort."""
+        self._reachable()
+        if request.key in self.by_key:
+            return self.by_key[request.key]
+        run = ScriptedRun(f"run-{len(self.runs) + 1}", request, [Attempt(1)])
+        self.runs[run.id] = run
+        self.by_key[request.key] = run.id
+        if self.script is not None:
+            self.script(run)
+        return run.id
+
+    async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+        """See RuntimePort."""
+        self._reachable()
+        run = self._run(run_id)
+        position = int(after) + 1 if after else 0
+        if after and position > len(run.log):
+            yield LoggedEvent("", Gap())
+            position = len(run.log)
+        while True:
+            while position < len(run.log):
+                self._reachable()
+                if self.cut_after is not None and position >= self.cut_after:
+                    self.cut_after = None
+                    raise RuntimeUnreachable("cut")
+                event = run.log[position]
+                yield LoggedEvent(str(position), event)
+                if isinstance(event, Ended):
+                    return
+                position += 1
+            run.changed.clear()
+            if position == len(run.log):
+                await run.changed.wait()
+
+    async def cancel(self, thread_id: str, run_id: str) -> None:
+        """See RuntimePort."""
+        self._reachable()
+        run = self.runs.get(run_id)
+        if run is not None and not run.cancelled:
+            run.cancelled = True
+            run.end("interrupted")
+
+    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
+        """See RuntimePort."""
+        self._reachable()
+        return self.answers.get(thread_id, Answer(()))
+
+    async def before(self, thread_id: str, run_id: str) -> str | None:
+        """See RuntimePort."""
+        self._run(run_id)
+        return self.checkpoints.get(run_id)
+
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
+        """See RuntimePort."""
+        data = b"".join([chunk async for chunk in content])
+        self.uploads.append((thread_id, filename, data))
+        return Upload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
+
+    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
+        """See RuntimePort."""
+        self._reachable()
+        if path not in self.artifacts:
+            raise RunMissing("no such artifact")
+        return self.artifacts[path], "application/octet-stream"
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """See RuntimePort."""
+        self._reachable()
+        if self.offered is None:
+            raise RuntimeRefused(404, "not here")
+        return self.offered
+
+    async def ready(self) -> bool:
+        """See RuntimePort."""
+        return not self.down
+
+    def _reachable(self) -> None:
+        if self.down:
+            raise RuntimeUnreachable("down")
+
+    def _run(self, run_id: str) -> ScriptedRun:
+        if run_id not in self.runs:
+            raise RunMissing(run_id)
+        return self.runs[run_id]
+
+
+def saying(text: str, *, status: str = "success") -> Callable[[ScriptedRun], None]:
+    """A script that says `text` at once and ends."""
+
+    def script(run: ScriptedRun) -> None:
+        run.say(text)
+        run.end(status)
+
+    return script

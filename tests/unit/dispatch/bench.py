@@ -1,0 +1,111 @@
+"""A dispatcher with a real store, a recording adapter and a scripted runtime under a manual clock."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.access import AccessPolicy, Role
+from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.bus.bus import MessageBus
+from bot.commands.builtin import builtin
+from bot.config import AccessConfig, AccessEntry
+from bot.dispatch.dispatcher import Dispatcher
+from bot.dispatch.governor import RateGovernor
+from bot.dispatch.outlet import Outlet
+from bot.domain import AccountState, Isolation, IsolationPolicy, Live
+from bot.platforms.base import AdapterContext
+from bot.store import BotStore, open_database
+from bot.testing.adapter import MANIFEST, RecordingAdapter
+from bot.testing.clock import ManualClock
+from bot.testing.runtime import ScriptedRuntime
+from bot.texts import texts_for
+
+QUEUE = 20
+
+
+@dataclass
+class Bench:
+    """Everything a test of the dispatcher touches."""
+
+    store: BotStore
+    clock: ManualClock
+    adapter: RecordingAdapter
+    runtime: ScriptedRuntime
+    role: Role = Role.OWNER
+    policy: IsolationPolicy = field(default_factory=lambda: IsolationPolicy(Isolation.TOPIC))
+    live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
+    outlet: Outlet | None = None
+
+    def get(self, account: str) -> Outlet | None:
+        return self.outlet if account == "rec" else None
+
+    def state(self, account: str) -> AccountState:
+        return self.live
+
+    def states(self) -> dict[str, tuple[str, AccountState]]:
+        return {"rec": ("recording", self.live)}
+
+    @asynccontextmanager
+    async def running(self, *, recover: bool = True, connected: bool = True) -> AsyncIterator[Bench]:
+        """The dispatcher at work; leaving it is a shutdown."""
+        numbers = itertools.count(1)
+        self.outlet = Outlet("rec", self.adapter, MANIFEST, RateGovernor(MANIFEST.budgets, self.clock))
+        if connected:
+            self.outlet.ready.set()
+        dispatcher = Dispatcher(
+            store=self.store,
+            runtime=self.runtime,
+            accounts=self,
+            commands=builtin(),
+            texts=lambda _account: texts_for("en"),
+            roles=lambda _turn: self.role,
+            clock=self.clock,
+            new_id=lambda: f"fresh-{next(numbers)}",
+            max_runs=8,
+        )
+        bus = MessageBus(self.store, self.clock, QUEUE)
+        bus.connect(dispatcher.chat, dispatcher.control)
+        access = AccessConfig(members=(AccessEntry("recording", "7"), AccessEntry("recording", "8")))
+        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits())
+        admissions = Admissions(rules, builtin(), lambda: f"thread-{next(numbers)}-{id(bus)}")
+        work = asyncio.create_task(dispatcher.run())
+        self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
+        if recover:
+            await bus.recover()
+        try:
+            yield self
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def until(self, condition: Callable[[], object], *, step: float = 0.05, most: float = 60.0) -> None:
+        """Move the clock until something holds; the store's thread gets real time to work."""
+        waited = 0.0
+        while not condition():
+            assert waited < most, "it did not happen"
+            await asyncio.sleep(0.002)
+            await self.clock.advance(step)
+            waited += step
+
+    async def rest(self, seconds: float = 3.0, *, step: float = 0.05) -> None:
+        """Let so much time pass."""
+        waited = 0.0
+        while waited < seconds:
+            await asyncio.sleep(0.002)
+            await self.clock.advance(step)
+            waited += step
+
+
+@asynccontextmanager
+async def bench(folder: Path) -> AsyncIterator[Bench]:
+    """A bench on a database of its own."""
+    database = await open_database(folder)
+    try:
+        yield Bench(BotStore(database), ManualClock(), RecordingAdapter(), ScriptedRuntime())
+    finally:
+        await database.close()
