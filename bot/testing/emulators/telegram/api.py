@@ -156,7 +156,7 @@ class BotApi:
         if shown == "getUpdates":
             return
         self._transcript.add(
-            method.kind if method else FrameKind.OTHER,
+            method.kind if method and status != 404 else FrameKind.OTHER,
             shown,
             chat=chat,
             message_id=(done.message_id if done else "") or params.text("message_id"),

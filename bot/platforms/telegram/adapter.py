@@ -1,0 +1,193 @@
+"""One bot account on Telegram."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from telegram.error import TelegramError
+
+from bot.config import TelegramAccount
+from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
+from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.telegram.client import Client
+from bot.platforms.telegram.files import Files
+from bot.platforms.telegram.health import Health
+from bot.platforms.telegram.inbound import Inbound
+from bot.platforms.telegram.mentions import Identity
+from bot.platforms.telegram.outbound import Outbound, is_private
+from bot.platforms.telegram.polling import POLL_SECONDS, Counts, Poller, refused
+from bot.platforms.telegram.redaction import guard_logs, without_token
+from bot.platforms.telegram.request import ApiRefused
+from bot.render.port import TELEGRAM_ENTITIES, Renderer
+
+COMMANDS_LIMIT = 100
+"""Commands in the native list (Bot API, setMyCommands)."""
+DESCRIPTION_LIMIT = 256
+STOP_SECONDS = 1.5
+
+
+class TelegramAdapter:
+    """Receives by long polling and answers. Implements every optional capability but RepeatsSafely: Telegram
+    has no idempotent send."""
+
+    def __init__(self, name: str, config: TelegramAccount, *, poll_seconds: int = POLL_SECONDS) -> None:
+        self.name = name
+        self._config = config
+        self._poll_seconds = poll_seconds
+        self._client: Client | None = None
+        self._outbound: Outbound | None = None
+        self._files: Files | None = None
+        self._poller: Poller | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+
+    @property
+    def renderer(self) -> Renderer:
+        """See Adapter. Rich messages are split alike: each part must fit as entities too, to fall back to."""
+        return TELEGRAM_ENTITIES
+
+    @property
+    def counts(self) -> Counts:
+        """What came in since the last start."""
+        return self._poller.counts if self._poller is not None else Counts()
+
+    async def start(self, context: AdapterContext) -> None:
+        """See Adapter."""
+        guard_logs()
+        self._ended.clear()
+        self._running = asyncio.current_task()
+        health = Health(context.report, context.clock)
+        health.connecting()
+        try:
+            poller = await self._connect(context, health)
+            await poller.run()
+            health.stopped()
+        except (AccountRefused, AccountLost) as error:
+            health.failed(str(error))
+            raise
+        finally:
+            self._running = None
+            await self._close()
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """See Adapter."""
+        running = self._running
+        if running is None:
+            return
+        if self._poller is not None:
+            self._poller.stop()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
+            running.cancel()
+            await self._ended.wait()
+
+    async def send(self, message: OutboundMessage) -> str:
+        """See Adapter."""
+        return await self._out().send(message)
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """See EditsMessages."""
+        await self._out().edit(message, message_id)
+
+    async def delete(self, address: ReplyAddress, message_id: str) -> None:
+        """See DeletesMessages."""
+        await self._out().delete(address, message_id)
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """See ShowsTyping."""
+        await self._out().typing(address)
+
+    def drafts_in(self, address: ReplyAddress) -> bool:
+        """See StreamsDrafts."""
+        return self._config.streaming == "draft" and is_private(address)
+
+    async def draft(self, message: OutboundMessage, draft_id: int) -> None:
+        """See StreamsDrafts."""
+        await self._out().draft(message, draft_id)
+
+    async def send_file(self, file: OutboundFile) -> str:
+        """See SendsFiles."""
+        self._out()
+        assert self._files is not None
+        return await self._files.send(file)
+
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """See FetchesFiles."""
+        self._out()
+        assert self._files is not None
+        async for chunk in self._files.fetch(attachment):
+            yield chunk
+
+    async def register_commands(self, commands: Sequence[CommandHint]) -> None:
+        """See RegistersCommands."""
+        hints = [
+            {"command": command.name, "description": command.summary[:DESCRIPTION_LIMIT]}
+            for command in commands[:COMMANDS_LIMIT]
+        ]
+        outbound = self._out()
+        assert self._client is not None
+        try:
+            await self._client.call("setMyCommands", commands=hints)
+        except TelegramError as error:
+            raise outbound.failure(error, posting=False) from None
+
+    async def _connect(self, context: AdapterContext, health: Health) -> Poller:
+        token = self._config.bot_token
+        if token is None:
+            raise AccountRefused(f"account {self.name} has no bot_token")
+        self._client = client = Client(token.get_secret_value(), self._config.base_url)
+        try:
+            me = await client.call("getMe")
+            await client.call("deleteWebhook")
+            rich = await self._knows_rich(client)
+        except ApiRefused as error:
+            if error.status in (401, 404):
+                raise refused(self.name) from None
+            raise AccountLost(f"Telegram answers: {without_token(error.description)}") from None
+        except TelegramError as error:
+            raise AccountLost(f"cannot reach Telegram: {without_token(str(error))}") from None
+        identity = _identity(me)
+        health.identity = f"@{identity.username}"
+        self._outbound = Outbound(client, context.inbox, health, rich=rich)
+        self._files = Files(client, self._outbound)
+        inbound = Inbound(self.name, identity)
+        self._poller = Poller(self.name, client, inbound, context, health, poll_seconds=self._poll_seconds)
+        return self._poller
+
+    async def _knows_rich(self, client: Client) -> bool:
+        """A method that the server knows refuses an empty call with 400, an unknown one with 404."""
+        try:
+            await client.call("sendRichMessage")
+        except ApiRefused as error:
+            return error.status == 400
+        return False
+
+    async def _close(self) -> None:
+        files, client = self._files, self._client
+        self._files = self._outbound = self._client = None
+        if files is not None:
+            await files.close()
+        if client is not None:
+            await client.close()
+
+    def _out(self) -> Outbound:
+        if self._outbound is None:
+            raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
+        return self._outbound
+
+
+def create(name: str, config: TelegramAccount) -> TelegramAdapter:
+    """The factory that the manifest names."""
+    return TelegramAdapter(name, config)
+
+
+def _identity(me: Any) -> Identity:
+    if not isinstance(me, dict) or not isinstance(me.get("id"), int):
+        raise AccountLost("Telegram's answer to getMe is not that of the Bot API")
+    return Identity(me["id"], str(me.get("username") or ""))

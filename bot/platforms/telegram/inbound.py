@@ -1,0 +1,175 @@
+"""Updates of the Bot API become messages of the domain."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.telegram.mentions import Identity, Reading, read_text
+from bot.platforms.telegram.payload import (
+    Json,
+    integer,
+    mapping,
+    objects,
+    optional_integer,
+    optional_mapping,
+    string,
+)
+
+UPDATE_KINDS = ["message", "edited_message"]
+"""What is asked of Telegram; edits are counted only, for now."""
+_CHAT_KINDS = {"private": ChatKind.PRIVATE, "group": ChatKind.GROUP, "supergroup": ChatKind.GROUP}
+_FILES = ("document", "video", "audio", "animation")
+_UNSUPPORTED = (
+    "voice",
+    "video_note",
+    "sticker",
+    "location",
+    "venue",
+    "poll",
+    "contact",
+    "dice",
+    "game",
+    "story",
+    "checklist",
+    "paid_media",
+    "invoice",
+    "giveaway",
+    "rich_message",
+)
+_ALBUMS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A group has become a supergroup with another id."""
+
+    old: str
+    new: str
+
+
+class Inbound:
+    """Converts updates for one account. Holds nothing but which albums were meant for the bot."""
+
+    def __init__(self, account: str, identity: Identity) -> None:
+        self._account = account
+        self._identity = identity
+        self._albums: OrderedDict[str, None] = OrderedDict()
+
+    def convert(self, update: Json) -> InboundMessage | Migration | None:
+        """The message of an update; None where it is nothing to act on. Raises Malformed."""
+        if "message" not in update:
+            return None
+        message = mapping(update, "message")
+        chat = mapping(message, "chat")
+        moved = _migration(message, chat)
+        if moved is not None:
+            return moved
+        kind = _CHAT_KINDS.get(string(chat, "type"))
+        sender = optional_mapping(message, "from")
+        if kind is None or not sender or sender.get("is_bot") or message.get("is_automatic_forward"):
+            return None
+        attachments, unsupported = _attachments(message), _unsupported(message)
+        if not attachments and not unsupported and "text" not in message:
+            return None
+        return self._message(update, message, kind, attachments, unsupported)
+
+    def _message(
+        self,
+        update: Json,
+        message: Json,
+        kind: ChatKind,
+        attachments: tuple[Attachment, ...],
+        unsupported: str,
+    ) -> InboundMessage:
+        reading = read_text(message, self._identity)
+        album = string(message, "media_group_id")
+        replied = _replied(message)
+        origin = Origin(
+            account=self._account,
+            platform="telegram",
+            chat=str(integer(mapping(message, "chat"), "id")),
+            chat_kind=kind,
+            message_id=str(integer(message, "message_id")),
+            sender=_sender(mapping(message, "from")),
+            topic=_topic(message),
+            reply_to=str(integer(replied, "message_id")) if replied else "",
+        )
+        return InboundMessage(
+            event_id=str(integer(update, "update_id")),
+            origin=origin,
+            text=reading.text,
+            sent_at=float(integer(message, "date")),
+            addressed=kind is ChatKind.PRIVATE or self._addressed(reading, replied, album),
+            attachments=attachments,
+            group_key=album,
+            unsupported=unsupported,
+        )
+
+    def _addressed(self, reading: Reading, replied: Json, album: str) -> bool:
+        to_us = optional_mapping(replied, "from").get("id") == self._identity.id
+        meant = not reading.other and (reading.named or reading.command or to_us)
+        if not album:
+            return meant
+        if meant:
+            self._albums[album] = None
+            while len(self._albums) > _ALBUMS:
+                self._albums.popitem(last=False)
+        return album in self._albums
+
+
+def _migration(message: Json, chat: Json) -> Migration | None:
+    new = optional_integer(message, "migrate_to_chat_id")
+    if new:
+        return Migration(str(integer(chat, "id")), str(new))
+    old = optional_integer(message, "migrate_from_chat_id")
+    return Migration(str(old), str(integer(chat, "id"))) if old else None
+
+
+def _topic(message: Json) -> str:
+    # Supergroups without topics number their reply threads in the same field: those are no topics.
+    return str(integer(message, "message_thread_id")) if message.get("is_topic_message") else ""
+
+
+def _replied(message: Json) -> Json:
+    """The message that was answered; in a topic Telegram names the topic's first one where there is none."""
+    replied = optional_mapping(message, "reply_to_message")
+    if not replied or "forum_topic_created" in replied:
+        return {}
+    if message.get("is_topic_message") and replied.get("message_id") == message.get("message_thread_id"):
+        return {}
+    return replied
+
+
+def _sender(person: Json) -> Sender:
+    name = " ".join(part for part in (string(person, "first_name"), string(person, "last_name")) if part)
+    return Sender(str(integer(person, "id")), name, string(person, "username"))
+
+
+def _attachments(message: Json) -> tuple[Attachment, ...]:
+    if message.get("photo"):
+        largest = max(objects(message, "photo"), key=_weight)
+        name = f"photo_{integer(message, 'message_id')}.jpg"
+        return (_attachment(largest, AttachmentKind.IMAGE, name, "image/jpeg"),)
+    for kind in _FILES:
+        if message.get(kind) is not None:
+            file = mapping(message, kind)
+            name = string(file, "file_name") or f"{kind}_{integer(message, 'message_id')}"
+            return (_attachment(file, AttachmentKind.FILE, name, string(file, "mime_type")),)
+    return ()
+
+
+def _attachment(file: Json, kind: AttachmentKind, name: str, mime: str) -> Attachment:
+    ref = string(file, "file_id")
+    return Attachment(kind, name, ref, optional_integer(file, "file_size", -1), mime)
+
+
+def _weight(size: Json) -> tuple[int, int]:
+    return optional_integer(size, "width") * optional_integer(size, "height"), optional_integer(
+        size, "file_size"
+    )
+
+
+def _unsupported(message: Json) -> str:
+    return next((kind for kind in _UNSUPPORTED if message.get(kind) is not None), "")

@@ -1,0 +1,33 @@
+"""Telegram as data."""
+
+from __future__ import annotations
+
+from bot.domain import ChatKind
+from bot.platforms.base import Budget, Manifest, Scope
+
+_FLOOD = "Bot API FAQ, 'My bot is hitting limits' (core.telegram.org/bots/faq)"
+_SHARED = f"{_FLOOD}; posts and edits share one budget (tdlib/td#2592, #3034)"
+
+MANIFEST = Manifest(
+    platform="telegram",
+    title="Telegram",
+    adapter="bot.platforms.telegram.adapter:create",
+    extra="telegram",
+    budgets=(
+        Budget(Scope.CHAT, 1, 1.0, _SHARED),
+        Budget(Scope.CHAT, 20, 60.0, _SHARED, kinds=frozenset({ChatKind.GROUP})),
+        Budget(Scope.ACCOUNT, 30, 1.0, _FLOOD),
+    ),
+    first_frame_after=0.7,
+    first_frame_characters=30,
+    frame_interval=1.1,
+    max_file_in=20 * 1024 * 1024,
+    max_file_out=50 * 1024 * 1024,
+    setup_steps=(
+        "Write to @BotFather in Telegram, send /newbot and follow it: it gives you a token.",
+        "Put the token into the environment as TELEGRAM_BOT_TOKEN.",
+        "For groups, send /setprivacy to @BotFather and choose Disable if it shall see all messages.",
+        "Start the service and write to your bot.",
+    ),
+)
+"""What the core knows of Telegram before its SDK is loaded."""

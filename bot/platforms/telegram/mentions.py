@@ -1,0 +1,103 @@
+"""Whether a group message means the bot, and its text without the bot's name. Offsets count UTF-16 units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.platforms.telegram.payload import Json, integer, objects, optional_mapping, string
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is."""
+
+    id: int
+    username: str
+
+    @property
+    def tag(self) -> str:
+        """How people mention it, in lower case."""
+        return f"@{self.username}".casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as it was meant, without the bot's name.
+
+    `named` says that the name stood there, `command` that a command starts the text, `other` that this
+    command is another bot's.
+    """
+
+    text: str
+    named: bool = False
+    command: bool = False
+    other: bool = False
+
+
+def read_text(message: Json, identity: Identity) -> Reading:
+    """The text or caption of a message. Raises Malformed."""
+    key, entity_key = ("text", "entities") if "text" in message else ("caption", "caption_entities")
+    text = string(message, key)
+    entities = objects(message, entity_key)
+    if not entities:
+        return Reading(text)
+    return _Reader(text, identity).read(entities)
+
+
+class _Reader:
+    def __init__(self, text: str, identity: Identity) -> None:
+        self._units = text.encode("utf-16-le")
+        self._identity = identity
+        self._cuts: list[tuple[int, int]] = []
+        self._named = self._command = self._other = False
+
+    def read(self, entities: list[Json]) -> Reading:
+        for entity in entities:
+            self._take(entity)
+        text = self._without_cuts()
+        return Reading(text, self._named, self._command, self._other)
+
+    def _take(self, entity: Json) -> None:
+        kind = string(entity, "type")
+        start, end = integer(entity, "offset"), integer(entity, "offset") + integer(entity, "length")
+        if not 0 <= start < end <= len(self._units) // 2:
+            return
+        if kind == "bot_command":
+            self._take_command(start, end)
+        elif self._names_us(kind, entity, start, end):
+            self._cut(start, end)
+
+    def _names_us(self, kind: str, entity: Json, start: int, end: int) -> bool:
+        if kind == "mention":
+            return self._slice(start, end).casefold() == self._identity.tag
+        return kind == "text_mention" and optional_mapping(entity, "user").get("id") == self._identity.id
+
+    def _take_command(self, start: int, end: int) -> None:
+        if start != 0 and not self._named:
+            return
+        self._command = True
+        name, _, tag = self._slice(start, end).partition("@")
+        if not tag:
+            return
+        if f"@{tag}".casefold() == self._identity.tag:
+            self._cut(start + len(name), end)
+        else:
+            self._other = True
+
+    def _cut(self, start: int, end: int) -> None:
+        self._named = True
+        self._cuts.append((start, end))
+
+    def _slice(self, start: int, end: int) -> str:
+        return self._units[start * 2 : end * 2].decode("utf-16-le", "replace")
+
+    def _without_cuts(self) -> str:
+        kept, at = "", 0
+        for start, end in sorted(self._cuts):
+            before = self._slice(at, start)
+            kept += before
+            at = end
+            if (not kept or kept[-1].isspace()) and self._slice(end, end + 1) in (" ", ",", ":"):
+                at += 1
+        kept += self._slice(at, len(self._units) // 2)
+        return kept.strip() if self._cuts else kept

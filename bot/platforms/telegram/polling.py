@@ -1,0 +1,222 @@
+"""Receives by long polling: what is stored is confirmed, what is not stored comes again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+from telegram.error import TelegramError
+
+from bot.domain import InboundMessage
+from bot.errors import AccountLost, AccountRefused
+from bot.faults import Step, reach
+from bot.platforms.base import AdapterContext
+from bot.platforms.telegram.client import Client
+from bot.platforms.telegram.health import Health
+from bot.platforms.telegram.inbound import UPDATE_KINDS, Inbound, Migration
+from bot.platforms.telegram.payload import Malformed
+from bot.platforms.telegram.redaction import without_token
+from bot.platforms.telegram.request import ApiRefused
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+POLL_SECONDS = 25
+LOST_AFTER = 120.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+ELSEWHERE = (
+    "another program receives this bot's messages (409): stop it, or give this account a token of its own"
+)
+
+
+def refused(account: str) -> AccountRefused:
+    """Telegram does not know the token."""
+    return AccountRefused(
+        f"Telegram refuses the token of account {account}: it is wrong or was revoked; "
+        "@BotFather shows the current one (/mybots, API Token)"
+    )
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came in, for people who look."""
+
+    polls: int = 0
+    updates: int = 0
+    messages: int = 0
+    edits: int = 0
+    ignored: int = 0
+    malformed: int = 0
+    conflicts: int = 0
+
+
+class _Stopped(Exception):
+    """`stop` was called while something was waited for."""
+
+
+class Poller:
+    """The receive loop of one account."""
+
+    def __init__(
+        self,
+        account: str,
+        client: Client,
+        inbound: Inbound,
+        context: AdapterContext,
+        health: Health,
+        *,
+        poll_seconds: int = POLL_SECONDS,
+    ) -> None:
+        self.counts = Counts()
+        self._account = account
+        self._client = client
+        self._inbound = inbound
+        self._inbox = context.inbox
+        self._clock = context.clock
+        self._health = health
+        self._seconds = poll_seconds
+        self._heard_at = context.clock.now()
+        self._failures = 0
+        # The first poll, and the first one after trouble, is short: only its answer says that we are live.
+        self._hearing = False
+        self._stopped = False
+        self._waiting: asyncio.Future[Any] | None = None
+        self._unconfirmed = False
+
+    def stop(self) -> None:
+        """End the loop: a poll or a pause at once, the storing of a batch when it is done."""
+        self._stopped = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def run(self) -> None:
+        """Poll until stopped. Raises AccountRefused or AccountLost, and what the inbox raises."""
+        offset = _offset(await self._inbox.cursor())
+        self._heard_at = self._clock.now()
+        while not self._stopped:
+            try:
+                updates = await self._poll(offset)
+                if updates is not None:
+                    offset = await self._take(updates, offset)
+            except _Stopped:
+                return
+
+    async def _poll(self, offset: int | None) -> list[Any] | None:
+        try:
+            updates = await self._interruptible(
+                self._client.poll(
+                    offset, self._seconds if self._hearing else 0, UPDATE_KINDS, self._confirmed
+                )
+            )
+        except ApiRefused as error:
+            await self._refused(error)
+            return None
+        except TelegramError as error:
+            await self._trouble(without_token(str(error)))
+            return None
+        self.counts.polls += 1
+        self._failures, self._hearing = 0, True
+        self._heard_at = self._clock.now()
+        self._health.heard()
+        return updates if isinstance(updates, list) else []
+
+    async def _take(self, updates: list[Any], offset: int | None) -> int | None:
+        """Store a batch in order and return the next offset. A migration splits it."""
+        batch: list[InboundMessage] = []
+        following = offset
+        for update in updates:
+            number = update.get("update_id") if isinstance(update, dict) else None
+            if not isinstance(number, int):
+                self.counts.malformed += 1
+                continue
+            following = number + 1
+            converted = self._convert(update, number)
+            if isinstance(converted, Migration):
+                await self._store(batch, number)
+                batch = []
+                await self._inbox.migrate_chat(converted.old, converted.new)
+            elif converted is not None:
+                batch.append(converted)
+        if batch or following != offset:
+            await self._store(batch, following)
+        if updates and following == offset:
+            await self._pause()
+        return following
+
+    async def _store(self, batch: list[InboundMessage], following: int | None) -> None:
+        if batch:
+            reach(Step.RECEIVED)
+        await self._inbox.accept(batch, cursor=str(following))
+        self._unconfirmed = self._unconfirmed or bool(batch)
+
+    def _confirmed(self) -> None:
+        if self._unconfirmed:
+            self._unconfirmed = False
+            reach(Step.ACKNOWLEDGED)
+
+    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | None:
+        self.counts.updates += 1
+        try:
+            converted = self._inbound.convert(update)
+        except Malformed as error:
+            self.counts.malformed += 1
+            log.warning("telegram.update_skipped", account=self._account, update_id=number, reason=str(error))
+            return None
+        if isinstance(converted, InboundMessage):
+            self.counts.messages += 1
+        elif converted is None:
+            self.counts.ignored += 1
+            self.counts.edits += "edited_message" in update
+        return converted
+
+    async def _refused(self, error: ApiRefused) -> None:
+        if error.status in (401, 404):
+            raise refused(self._account)
+        if error.status == 409:
+            self.counts.conflicts += 1
+            self._health.deaf(ELSEWHERE)
+            await self._trouble(ELSEWHERE)
+        elif error.status == 429:
+            self._health.limited(error.retry_after)
+            await self._interruptible(self._clock.sleep(error.retry_after))
+        else:
+            await self._trouble(without_token(error.description))
+
+    async def _trouble(self, reason: str) -> None:
+        silent = self._clock.now() - self._heard_at
+        if silent >= LOST_AFTER:
+            raise AccountLost(f"nothing heard from Telegram for {silent:.0f} s: {reason}")
+        if silent > 2 * self._seconds:
+            self._health.deaf(f"nothing heard from Telegram for {silent:.0f} s: {reason}")
+        log.warning("telegram.poll_failed", account=self._account, reason=reason, silent=round(silent, 1))
+        await self._pause()
+
+    async def _pause(self) -> None:
+        seconds = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures, self._hearing = self._failures + 1, False
+        await self._interruptible(self._clock.sleep(seconds))
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await `work` so that `stop` can end it. Raises _Stopped."""
+        if self._stopped:
+            work.close()
+            raise _Stopped
+        self._waiting = task = asyncio.ensure_future(work)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task.cancelled() and self._ending():
+                raise _Stopped from None
+            raise
+        finally:
+            self._waiting = None
+
+    def _ending(self) -> bool:
+        return self._stopped
+
+
+def _offset(cursor: str) -> int | None:
+    return int(cursor) if cursor.isdecimal() else None
