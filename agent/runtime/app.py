@@ -15,9 +15,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
-from agent.errors import ApiError, GraphLoadError
+from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
 from agent.runtime.execute import Executor
 from agent.runtime.faults import Faults
@@ -33,15 +32,22 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store import RuntimeStore, SqliteRuntimeStore
 
 log = structlog.get_logger("agent.runtime")
+VERSION = version("roebot")
+LANGGRAPH_VERSION = version("langgraph")
 Sources = Mapping[str, Callable[[], Any]]
 
 
 @asynccontextmanager
 async def open_runtime(
-    settings: RuntimeSettings, sources: Sources, *, clock: Clock = time.time, faults: Faults | None = None
+    settings: RuntimeSettings,
+    sources: Sources,
+    *,
+    descriptions: Mapping[str, str] | None = None,
+    clock: Clock = time.time,
+    faults: Faults | None = None,
 ) -> AsyncIterator[Parts]:
     """Open the databases, take up earlier runs, and close it all again. Raises `HomeInUse`."""
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    await asyncio.to_thread(settings.home.mkdir, parents=True, exist_ok=True, mode=0o700)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
         store = SqliteRuntimeStore(settings.database, clock=clock)
@@ -50,7 +56,9 @@ async def open_runtime(
         saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints))
         kept = await stack.enter_async_context(AsyncSqliteStore.from_conn_string(str(settings.items)))
         await kept.setup()
-        graphs = GraphRegistry(sources, saver=saver, store=kept, started_at=clock())
+        graphs = GraphRegistry(
+            sources, saver=saver, store=kept, started_at=clock(), descriptions=descriptions
+        )
         executor = Executor(graphs, saver, faults)
         manager = RunManager(
             store=store, saver=saver, executor=executor, settings=settings, faults=faults, clock=clock
@@ -88,8 +96,8 @@ async def info(_request: Request) -> Response:
     """What this server is and can do."""
     return answer(
         {
-            "version": version("roebot"),
-            "langgraph_py_version": version("langgraph"),
+            "version": VERSION,
+            "langgraph_py_version": LANGGRAPH_VERSION,
             "flags": {"assistants": True, "crons": False, "langsmith": False, "webhooks": False},
             "server": "roebot",
         }
@@ -109,25 +117,31 @@ def create_app(
     settings: RuntimeSettings,
     sources: Sources,
     *,
+    descriptions: Mapping[str, str] | None = None,
     token: str | None = None,
     allowed_hosts: Iterable[str] = (),
-    extra_routes: Iterable[BaseRoute] = (),
+    extra_routes: Iterable[BaseRoute] | None = None,
     clock: Clock = time.time,
     faults: Faults | None = None,
-) -> ASGIApp:
-    """The guarded application. Its lifespan opens and closes the runtime."""
+) -> Guard:
+    """The guarded application. Its lifespan opens and closes the runtime; why it can't is its `failure`."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_runtime(settings, sources, clock=clock, faults=faults) as parts:
-            app.state.parts = parts
+        async with AsyncExitStack() as stack:
+            opening = open_runtime(settings, sources, descriptions=descriptions, clock=clock, faults=faults)
+            try:
+                app.state.parts = await stack.enter_async_context(opening)
+            except AgentError as error:
+                guard.failure = error
+                raise
             yield
 
     routes: list[BaseRoute] = [Route("/ok", ok, methods=["GET"]), Route("/info", info, methods=["GET"])]
     for module in (runs, threads, assistants, items):
         routes += module.ROUTES
     app = Starlette(
-        routes=[*routes, *extra_routes],
+        routes=[*routes, *(extra_routes or [Route("/health", ok, methods=["GET"])])],
         lifespan=lifespan,
         exception_handlers={
             ApiError: on_api_error,
@@ -136,4 +150,5 @@ def create_app(
             405: _not_found,
         },
     )
-    return Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads",))
+    guard = Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads",))
+    return guard

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from agent.runtime.ids import EventId
@@ -47,6 +48,8 @@ class RunChannel:
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._writing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushed_at = 0.0
         self._sealed = False
         self._failure: BaseException | None = None
         self._tail: list[bytes] = []
@@ -78,17 +81,17 @@ class RunChannel:
         if self._sealed:
             return
         made = self._make(event, data)
-        if not self.resumable:
-            self.show([made])
-            return
         self._pending.append(made)
         self._pending_bytes += len(made)
-        if not self._writing:
-            self._write()
+        if not (self._writing or self._timer):
+            self._schedule()
 
     def seal(self, event: str, data: bytes) -> tuple[list[bytes], Chunk | None]:
         """Take what is queued plus a last event, for a transaction that writes them; then `show` them."""
         self._sealed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         return self.first(event, data)
 
     def first(self, event: str, data: bytes) -> tuple[list[bytes], Chunk | None]:
@@ -107,7 +110,8 @@ class RunChannel:
         return frames, Chunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
 
     async def written(self) -> None:
-        """Wait until no write is on its way. Raises what writing raised."""
+        """Wait until no write is on its way; what is queued stays so. Raises what writing raised."""
+        self._sealed = True
         while self._writing:
             await self.change()
         if self._failure is not None:
@@ -115,7 +119,7 @@ class RunChannel:
 
     async def room(self) -> None:
         """Wait while too much is queued, so that a graph can't outrun the log. Raises what that raised."""
-        while self._writing and self._pending_bytes > self._settings.pending_bytes:
+        while self._failure is None and self._pending_bytes > self._settings.pending_bytes:
             await self.change()
         if self._failure is not None:
             raise self._failure
@@ -130,24 +134,35 @@ class RunChannel:
         self.closed = True
         self._wake()
 
-    def _write(self) -> None:
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        wait = self._flushed_at + self._settings.flush_every - loop.time()
+        if wait > 0:
+            self._timer = loop.call_later(wait, self._flush)
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._flushed_at = asyncio.get_running_loop().time()
         frames, chunk = self._take()
-        assert chunk is not None
-        self._writing = True
-
-        def done(_result: Any, error: BaseException | None) -> None:
-            self._writing = False
-            if error is not None:
-                self._failure = error
-                self._wake()
-                return
+        if chunk is None:
             self.show(frames)
-            if self.on_logged is not None:
-                self.on_logged(len(frames))
-            if self._pending:
-                self._write()
+            return
+        self._writing = True
+        self._log.append(self.run_id, chunk, partial(self._written, frames))
 
-        self._log.append(self.run_id, chunk, done)
+    def _written(self, frames: list[bytes], _result: Any, error: BaseException | None) -> None:
+        self._writing = False
+        if error is not None:
+            self._failure = error
+            self._wake()
+            return
+        self.show(frames)
+        if self.on_logged is not None:
+            self.on_logged(len(frames))
+        if self._pending and not self._sealed:
+            self._schedule()
 
     def show(self, frames: list[bytes]) -> None:
         """Make frames visible that are in the log (or whose run has none)."""

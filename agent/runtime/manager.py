@@ -73,7 +73,7 @@ class RunManager:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._stop()
+        await self.stop()
         await self._tasks.__aexit__(None, None, None)
 
     def handle(self, run_id: str) -> Handle | None:
@@ -295,8 +295,10 @@ class RunManager:
         handle.channel.emit("error", dumps(told))
         await self._end(handle, Outcome(RunStatus.ERROR, error=told))
 
-    async def _stop(self) -> None:
+    async def stop(self) -> None:
         """Let graphs reach a checkpoint, then leave their runs for the next start; nobody is told an end."""
+        if self._stopping:
+            return
         self._stopping = True
         running = [handle for handle in self._handles.values() if handle.task is not None]
         for handle in running:

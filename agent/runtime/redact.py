@@ -14,9 +14,14 @@ _SECRETS: Final = re.compile(
 )
 
 
+def scrub(text: str) -> str:
+    """`text` without what looks like a key, token or password."""
+    return _SECRETS.sub("[redacted]", text)
+
+
 def redact(text: str) -> str:
-    """`text` without what looks like a key, token or password, at most 2,000 characters."""
-    clean = _SECRETS.sub("[redacted]", text)
+    """`text` scrubbed, at most 2,000 characters."""
+    clean = scrub(text)
     return clean if len(clean) <= LONGEST else clean[:LONGEST] + "…"
 
 

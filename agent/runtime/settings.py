@@ -14,6 +14,8 @@ class LogSettings:
     """Of one resumable run, kept in memory for its readers; the rest is read from the log."""
     live_tail_bytes: int = 8_388_608
     """Of one run without a log, for readers that lag; beyond it they get a `gap`."""
+    flush_every: float = 0.008
+    """A run's events are written and sent together at most this often; the first goes at once."""
     pending_bytes: int = 1_048_576
     """Produced but not yet written; then the graph waits."""
     keep_seconds: float = 86_400.0

@@ -6,15 +6,18 @@ from typing import Any, Final
 
 import orjson
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
+    Float,
+    LargeBinary,
     Select,
     Text,
     and_,
     bindparam,
+    case,
     cast,
     delete,
     func,
-    insert,
     select,
     text,
     update,
@@ -22,38 +25,52 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from agent.runtime.domain import INFLIGHT, Json
-from agent.runtime.schema import assistants, events, runs, threads
+from agent.runtime.prepared import Prepared, inserting
+from agent.runtime.schema import JsonText, assistants, events, runs, threads
 
 _inflight = runs.c.status.in_([str(status) for status in INFLIGHT])
 
 THREAD: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
-THREAD_EXISTS: Final = select(threads.c.status).where(threads.c.thread_id == bindparam("thread_id"))
-ADD_THREAD: Final = insert(threads)
+THREAD_METADATA: Final = "SELECT metadata FROM threads WHERE thread_id = ?"
+ADD_THREAD: Final = inserting(threads)
 DELETE_THREAD: Final = delete(threads).where(threads.c.thread_id == bindparam("thread_id"))
 THREAD_RUN_IDS: Final = select(runs.c.run_id).where(runs.c.thread_id == bindparam("thread_id"))
 DELETE_THREAD_RUNS: Final = delete(runs).where(runs.c.thread_id == bindparam("thread_id"))
-SET_THREAD_BUSY: Final = (
+SET_THREAD_BUSY: Final = Prepared(
     update(threads)
     .where(threads.c.thread_id == bindparam("b_thread_id"))
     .values(status="busy", updated_at=bindparam("b_now"), metadata=bindparam("b_metadata"))
 )
+SETTLE_THREAD: Final = Prepared(
+    update(threads)
+    .where(threads.c.thread_id == bindparam("b_thread_id"))
+    .values(
+        status=bindparam("b_status"),
+        updated_at=bindparam("b_now"),
+        values=func.coalesce(bindparam("b_values", type_=LargeBinary), threads.c["values"]),
+        state_updated_at=func.coalesce(bindparam("b_state_now", type_=Float), threads.c.state_updated_at),
+        interrupts=func.coalesce(bindparam("b_interrupts", type_=LargeBinary), threads.c.interrupts),
+        error=case(
+            (bindparam("b_keep", type_=Boolean), threads.c.error), else_=bindparam("b_error", type_=JsonText)
+        ),
+    )
+)
 SET_THREAD: Final = update(threads).where(threads.c.thread_id == bindparam("b_thread_id"))
 
 RUN: Final = select(runs).where(runs.c.run_id == bindparam("run_id"))
-RUN_BY_KEY: Final = select(runs).where(
-    runs.c.idempotency_scope == bindparam("scope"), runs.c.idempotency_key == bindparam("key")
-)
-ADD_RUN: Final = insert(runs)
+RUN_ID_BY_KEY: Final = "SELECT run_id FROM runs WHERE idempotency_scope = ? AND idempotency_key = ?"
+ADD_RUN: Final = inserting(runs, without="order")
 DELETE_RUN: Final = delete(runs).where(runs.c.run_id == bindparam("run_id"))
 INFLIGHT_OF_THREAD: Final = (
-    select(runs.c.run_id, runs.c.status)
-    .where(runs.c.thread_id == bindparam("thread_id"), _inflight)
-    .order_by(runs.c.order)
+    "SELECT run_id, status FROM runs "
+    "WHERE thread_id = ? AND status IN ('pending', 'running') ORDER BY runs.\"order\""
 )
 INFLIGHT_OF_ALL: Final = select(runs).where(_inflight).order_by(runs.c.order)
-START_RUN: Final = (
+START_RUN: Final = Prepared(
     update(runs)
-    .where(runs.c.run_id == bindparam("b_run_id"), runs.c.status.in_(["pending", "running"]))
+    .where(
+        runs.c.run_id == bindparam("b_run_id"), (runs.c.status == "pending") | (runs.c.status == "running")
+    )
     .values(
         status="running",
         attempt=bindparam("b_attempt"),
@@ -62,7 +79,7 @@ START_RUN: Final = (
     )
 )
 PAUSE_RUN: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
-FINISH_RUN: Final = (
+FINISH_RUN: Final = Prepared(
     update(runs)
     .where(runs.c.run_id == bindparam("b_run_id"))
     .values(

@@ -68,10 +68,9 @@ class SqliteRuntimeStore:
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self._path = path
         self._clock = clock
-        self._engine = _engine(path, "BEGIN IMMEDIATE")
         self._lock: int | None = None
         self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer")
-        self._reader = DatabaseThread(_engine(path, "BEGIN").connect, name="agent-db-reader")
+        self._reader = DatabaseThread(self._connect_reader, name="agent-db-reader")
 
     async def open(self) -> None:
         """Own the database and bring it to this version. Raises `HomeInUse`."""
@@ -91,10 +90,13 @@ class SqliteRuntimeStore:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise HomeInUse(f"another process uses {self._path.name} in this home") from error
-        connection = self._engine.connect()
+        connection = _engine(self._path, "BEGIN IMMEDIATE").connect()
         with connection.begin():
             migrate(connection)
         return connection
+
+    def _connect_reader(self) -> Connection:
+        return _engine(self._path, "BEGIN").connect()
 
     async def _write(self, work: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         return await self._writer.run(partial(_call, work, args, kwargs))

@@ -11,6 +11,8 @@ from sqlalchemy import Connection
 from agent.errors import Conflict, NotFound
 from agent.runtime import statements as sql
 from agent.runtime.domain import Json, Multitask, NewRun, Outcome, Run, RunStatus, Thread, ThreadStatus
+from agent.runtime.encode import loads
+from agent.runtime.prepared import driver
 from agent.runtime.rows import run_from, run_row, thread_from, thread_row
 
 
@@ -51,7 +53,7 @@ def create_thread(connection: Connection, thread: Thread, *, if_exists: str) -> 
     """Store a thread. Raises `Conflict` when it exists and `if_exists` is `raise`."""
     present = thread_of(connection, thread.thread_id)
     if present is None:
-        connection.execute(sql.ADD_THREAD, thread_row(thread))
+        sql.ADD_THREAD.run(connection, thread_row(thread))
         return thread
     if if_exists == "do_nothing":
         return present
@@ -71,7 +73,7 @@ def patch_thread(connection: Connection, thread_id: str, changes: Json) -> Threa
 def delete_thread(connection: Connection, thread_id: str) -> None:
     """Drop a thread with its runs and their logs. Raises `NotFound`; `Conflict` while a run is on."""
     require_thread(connection, thread_id)
-    if connection.execute(sql.INFLIGHT_OF_THREAD, {"thread_id": thread_id}).first() is not None:
+    if inflight(connection, thread_id):
         raise Conflict(f"Thread {thread_id} is busy")
     erase_thread(connection, thread_id)
 
@@ -91,18 +93,17 @@ def add_run(connection: Connection, new: NewRun, *, now: float, start: bool, chu
     made) and `Conflict` (the thread is busy and the strategy is reject).
     """
     if new.idempotency_key is not None:
-        keys = {"scope": new.idempotency_scope, "key": new.idempotency_key}
-        row = connection.execute(sql.RUN_BY_KEY, keys).one_or_none()
-        if row is not None:
+        keys = (new.idempotency_scope, new.idempotency_key)
+        known = driver(connection).execute(sql.RUN_ID_BY_KEY, keys).fetchone()
+        if known is not None:
+            row = connection.execute(sql.RUN, {"run_id": known[0]}).one()
             return Added(run_from(row), created=False)
     before = _prepare_thread(connection, new, now)
     if before and new.multitask_strategy is Multitask.REJECT:
         raise Conflict(f"Thread {new.thread_id} is already running a task; it was not interrupted")
     start = start and not before
     status, attempt = (RunStatus.RUNNING, 1) if start else (RunStatus.PENDING, 0)
-    order = connection.execute(
-        sql.ADD_RUN, run_row(new, status=status, attempt=attempt, now=now)
-    ).inserted_primary_key
+    order = sql.ADD_RUN.insert(connection, run_row(new, status=status, attempt=attempt, now=now))
     if start and chunk is not None:
         append_events(connection, new.run_id, chunk)
     run = Run(
@@ -115,32 +116,40 @@ def add_run(connection: Connection, new: NewRun, *, now: float, start: bool, chu
         created_at=now,
         updated_at=now,
         attempt=attempt,
-        order=order[0] if order else 0,
+        order=order,
         start_at=new.start_at,
     )
     return Added(run, created=True, before=before)
 
 
 def _prepare_thread(connection: Connection, new: NewRun, now: float) -> tuple[tuple[str, RunStatus], ...]:
-    thread = None if new.spec.temporary_thread else thread_of(connection, new.thread_id)
+    metadata = None
+    if not new.spec.temporary_thread:
+        metadata = driver(connection).execute(sql.THREAD_METADATA, (new.thread_id,)).fetchone()
     facts = {"graph_id": new.spec.graph_id, "assistant_id": new.spec.assistant_id}
-    if thread is None:
+    if metadata is None:
         if new.if_not_exists != "create":
             raise NotFound(f"Thread {new.thread_id} not found")
         made = Thread(new.thread_id, ThreadStatus.BUSY, facts, now, now, now)
-        connection.execute(sql.ADD_THREAD, thread_row(made))
+        sql.ADD_THREAD.run(connection, thread_row(made))
         return ()
-    rows = connection.execute(sql.INFLIGHT_OF_THREAD, {"thread_id": new.thread_id}).all()
-    if not (rows and new.multitask_strategy is Multitask.REJECT):
-        values = {"b_thread_id": new.thread_id, "b_now": now, "b_metadata": {**thread.metadata, **facts}}
-        connection.execute(sql.SET_THREAD_BUSY, values)
-    return tuple((row.run_id, RunStatus(row.status)) for row in rows)
+    before = inflight(connection, new.thread_id)
+    if not (before and new.multitask_strategy is Multitask.REJECT):
+        values = {"b_thread_id": new.thread_id, "b_now": now, "b_metadata": {**loads(metadata[0]), **facts}}
+        sql.SET_THREAD_BUSY.run(connection, values)
+    return before
+
+
+def inflight(connection: Connection, thread_id: str) -> tuple[tuple[str, RunStatus], ...]:
+    """The thread's pending and running runs, in creation order."""
+    rows = driver(connection).execute(sql.INFLIGHT_OF_THREAD, (thread_id,)).fetchall()
+    return tuple((run_id, RunStatus(status)) for run_id, status in rows)
 
 
 def start_run(connection: Connection, run: Run, *, now: float, chunk: Chunk | None) -> bool:
     """Mark a run as running the attempt that `run` says. False when it is gone or has ended."""
     values = {"b_run_id": run.run_id, "b_attempt": run.attempt, "b_lost": run.lost, "b_now": now}
-    if connection.execute(sql.START_RUN, values).rowcount == 0:
+    if sql.START_RUN.run(connection, values) == 0:
         return False
     if chunk is not None:
         append_events(connection, run.run_id, chunk)
@@ -161,8 +170,8 @@ def finish_run(
         append_events(connection, run.run_id, chunk)
     if run.spec.stream_resumable:
         logged = connection.exec_driver_sql(sql.COUNT_EVENTS, (run.run_id,)).scalar_one()
-    connection.execute(
-        sql.FINISH_RUN,
+    sql.FINISH_RUN.run(
+        connection,
         {
             "b_run_id": run.run_id,
             "b_status": str(outcome.status),
@@ -175,13 +184,21 @@ def finish_run(
 
 
 def _settle_thread(connection: Connection, thread_id: str, outcome: Outcome, now: float) -> None:
-    busy = connection.execute(sql.INFLIGHT_OF_THREAD, {"thread_id": thread_id}).first() is not None
-    changes: Json = {"updated_at": now, "status": str(ThreadStatus.BUSY if busy else thread_status(outcome))}
-    if outcome.values is not None:
-        changes |= {"values": outcome.values, "state_updated_at": now}
-    if outcome.status is not RunStatus.INTERRUPTED or outcome.interrupted_by_graph:
-        changes |= {"interrupts": outcome.interrupts, "error": outcome.error}
-    connection.execute(sql.SET_THREAD.values(**changes), {"b_thread_id": thread_id})
+    status = ThreadStatus.BUSY if inflight(connection, thread_id) else thread_status(outcome)
+    keep = outcome.status is RunStatus.INTERRUPTED
+    sql.SETTLE_THREAD.run(
+        connection,
+        {
+            "b_thread_id": thread_id,
+            "b_status": str(status),
+            "b_now": now,
+            "b_values": outcome.values,
+            "b_state_now": None if outcome.values is None else now,
+            "b_interrupts": None if keep else outcome.interrupts,
+            "b_keep": keep,
+            "b_error": outcome.error,
+        },
+    )
 
 
 def thread_status(outcome: Outcome) -> ThreadStatus:
@@ -204,7 +221,7 @@ def remove_run(connection: Connection, run: Run, *, now: float) -> None:
 
 def append_events(connection: Connection, run_id: str, chunk: Chunk) -> None:
     """Write a piece of a run's event log."""
-    connection.exec_driver_sql(sql.ADD_EVENTS, (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body))
+    driver(connection).execute(sql.ADD_EVENTS, (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body))
 
 
 def read_events(connection: Connection, run_id: str, attempt: int, seq: int, limit: int) -> Sequence[Chunk]:

@@ -42,11 +42,11 @@ class Served:
 
 @asynccontextmanager
 async def serve(home: Path, **options: Any) -> AsyncIterator[Served]:
-    """Serve the test graphs below `home`; `settings` overrides `RuntimeSettings`, the rest is for `create_app`."""
+    """Serve the test graphs below `home`; `settings` is for `RuntimeSettings`, the rest for `create_app`."""
     settings = RuntimeSettings(home=home, **{"heartbeat": 0.2, "drain": 0.2, **options.pop("settings", {})})
     sources = options.pop("sources", SOURCES)
     app = create_app(settings, sources, **options)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="on")
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     while not server.started:

@@ -6,8 +6,10 @@ import hmac
 from collections.abc import Iterable
 from typing import Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
+from agent.errors import AgentError
 from agent.runtime.http.respond import refusal
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -16,18 +18,19 @@ _JSON_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class Guard:
-    """Refuses foreign Host headers (421), foreign origins (403), calls without the token (401), no JSON (415)."""
+    """Refuses foreign hosts (421) and origins (403), calls without the token (401), no JSON (415)."""
 
     def __init__(
         self,
-        app: ASGIApp,
+        application: Starlette,
         *,
         token: str | None,
         allowed_hosts: Iterable[str] = (),
         form_paths: Iterable[str] = (),
     ) -> None:
         """`allowed_hosts` adds to the loopback names (`*`: any); paths ending in `form_paths` take forms."""
-        self._app = app
+        self.application = application
+        self.failure: AgentError | None = None
         self._token = None if token is None else token.encode()
         self._hosts = frozenset(LOOPBACK) | frozenset(host.lower() for host in allowed_hosts)
         self._forms = tuple(form_paths)
@@ -43,7 +46,7 @@ class Guard:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
-        await self._app(scope, receive, send)
+        await self.application(scope, receive, send)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         headers = dict(scope["headers"])

@@ -1,0 +1,145 @@
+"""Graphs from a LangGraph-CLI style `langgraph.json`, or from import strings."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent.errors import GraphLoadError
+
+log = structlog.get_logger("agent.runtime")
+
+
+class GraphEntry(BaseModel):
+    """A graph in its long form."""
+
+    model_config = ConfigDict(extra="ignore")
+    path: str
+    description: str | None = None
+
+
+class GraphsFile(BaseModel):
+    """What this runtime reads of a `langgraph.json`; other keys are for other servers."""
+
+    model_config = ConfigDict(extra="ignore")
+    graphs: dict[str, str | GraphEntry] = Field(min_length=1)
+    dependencies: list[str] = Field(default_factory=list)
+    env: str | dict[str, str] = Field(default_factory=dict)
+    checkpointer: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """Sources by graph name, and their descriptions."""
+
+    sources: Mapping[str, Callable[[], Any]]
+    descriptions: Mapping[str, str]
+
+
+def read_graphs_file(path: Path) -> LoadedFile:
+    """Read the file, put its dependencies on `sys.path` and its env into the environment (set ones stay).
+
+    Graphs are imported when they are first used. Raises `GraphLoadError`.
+    """
+    try:
+        file = GraphsFile.model_validate(orjson.loads(path.read_bytes()))
+    except OSError as error:
+        raise GraphLoadError(f"can't read {path.name}: {error.strerror}") from error
+    except orjson.JSONDecodeError as error:
+        raise GraphLoadError(f"{path.name} is not JSON: {error}") from error
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise GraphLoadError(f"{path.name}: {told}") from error
+    base = path.resolve().parent
+    for dependency in reversed(file.dependencies):
+        if dependency.startswith("."):
+            _on_path(base / dependency)
+    for name, value in _environment(file.env, base).items():
+        os.environ.setdefault(name, value)
+    if file.checkpointer is not None:
+        log.info(
+            "checkpointer_of_graphs_file_unused", reason="this runtime keeps checkpoints in its own home"
+        )
+    entries = {
+        name: entry if isinstance(entry, GraphEntry) else GraphEntry(path=entry)
+        for name, entry in file.graphs.items()
+    }
+    return LoadedFile(
+        sources={name: partial(load, entry.path, base) for name, entry in entries.items()},
+        descriptions={name: entry.description for name, entry in entries.items() if entry.description},
+    )
+
+
+def load(reference: str, base: Path | None = None) -> Any:
+    """What `./file.py:name`, `/file.py:name` or `package.module:name` names. Raises `GraphLoadError`."""
+    place, _, attribute = reference.rpartition(":")
+    if not place or not attribute:
+        raise GraphLoadError(f"{reference!r} is not of the form module:attribute or ./file.py:attribute")
+    try:
+        if place.endswith(".py") or "/" in place:
+            module = _from_file(place if base is None else str(base / place))
+        else:
+            module = importlib.import_module(place)
+    except (ImportError, SyntaxError, FileNotFoundError) as error:
+        raise GraphLoadError(f"can't import {place!r}: {type(error).__name__}: {error}") from error
+    found: Any = module
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise GraphLoadError(f"{place!r} has no {attribute!r}") from None
+    return found
+
+
+def _from_file(place: str) -> ModuleType:
+    path = Path(place).resolve()
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == str(path) and name != "__main__":
+            return module
+    name = f"_graph_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise GraphLoadError(f"{path.name} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _on_path(folder: Path) -> None:
+    for place in (folder, folder / "src"):
+        text = str(place.resolve())
+        if place.is_dir() and text not in sys.path:
+            sys.path.insert(0, text)
+
+
+def _environment(env: str | dict[str, str], base: Path) -> dict[str, str]:
+    if isinstance(env, dict):
+        return env
+    try:
+        lines = (base / env).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise GraphLoadError(f"can't read the env file {env!r}: {error.strerror}") from error
+    pairs = (line.removeprefix("export ").partition("=") for line in map(str.strip, lines))
+    return {
+        name.strip(): value.strip().strip("\"'")
+        for name, equals, value in pairs
+        if equals and name[:1] != "#"
+    }

@@ -1,0 +1,94 @@
+"""The runtime process: `python -m agent.serve`, and `run_server` for whoever has the settings already."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agent.errors import AgentError
+
+TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
+LEAD_AGENT = "agent.lead:make_lead_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How to serve. `graphs` None: the lead agent and the management routes."""
+
+    home: Path
+    host: str = "127.0.0.1"
+    port: int = 2024
+    """0: any free one; see `port_file` and `ready_fd`."""
+    uds: Path | None = None
+    """A Unix socket instead of host and port."""
+    graphs: Path | None = None
+    """A LangGraph-CLI style `langgraph.json`."""
+    config: Path | None = None
+    token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    max_runs: int = 256
+    port_file: Path | None = None
+    """Gets the port as text when the server accepts."""
+    ready_fd: int | None = None
+    """Gets one line, the port, when the server accepts."""
+    parent_pid: int | None = None
+    """The process ends when this is no longer its parent."""
+    until_stdin_closes: bool = False
+
+
+def run_server(settings: ServeSettings) -> int:
+    """Serve until a signal or the parent's end; the exit code. One clear line on stderr when it can't."""
+    os.environ["ROEBOT_HOME"] = str(settings.home)
+    if settings.config is not None:
+        os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)
+    from agent.runtime.server import ServerFailed, configure_logging, serve
+
+    configure_logging()
+    try:
+        serve(settings)
+    except (AgentError, ServerFailed, OSError, ValueError) as error:
+        print(f"roebot agent: {error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
+        return 1
+    return 0
+
+
+def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
+    """What to serve by name, and descriptions. Raises `GraphLoadError`."""
+    from agent.runtime.loader import load, read_graphs_file
+
+    if settings.graphs is None:
+        return {"lead_agent": partial(load, LEAD_AGENT)}, {}
+    file = read_graphs_file(settings.graphs)
+    return dict(file.sources), dict(file.descriptions)
+
+
+def parse(arguments: Sequence[str]) -> ServeSettings:
+    """Settings from the command line; the token comes from the environment, and leaves it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m agent.serve", description="Serve graphs by the LangGraph API."
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=2024)
+    parser.add_argument("--uds", type=Path)
+    parser.add_argument("--graphs", type=Path, help="a langgraph.json; default: the lead agent")
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    parser.add_argument("--allowed-host", action="append", default=[], dest="allowed_hosts")
+    parser.add_argument("--max-runs", type=int, default=256)
+    parser.add_argument("--port-file", type=Path)
+    parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--parent-pid", type=int)
+    parser.add_argument("--until-stdin-closes", action="store_true")
+    given = vars(parser.parse_args(arguments))
+    given["allowed_hosts"] = tuple(given["allowed_hosts"])
+    return ServeSettings(**given, token=os.environ.pop(TOKEN_VARIABLE, None) or None)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_server(parse(sys.argv[1:])))
