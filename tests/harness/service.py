@@ -1,0 +1,103 @@
+"""The whole service as a process of its own, against an emulator that outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from bot.home import Running, running
+from bot.testing.emulators.telegram import TelegramEmulator
+
+MODEL = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]'
+PERSON = 1001
+
+
+def config_text(emulator: TelegramEmulator, *, extra: str = "", model: str = MODEL, scale: float = 1.0) -> str:
+    """A configuration with one Telegram account at the emulator, open to everybody."""
+    return f"""
+config_version: 1
+{model}
+server: {{port: 0}}
+channels:
+  telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}", rate_scale: {scale}}}
+access: {{default: allow}}
+{extra}
+"""
+
+
+@dataclass
+class ServiceProcess:
+    """`roebot run` as a child of the test."""
+
+    home: Path
+    config: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **env: str) -> None:
+        """Start it; `env` adds to the environment of this life only."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        path = self.home / "config.yaml"
+        path.write_text(self.config)
+        log = (self.home / "service.log").open("ab")
+        command = [sys.executable, "-m", "bot.cli", "run", "--home", str(self.home), "--config", str(path)]
+        clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+        self.process = subprocess.Popen(
+            command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**clean, **self.env, **env}
+        )
+        log.close()
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def agent(self) -> psutil.Process | None:
+        """The runtime's process."""
+        for child in psutil.Process(self.pid).children():
+            if "agent.serve" in " ".join(child.cmdline()):
+                return child
+        return None
+
+    async def died(self, seconds: float = 30.0) -> int:
+        """Wait until the process has ended by itself; its exit code."""
+        assert self.process is not None
+        async with asyncio.timeout(seconds):
+            while self.process.poll() is None:
+                await asyncio.sleep(0.02)
+        return self.process.returncode
+
+    async def ready(self, seconds: float = 30.0) -> Running:
+        """Wait until the service answers on its port."""
+        async with asyncio.timeout(seconds):
+            while (found := running(self.home)) is None or found.pid != self.pid:
+                assert self.process is not None
+                assert self.process.poll() is None, self.log()
+                await asyncio.sleep(0.02)
+        return found
+
+    def kill(self) -> None:
+        """End it without a word."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        """Ask it to end; the exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(10)
+
+    def log(self) -> str:
+        """What it printed."""
+        parts = [self.home / "service.log", self.home / "logs" / "agent.log"]
+        return "\n".join(part.read_text(errors="replace")[-6000:] for part in parts if part.exists())
