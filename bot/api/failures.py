@@ -1,0 +1,92 @@
+"""How the API says no: always `{"detail": …}`, and never more than a person should see."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError
+
+log = structlog.get_logger(__name__)
+GENERIC = "Something went wrong; the log has more."
+UNREACHABLE = "The agent runtime does not answer."
+
+
+def refusal(status: int, detail: str) -> JSONResponse:
+    """An error as every route answers it."""
+    return JSONResponse({"detail": detail}, status)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer the errors that the routes raise."""
+    app.add_exception_handler(StarletteHTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(AccountError, _account)
+    app.add_exception_handler(RuntimeProblem, _runtime)
+    app.add_exception_handler(StoreError, _store)
+
+
+class LastResort:
+    """Catches what nobody expected: it is logged, and the client learns nothing but that."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            log.exception("request_failed", method=scope["method"], path=scope["path"])
+            if started:
+                raise ConnectionAbortedError("the answer was broken off") from error
+            await refusal(500, GENERIC)(scope, receive, send)
+
+
+async def _http(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, StarletteHTTPException)
+    response = refusal(error.status_code, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    lines = []
+    for problem in error.errors():
+        place = ".".join(str(part) for part in problem["loc"] if part != "body")
+        lines.append(f"{place}: {problem['msg']}" if place else str(problem["msg"]))
+    return refusal(422, "; ".join(lines))
+
+
+async def _account(_request: Request, error: Exception) -> Response:
+    return refusal(503, str(error))
+
+
+async def _runtime(_request: Request, error: Exception) -> Response:
+    if isinstance(error, RuntimeRefused):
+        return refusal(error.status, error.detail)
+    return refusal(503, UNREACHABLE)
+
+
+async def _store(_request: Request, error: Exception) -> Response:
+    log.error("database_failed", problem=str(error))
+    return refusal(503, "The database does not answer; the log has more.")
+
+
+def missing(what: str) -> HTTPException:
+    """404 for something that there is not."""
+    return HTTPException(404, f"There is no such {what}.")

@@ -1,0 +1,153 @@
+"""One conversation as a stream of events, for whoever watches it.
+
+Every connection begins with a snapshot and every event is whole (a turn, or the text of a part so far), so a
+reload, a second tab or a lost connection shows exactly the same. What a turn says while it grows comes from
+the hub; how a turn stands comes from the store, which is looked at when something happened and, while a turn
+is open, a few times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from bot.api import shapes, views
+from bot.api.services import ApiServices
+from bot.api.watching import Collector, Feeds
+from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
+from bot.platforms.local.hub import Frame
+from bot.store.views import ConversationView, TurnView
+
+# Seconds: between looks at the store while a turn is open (from quick to slow), and between heartbeats.
+QUICK = 0.02
+SLOW = 0.3
+HEARTBEAT = 10.0
+# How many turns a snapshot holds; earlier ones are read page by page.
+WINDOW = 30
+# A long text is rendered that many times less often than it takes.
+REST = 3
+
+
+class Typing(shapes.Shape):
+    """An answer is on its way."""
+
+
+class Grown(shapes.Shape):
+    """A part of a turn's reply has grown; the whole of it."""
+
+    turn: int
+    part: shapes.Part
+
+
+class Snapshot(shapes.Shape):
+    """Where a connection begins: the latest turns, oldest first; `next` is the cursor of earlier ones."""
+
+    conversation: shapes.Conversation
+    turns: list[shapes.Turn]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event."""
+
+    name: str
+    data: BaseModel
+
+
+class Feed:
+    """One connection's view of one conversation."""
+
+    def __init__(self, services: ApiServices, feeds: Feeds, conversation: ConversationView) -> None:
+        self._services = services
+        self._feeds = feeds
+        self._of = conversation
+        self._seen: dict[int, TurnView] = {}
+        self._pause = QUICK
+
+    async def events(self) -> AsyncIterator[Event | None]:
+        """A snapshot, then what changes; None is a heartbeat. Ends when the account stops."""
+        collector = Collector()
+        with self._watching(collector):
+            yield await self._snapshot()
+            while not collector.closed:
+                async for event in self._next(collector):
+                    yield event
+
+    async def _next(self, collector: Collector) -> AsyncIterator[Event | None]:
+        busy = any(view.state in OPEN_STATES for view in self._seen.values())
+        changes = await collector.changes(self._services.clock, self._pause if busy else HEARTBEAT)
+        if changes.rows:
+            self._pause = QUICK
+        unknown = any(frame.turn not in self._seen for frame in changes.frames)
+        if changes.rows or unknown or (busy and not changes.frames):
+            self._pause = min(self._pause * 2, SLOW)
+            for view in await self._news():
+                yield Event("turn", await views.turn(self._services, self._of, view))
+        for frame in changes.frames:
+            if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
+                yield await self._grown(frame)
+        if changes.typing:
+            yield Event("typing", Typing())
+        if not busy:
+            yield None
+
+    async def _grown(self, frame: Frame) -> Event:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
+        event = Event("part", Grown(turn=frame.turn, part=await views.part("", part)))
+        if len(frame.text) > views.LONG:
+            await self._services.clock.sleep((loop.time() - began) * REST)
+        return event
+
+    async def _snapshot(self) -> Event:
+        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        self._seen = {view.id: view for view in found}
+        turns = [await views.turn(self._services, self._of, view) for view in reversed(found)]
+        more = str(found[-1].id) if len(found) == WINDOW else None
+        shown = views.conversation(self._services, self._of)
+        return Event("snapshot", Snapshot(conversation=shown, turns=turns, next=more))
+
+    async def _news(self) -> list[TurnView]:
+        """The turns that changed since the last look, oldest first."""
+        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        news = [view for view in reversed(found) if self._seen.get(view.id) != view]
+        self._seen = {view.id: view for view in found}
+        return news
+
+    @contextmanager
+    def _watching(self, collector: Collector) -> Iterator[None]:
+        adapter = views.local_adapter(self._services, self._of.key.account)
+        with self._feeds.watch(self._of.id, collector):
+            if adapter is None:
+                yield
+            else:
+                with adapter.hub.watch(self._of.key.chat, collector):
+                    yield
+
+
+def _may_grow(view: TurnView) -> bool:
+    """Whether a frame of this turn is news; once the final is composed, a late one is not."""
+    return views.grows(view) or view.state is TurnState.ACCEPTED
+
+
+async def encode(events: AsyncIterator[Event | None], now: Callable[[], float]) -> AsyncIterator[bytes]:
+    """Events as the lines of an event stream, with ids and heartbeats."""
+    count = 0
+    last = now()
+    yield b"retry: 1000\n\n"
+    async for event in events:
+        if event is None:
+            if now() - last >= HEARTBEAT:
+                last = now()
+                yield b": still here\n\n"
+            continue
+        count += 1
+        last = now()
+        data = event.data.model_dump_json().encode()
+        yield b"id: %d\nevent: %s\ndata: %s\n\n" % (count, event.name.encode(), data)

@@ -1,0 +1,44 @@
+"""Whether the service lives, and whether it can answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from bot.api import shapes
+from bot.api.services import ApiServices, Services
+from bot.domain import Live
+from bot.errors import StoreError
+
+router = APIRouter(prefix="/health", tags=["health"])
+GOOD = frozenset({Live.LIVE, Live.LIMITED})
+
+
+@router.get("")
+async def health(services: Services) -> shapes.Health:
+    """The process answers."""
+    return shapes.Health(status="ok", version=services.version)
+
+
+@router.get("/ready", responses={503: {"model": shapes.Readiness}})
+async def ready(services: Services, response: Response) -> shapes.Readiness:
+    """Whether messages can be answered now: 503 while the database or the agent runtime is away."""
+    database = await _database(services)
+    reachable = await services.runtime.ready()
+    runtime = shapes.Check(ok=reachable, detail="" if reachable else "The agent runtime does not answer.")
+    accounts = {
+        name: shapes.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
+        for name, (_, state) in services.accounts.states().items()
+    }
+    found = shapes.Readiness(
+        ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts
+    )
+    response.status_code = 200 if found.ready else 503
+    return found
+
+
+async def _database(services: ApiServices) -> shapes.Check:
+    try:
+        await services.store.cursor("")
+    except StoreError as error:
+        return shapes.Check(ok=False, detail=str(error))
+    return shapes.Check(ok=True)

@@ -1,0 +1,94 @@
+"""Conversations that begin without a message, and messages that are put into a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import HTTPException
+from sqlalchemy import Connection
+
+from bot.api import shapes, views
+from bot.api.failures import missing
+from bot.api.services import ApiServices
+from bot.domain import Attachment, ChatKind, ConversationKey, Origin, Sender
+from bot.platforms.local.adapter import OWNER, LocalAdapter
+from bot.store import statements as sql
+from bot.store.views import ConversationView, TurnView
+
+# A message that was just accepted is among so many latest turns.
+RECENT = 10
+
+
+def ensure(connection: Connection, key: ConversationKey, platform: str, thread_id: str, now: float) -> int:
+    """The conversation of a private chat, made where there is none; its id."""
+    row = connection.execute(
+        sql.TAKE_CONVERSATION,
+        {
+            "account": key.account,
+            "chat": key.chat,
+            "topic": key.topic,
+            "member": key.member,
+            "platform": platform,
+            "chat_kind": ChatKind.PRIVATE.value,
+            "thread_id": thread_id,
+            "title": "",
+            "now": now,
+        },
+    ).one()
+    return int(row.id)
+
+
+async def open_chat(services: ApiServices, account: str, chat: str) -> ConversationView:
+    """The conversation of a chat of page or terminal. Raises 404 for any other account."""
+    adapter = views.local_adapter(services, account)
+    if adapter is None:
+        raise missing("account here")
+    origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", Sender(OWNER))
+    key = services.isolation(account).key(origin)
+    found = await services.database.run(
+        ensure, key, adapter.platform, services.new_id(), services.clock.now()
+    )
+    return await conversation(services, found)
+
+
+async def conversation(services: ApiServices, conversation_id: int) -> ConversationView:
+    """One conversation. Raises 404."""
+    found = await services.store.conversation(conversation_id)
+    if found is None:
+        raise missing("conversation")
+    return found
+
+
+async def turn(services: ApiServices, turn_id: int) -> tuple[ConversationView, TurnView]:
+    """One turn and its conversation. Raises 404."""
+    claim = await services.store.load(turn_id)
+    if claim.turn is None:
+        raise missing("turn")
+    of = await conversation(services, claim.turn.conversation)
+    found = await services.store.turns(of.id, before=turn_id + 1, limit=1)
+    return of, found[0]
+
+
+def writable(services: ApiServices, of: ConversationView) -> LocalAdapter:
+    """The adapter that takes messages for a conversation. Raises 409 where people write elsewhere."""
+    adapter = views.local_adapter(services, of.key.account)
+    if adapter is None:
+        raise HTTPException(409, f"This conversation is on {of.platform}; write there.")
+    return adapter
+
+
+async def post(
+    services: ApiServices,
+    of: ConversationView,
+    text: str,
+    event_id: str = "",
+    files: Sequence[Attachment] = (),
+) -> shapes.Posted:
+    """Put a message into a conversation; it is on disk when this returns."""
+    adapter = writable(services, of)
+    event_id = event_id or services.new_id()
+    await adapter.receive(of.key.chat, text, event_id=event_id, attachments=files)
+    for found in await services.store.turns(of.id, limit=RECENT):
+        if any(message.event_id == event_id for message in found.messages):
+            return shapes.Posted(conversation=of.id, event_id=event_id, turn=found.id)
+    return shapes.Posted(conversation=of.id, event_id=event_id, turn=None)

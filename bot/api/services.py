@@ -1,0 +1,74 @@
+"""What the API is made of: ports and parts that the composition root hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import httpx
+from fastapi import Depends, Request
+
+from bot.bus.bus import MessageBus
+from bot.clock import Clock
+from bot.commands.registry import Registry
+from bot.config.models import ServerConfig
+from bot.dispatch.outlet import Accounts
+from bot.domain import IsolationPolicy
+from bot.runtime.port import RuntimePort
+from bot.store import BotStore
+from bot.store.database import Database
+from bot.texts import Texts
+
+
+class ManagedAccounts(Accounts, Protocol):
+    """Accounts that can be started anew."""
+
+    def restart(self, account: str) -> bool:
+        """Start an account anew, now; whether there is one of that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServices:
+    """Everything behind the port.
+
+    `runtime_client` makes a client of the agent runtime (address and service token are in it), for calls that
+    are passed on; `management_client` one for its management routes where they are elsewhere. `port` is the
+    one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
+    `running` how many runs are under way.
+    """
+
+    store: BotStore
+    database: Database
+    accounts: ManagedAccounts
+    bus: MessageBus
+    runtime: RuntimePort
+    runtime_client: Callable[[], httpx.AsyncClient]
+    commands: Registry
+    texts: Callable[[str], Texts]
+    isolation: Callable[[str], IsolationPolicy]
+    server: ServerConfig
+    home: Path
+    clock: Clock
+    version: str
+    running: Callable[[], int]
+    new_id: Callable[[], str]
+    management_client: Callable[[], httpx.AsyncClient] | None = None
+    port: int = 0
+    file_bytes: int = 20_000_000
+
+    @property
+    def token(self) -> str:
+        """The token that clients need ("" for none)."""
+        return self.server.token.get_secret_value() if self.server.token else ""
+
+
+def services_of(request: Request) -> ApiServices:
+    """The services of the application that answers a request."""
+    found: ApiServices = request.app.state.services
+    return found
+
+
+Services = Annotated[ApiServices, Depends(services_of)]

@@ -1,0 +1,117 @@
+"""From the store's views to what the API shows: Markdown as HTML, growing replies as they stand now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import quote
+
+from bot.api import shapes
+from bot.api.services import ApiServices
+from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
+from bot.platforms.local.adapter import LocalAdapter
+from bot.platforms.local.hub import Frame
+from bot.render.html import render_html
+from bot.store.views import ConversationView, TurnView
+
+# Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
+LONG = 4_000
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+# A growing text is rendered once for all who watch it.
+_html = lru_cache(maxsize=256)(render_html)
+
+
+async def html(markdown: str) -> str:
+    """The text as sanitized HTML."""
+    if len(markdown) > LONG:
+        return await asyncio.to_thread(_html, markdown)
+    return _html(markdown)
+
+
+def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
+    """The adapter of an account whose chats live here; None for any other account."""
+    outlet = services.accounts.get(account)
+    adapter = outlet.adapter if outlet is not None else None
+    return adapter if isinstance(adapter, LocalAdapter) else None
+
+
+def conversation(services: ApiServices, view: ConversationView) -> shapes.Conversation:
+    """A conversation as it is shown."""
+    return shapes.Conversation(
+        id=view.id,
+        account=view.key.account,
+        platform=view.platform,
+        chat=view.key.chat,
+        topic=view.key.topic,
+        chat_kind=view.chat_kind,
+        title=view.title,
+        model=view.model,
+        thread_id=view.thread_id,
+        created_at=view.created_at,
+        active_at=view.active_at,
+        writable=local_adapter(services, view.key.account) is not None,
+    )
+
+
+async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> shapes.Turn:
+    """A turn as it is shown; a growing reply with its newest text."""
+    growing: Mapping[int, Frame] = {}
+    adapter = local_adapter(services, of.key.account)
+    if adapter is not None and grows(view):
+        growing = adapter.hub.growing(of.key.chat, view.id)
+    parts = {part.index: part for part in view.parts if part.content}
+    for index, frame in growing.items():
+        parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)
+    return shapes.Turn(
+        id=view.id,
+        conversation=of.id,
+        kind=view.kind,
+        state=view.state,
+        error=view.error,
+        thread_id=view.thread_id,
+        run_id=view.run_id,
+        repeats=view.repeats,
+        replaced=view.replaced,
+        stopped=view.stopped,
+        created_at=view.created_at,
+        finished_at=view.finished_at,
+        messages=[_message(message) for message in view.messages],
+        parts=[await part(view.thread_id, parts[index]) for index in sorted(parts)],
+    )
+
+
+def grows(view: TurnView) -> bool:
+    """Whether the reply is still being written; from the composed final on the store has it all."""
+    return view.state in (TurnState.RUNNING, TurnState.WAITING)
+
+
+async def part(thread_id: str, of: Part) -> shapes.Part:
+    """A part as it is shown."""
+    is_file = of.kind is PartKind.FILE
+    url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(of.content.lstrip('/'))}"
+    return shapes.Part(
+        index=of.index,
+        kind=of.kind,
+        state=of.state,
+        text="" if is_file else of.content,
+        html="" if is_file else await html(of.content),
+        filename=of.filename,
+        url=url if is_file else "",
+        image=is_file and of.filename.lower().endswith(IMAGES),
+        repeated=of.repeated,
+    )
+
+
+def _message(of: TurnMessage) -> shapes.Message:
+    files = [shapes.File(kind=a.kind, filename=a.filename, size=a.size) for a in of.attachments]
+    return shapes.Message(
+        id=of.id,
+        event_id=of.event_id,
+        sender=of.sender.id,
+        name=of.sender.name,
+        text=of.text,
+        sent_at=of.sent_at,
+        files=files,
+    )

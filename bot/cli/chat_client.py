@@ -1,0 +1,163 @@
+"""The terminal's side of the API: open, write, follow, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import httpx
+
+ACCOUNT = "terminal"
+CLOSED = frozenset({"done", "failed", "cancelled", "expired"})
+# Seconds between tries to reach the service again, and how many.
+AGAIN = 0.5
+TRIES = 60
+
+
+class ChatFailed(Exception):
+    """The service could not be reached or refused; the message is a line for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A turn as it stands: its whole text (Markdown) and the paths of its files."""
+
+    turn: int
+    state: str
+    text: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing follows."""
+        return self.state in CLOSED
+
+
+class ChatClient:
+    """One chat of the terminal's account."""
+
+    def __init__(self, http: httpx.AsyncClient, home: Path) -> None:
+        self._http = http
+        self._home = home
+        self._conversation = 0
+        self._turns: dict[int, dict[str, Any]] = {}
+        self._old: set[int] | None = None
+
+    async def open(self, chat: str = "") -> None:
+        """Open a chat; without a name a new one. Raises ChatFailed."""
+        found = await self._post("/api/conversations", {"account": ACCOUNT, "chat": chat})
+        self._conversation = int(found["id"])
+
+    async def say(self, text: str) -> int:
+        """Send a message; its turn. Sending it again after a lost answer changes nothing."""
+        body = {"text": text, "event_id": uuid.uuid4().hex}
+        return int((await self._post(f"{self._path}/messages", body))["turn"] or 0)
+
+    async def stop(self) -> None:
+        """End the run."""
+        await self._post(f"{self._path}/stop", None)
+
+    async def updates(self) -> AsyncIterator[Update]:
+        """Turns as they change, from those that are open now; lost connections are made again."""
+        tries = 0
+        while True:
+            try:
+                async with self._http.stream("GET", f"{self._path}/events") as answer:
+                    if answer.is_error:
+                        await answer.aread()
+                        raise ChatFailed(_detail(answer))
+                    async for name, data in _events(answer):
+                        tries = 0
+                        for update in await self._take(name, data):
+                            yield update
+            except httpx.HTTPError as error:
+                tries += 1
+                if tries > TRIES:
+                    raise ChatFailed("the service cannot be reached") from error
+            await asyncio.sleep(AGAIN)
+
+    @property
+    def _path(self) -> str:
+        return f"/api/conversations/{self._conversation}"
+
+    async def _take(self, name: str, data: Mapping[str, Any]) -> list[Update]:
+        if name == "snapshot":
+            turns = data["turns"]
+            if self._old is None:
+                self._old = {turn["id"] for turn in turns if turn["state"] in CLOSED}
+            return [await self._whole(turn) for turn in turns if turn["id"] not in self._old]
+        if name == "turn":
+            return [await self._whole(data)]
+        if name == "part" and (turn := self._turns.get(data["turn"])) is not None:
+            others = [part for part in turn["parts"] if part["index"] != data["part"]["index"]]
+            parts = sorted([*others, data["part"]], key=lambda part: int(part["index"]))
+            return [await self._whole({**turn, "parts": parts})]
+        return []
+
+    async def _whole(self, turn: Mapping[str, Any]) -> Update:
+        self._turns[turn["id"]] = dict(turn)
+        closed = turn["state"] in CLOSED
+        if closed:
+            del self._turns[turn["id"]]
+        text = "\n\n".join(part["text"] for part in turn["parts"] if part["kind"] == "text")
+        files = [part for part in turn["parts"] if part["kind"] == "file"]
+        paths = [await self._path_of(turn["thread_id"], part) for part in files] if closed else []
+        return Update(turn["id"], turn["state"], text.rstrip(), tuple(paths))
+
+    async def _path_of(self, thread_id: str, part: Mapping[str, Any]) -> str:
+        """Where a file of a reply is on this machine; it is fetched where the agent is elsewhere."""
+        name = PurePosixPath(part["filename"]).name
+        near = self._home / "threads" / thread_id / "user-data" / "outputs" / name
+        if await asyncio.to_thread(near.is_file):
+            return str(near)
+        with _problems():
+            answer = await self._http.get(part["url"], params={"download": "true"})
+        if answer.is_error:
+            return f"{name}: {_detail(answer)}"
+        return str(await asyncio.to_thread(_keep, self._home / "downloads", name, answer.content))
+
+    async def _post(self, path: str, body: object) -> dict[str, Any]:
+        with _problems():
+            answer = await self._http.post(path, json=body) if body else await self._http.post(path)
+        if answer.is_error:
+            raise ChatFailed(_detail(answer))
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    async for line in answer.aiter_lines():
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, json.loads(value)
+
+
+def _keep(folder: Path, name: str, content: bytes) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{uuid.uuid4().hex[:8]}-{name}"
+    path.write_bytes(content)
+    return path
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"the service answered {answer.status_code}"
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    try:
+        yield
+    except httpx.HTTPError as error:
+        raise ChatFailed("the service cannot be reached") from error

@@ -1,0 +1,53 @@
+"""Serves the page and its static files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from bot.api.security import cookie
+from bot.api.services import ApiServices
+from bot.api.sessions import Sessions
+
+HERE = Path(__file__).parent
+_NO_STORE = {"cache-control": "no-store"}
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=select_autoescape(default=True),
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+# Read when the module is, so that no request waits for a file.
+CHAT = _TEMPLATES.get_template("chat.html")
+SIGN_IN = _TEMPLATES.get_template("sign_in.html")
+for _name in _TEMPLATES.list_templates():
+    _TEMPLATES.get_template(_name)
+
+
+def add_page(app: FastAPI) -> None:
+    """The page at `/`, its files below `/static`."""
+
+    @app.get("/", include_in_schema=False)
+    async def page(request: Request) -> Response:
+        """The chat, or the sign-in form where a token is needed and there is no session."""
+        services: ApiServices = request.app.state.services
+        sessions: Sessions = request.app.state.sessions
+        signed = not sessions.needed or sessions.holds(cookie(request.headers.get("cookie", "")))
+        shown = (CHAT if signed else SIGN_IN).render(
+            version=services.version,
+            signs_out=sessions.needed,
+            file_bytes=services.file_bytes,
+        )
+        return HTMLResponse(shown, headers=_NO_STORE)
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def icon() -> Response:
+        """Browsers ask for it; the page names its own."""
+        return Response(status_code=204)
+
+    app.mount("/static", StaticFiles(directory=HERE / "static", check_dir=False), name="static")

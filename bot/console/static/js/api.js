@@ -1,0 +1,33 @@
+// Calls of the service's public API.
+
+export class ApiError extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+/** The JSON answer of a call; raises ApiError (status 0: the service cannot be reached). */
+export async function call(method, path, body) {
+  const options = { method, headers: { accept: "application/json" } };
+  if (body instanceof FormData) {
+    options.body = body;
+  } else if (body !== undefined) {
+    options.headers["content-type"] = "application/json";
+    options.body = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch {
+    throw new ApiError(0, "The service cannot be reached.");
+  }
+  if (answer.status === 204) return null;
+  const found = await answer.json().catch(() => null);
+  if (answer.ok) return found;
+  if (answer.status === 401 && path !== "/api/session") location.reload();
+  throw new ApiError(answer.status, found?.detail || `The service answered ${answer.status}.`);
+}
+
+export const get = (path) => call("GET", path);
+export const post = (path, body) => call("POST", path, body);

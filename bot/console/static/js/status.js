@@ -1,0 +1,57 @@
+// Which model answers, and how the accounts are.
+
+import { get, post } from "./api.js";
+import { $, el, say, show } from "./dom.js";
+
+export async function loadModels(chosen = "") {
+  let found;
+  try {
+    found = await get("/api/models");
+  } catch (error) {
+    draw({ kind: "none", name: "No model", note: error.status === 404 ? "" : `Models: ${error.message}` });
+    return error.status === 404;
+  }
+  const name = chosen || found.default;
+  const model = found.models.find((other) => other.name === name);
+  if (!model) draw({ kind: "none", name: "No model", note: `No model answers yet. ${found.reason}` });
+  else draw({ kind: model.source, name: model.display_name, note: model.note, title: found.reason });
+  return true;
+}
+
+function draw({ kind, name, note, title = "" }) {
+  $("model").dataset.kind = kind;
+  $("model").title = title;
+  $("model-name").textContent = kind === "local" ? `${name} · for trying out` : name;
+  show($("model"), true);
+  say($("model-note"), note);
+}
+
+export async function loadAccounts() {
+  const { channels } = await get("/api/channels?limit=200");
+  $("accounts").replaceChildren(...channels.map(account));
+}
+
+function account(channel) {
+  const item = el("li", { className: "account" });
+  item.dataset.state = channel.state;
+  item.dataset.account = channel.account;
+  const name = channel.identity ? `${channel.account} (${channel.identity})` : channel.account;
+  item.append(
+    el("span", { className: "dot", "aria-hidden": "true" }),
+    el("span", {}, name),
+    el("span", { className: "state" }, channel.state),
+  );
+  if (channel.reason) item.append(el("span", { className: "reason" }, channel.reason));
+  if (["failed", "deaf", "stopped"].includes(channel.state)) item.append(again(channel));
+  return item;
+}
+
+function again(channel) {
+  const button = el("button", { type: "button", className: "again link" }, "Start again");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await post(`/api/channels/${encodeURIComponent(channel.account)}/restart`).catch(() => null);
+    await loadAccounts().catch(() => null);
+  });
+  return button;
+}

@@ -1,0 +1,50 @@
+// A conversation's events. Every connection begins with a snapshot, so coming back needs no memory.
+
+import { get } from "./api.js";
+
+const KINDS = ["snapshot", "turn", "part", "typing"];
+const AGAIN = 1500;
+
+export class Stream {
+  /** `handlers` has a function for each kind of event, and `online(bool)`. */
+  constructor(conversation, handlers) {
+    this.path = `/api/conversations/${conversation}/events`;
+    this.conversation = conversation;
+    this.handlers = handlers;
+    this.closed = false;
+    this.connect();
+  }
+
+  connect() {
+    this.source = new EventSource(this.path);
+    this.source.onopen = () => this.handlers.online(true);
+    this.source.onerror = () => this.broken();
+    for (const kind of KINDS) {
+      this.source.addEventListener(kind, (event) => {
+        if (!this.closed) this.handlers[kind](JSON.parse(event.data));
+      });
+    }
+  }
+
+  // The browser tries again by itself unless the service refused; then it is asked why.
+  async broken() {
+    if (this.closed) return;
+    const refused = this.source.readyState === EventSource.CLOSED;
+    try {
+      await get(`/api/conversations/${this.conversation}`);
+    } catch (error) {
+      if (!this.closed && error.status === 404) this.handlers.gone();
+      if (!this.closed && error.status === 0) this.handlers.online(false);
+    }
+    if (refused && !this.closed) {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => !this.closed && this.connect(), AGAIN);
+    }
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.source.close();
+  }
+}

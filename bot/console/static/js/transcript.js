@@ -1,0 +1,197 @@
+// The messages of one conversation. A turn is drawn anew from what the service says of it; nothing is guessed.
+
+import { $, el, show } from "./dom.js";
+import { copyButtons, render } from "./markdown.js";
+
+const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
+const STATES = {
+  failed: ["Failed", "bad"],
+  cancelled: ["Stopped", ""],
+  expired: ["Waited too long", "warn"],
+};
+
+export class Transcript {
+  constructor() {
+    this.list = $("turns");
+    this.scroller = $("scroll");
+    this.turns = new Map();
+    this.pending = new Map();
+    this.pinned = true;
+    copyButtons(this.list);
+    this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    $("down").addEventListener("click", () => this.follow(true));
+    new ResizeObserver(() => this.follow()).observe(this.list);
+  }
+
+  /** Whether a turn of the agent is open. */
+  get busy() {
+    return [...this.turns.values()].some(({ turn }) => turn.kind === "chat" && OPEN.has(turn.state));
+  }
+
+  clear() {
+    this.list.replaceChildren();
+    this.turns.clear();
+    this.pending.clear();
+    this.pinned = true;
+    show($("typing"), false);
+    this.welcome();
+  }
+
+  /** Where a connection begins: what is on the page already is brought up to date, not rebuilt. */
+  snapshot(turns) {
+    for (const turn of turns) this.turn(turn, false);
+    this.follow();
+  }
+
+  /** Draw a turn as it stands now. */
+  turn(turn, announced = true) {
+    const known = this.turns.get(turn.id);
+    const box = known?.box || this.insert(turn.id);
+    const closed = known && OPEN.has(known.turn.state) && !OPEN.has(turn.state);
+    this.turns.set(turn.id, { turn, box });
+    box.dataset.kind = turn.kind;
+    box.dataset.state = turn.state;
+    box.classList.toggle("replaced", turn.replaced);
+    for (const message of turn.messages) this.settle(message.event_id);
+    fill(box.querySelector(".messages"), turn.messages.map(asked));
+    this.answer(box, turn);
+    fill(box.querySelector(".marks"), marks(turn));
+    if (closed && announced) announce(turn);
+    if (!OPEN.has(turn.state) || turn.parts.length) show($("typing"), false);
+    this.welcome();
+    this.follow();
+  }
+
+  /** A part of a reply has grown. */
+  part(id, part) {
+    const known = this.turns.get(id);
+    if (!known) return;
+    show($("typing"), false);
+    drawPart(known.box.querySelector(".answer"), part);
+    known.box.querySelector(".answer").classList.add("growing");
+    this.follow();
+  }
+
+  typing() {
+    show($("typing"), this.busy);
+    this.follow();
+  }
+
+  /** A message that was written here and is not accepted yet. */
+  wait(eventId, text, files) {
+    const box = el("li", { className: "turn" }, asked({ text, files, event_id: eventId }));
+    box.firstChild.classList.add("pending");
+    this.pending.set(eventId, box);
+    this.list.append(box);
+    this.welcome();
+    this.follow(true);
+  }
+
+  settle(eventId) {
+    this.pending.get(eventId)?.remove();
+    this.pending.delete(eventId);
+  }
+
+  insert(id) {
+    const box = el(
+      "li",
+      { className: "turn" },
+      el("div", { className: "messages" }),
+      el("div", { className: "answer" }),
+      el("div", { className: "marks" }),
+    );
+    box.dataset.turn = id;
+    const later = [...this.turns.keys()].filter((other) => other > id).sort((a, b) => a - b)[0];
+    const before = later ? this.turns.get(later).box : [...this.pending.values()][0] || null;
+    this.list.insertBefore(box, before);
+    return box;
+  }
+
+  answer(box, turn) {
+    const answer = box.querySelector(".answer");
+    for (const part of turn.parts) drawPart(answer, part);
+    const kept = new Set(turn.parts.map((part) => String(part.index)));
+    for (const drawn of [...answer.children]) if (!kept.has(drawn.dataset.index)) drawn.remove();
+    const grows = turn.state === "running" && turn.parts.length > 0;
+    answer.classList.toggle("growing", grows);
+    answer.setAttribute("aria-busy", String(OPEN.has(turn.state)));
+    show(answer, turn.parts.length > 0);
+  }
+
+  welcome() {
+    show($("welcome"), this.turns.size === 0 && this.pending.size === 0);
+  }
+
+  scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    this.pinned = scrollHeight - scrollTop - clientHeight < 60;
+    show($("down"), !this.pinned);
+  }
+
+  follow(force = false) {
+    if (force) this.pinned = true;
+    if (this.pinned) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+}
+
+function fill(box, nodes) {
+  const same = nodes.length === box.children.length && nodes.every((node, i) => node.isEqualNode(box.children[i]));
+  if (!same) box.replaceChildren(...nodes);
+}
+
+function asked(message) {
+  const box = el("div", { className: "asked" });
+  box.dataset.event = message.event_id;
+  if (message.text) box.append(el("p", { className: "bubble" }, message.text));
+  if (message.files?.length) {
+    const chips = message.files.map((file) => el("span", { className: "chip" }, `📎 ${file.filename}`));
+    box.append(el("p", { className: "chips" }, ...chips));
+  }
+  return box;
+}
+
+function drawPart(answer, part) {
+  show(answer, true);
+  const known = [...answer.children].find((box) => box.dataset.index === String(part.index));
+  const box = known || el("div", { className: "part" });
+  if (!known) {
+    box.dataset.index = part.index;
+    answer.append(box);
+  }
+  if (part.kind === "file") {
+    box.className = "part";
+    fill(box, [part.image ? picture(part) : download(part)]);
+  } else {
+    box.className = "part markdown";
+    render(box, part.html);
+  }
+}
+
+function download(part) {
+  const link = el("a", { className: "file", href: `${part.url}?download=true`, download: part.filename });
+  link.append(el("span", {}, `📎 ${part.filename}`), el("small", {}, "Download"));
+  return link;
+}
+
+function picture(part) {
+  const image = el("img", { src: part.url, alt: part.filename, loading: "lazy" });
+  const link = el("a", { className: "picture", href: part.url, target: "_blank", rel: "noopener" }, image);
+  return el("figure", {}, link, el("figcaption", {}, part.filename));
+}
+
+function marks(turn) {
+  const found = [];
+  if (STATES[turn.state]) found.push(STATES[turn.state]);
+  if (turn.state === "accepted" && turn.kind === "chat") found.push(["Waiting", ""]);
+  if (turn.state === "running" && !turn.parts.length) found.push(["Working", ""]);
+  if (turn.repeats) found.push(["Answered again", ""]);
+  if (turn.replaced) found.push(["Replaced by a later answer", ""]);
+  if (turn.parts.some((part) => part.state === "undelivered")) found.push(["Not delivered", "bad"]);
+  if (turn.parts.some((part) => part.repeated)) found.push(["Possibly repeated", "warn"]);
+  return found.map(([text, kind]) => el("span", { className: `mark-label ${kind}`.trim() }, text));
+}
+
+function announce(turn) {
+  const text = turn.parts.map((part) => part.text || part.filename).join(" ");
+  $("announce").textContent = text.length > 400 ? `${text.slice(0, 400)}…` : text;
+}

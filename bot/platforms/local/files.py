@@ -1,0 +1,83 @@
+"""Files that came in with a message, on disk before the message is accepted.
+
+They lie in one folder under random names. A turn that was not begun within 12 hours expires, so what is older
+than two days was handed over or never will be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+KEPT = 48 * 3600.0
+CHUNK = 256 * 1024
+FOLDER = "inbox"
+_NAME = re.compile(r"[0-9a-f]{32}")
+
+
+class FileTooLarge(Exception):
+    """More than `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"at most {limit} bytes")
+        self.limit = limit
+
+
+class InboxFiles:
+    """The folder below a home (an absolute path)."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+
+    async def keep(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
+        """Copy a file in; its path and size. Raises FileTooLarge, and keeps nothing then."""
+        return await asyncio.to_thread(self._keep, source, limit)
+
+    async def drop(self, path: Path) -> None:
+        """Remove one again; none is fine."""
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+
+    async def sweep(self, now: float) -> int:
+        """Remove what is no longer needed; how many files."""
+        return await asyncio.to_thread(self._sweep, now - KEPT)
+
+    def _keep(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / uuid.uuid4().hex
+        path.touch(mode=0o600)
+        size = 0
+        try:
+            with path.open("wb") as target:
+                while chunk := source.read(CHUNK):
+                    size += len(chunk)
+                    if size > limit:
+                        raise FileTooLarge(limit)
+                    target.write(chunk)
+        except (OSError, FileTooLarge):
+            path.unlink(missing_ok=True)
+            raise
+        return path, size
+
+    def _sweep(self, before: float) -> int:
+        if not self._folder.is_dir():
+            return 0
+        old = [path for path in self._folder.iterdir() if path.stat().st_mtime < before]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
+
+
+async def read_inbox(path: Path) -> AsyncIterator[bytes]:
+    """The content of a kept file. Raises OSError where there is none, and for a path of any other place."""
+    if path.parent.name != FOLDER or not _NAME.fullmatch(path.name):
+        raise FileNotFoundError(path.name)
+    source = await asyncio.to_thread(path.open, "rb")
+    try:
+        while chunk := await asyncio.to_thread(source.read, CHUNK):
+            yield chunk
+    finally:
+        await asyncio.to_thread(source.close)

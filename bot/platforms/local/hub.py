@@ -1,0 +1,99 @@
+"""What is being said right now in the chats of one account, and who watches.
+
+Nothing here is kept: what a turn has composed is in the store. The hub holds the text of replies that still
+grow, whole, so that whoever comes in mid-stream sees exactly what the others see.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+# A reply that grows belongs to an open turn; this many chats with one are remembered at most.
+MOST_CHATS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A part of a growing reply: which turn and part it is, and its whole text so far (Markdown)."""
+
+    turn: int
+    index: int
+    text: str
+
+
+class Watcher(Protocol):
+    """Somebody who sees a chat."""
+
+    def frame(self, frame: Frame) -> None:
+        """A part has grown."""
+        ...
+
+    def type(self) -> None:
+        """An answer is on its way."""
+        ...
+
+    def nudge(self) -> None:
+        """What the store says of the chat has changed."""
+        ...
+
+    def close(self) -> None:
+        """There will be no more."""
+        ...
+
+
+class Hub:
+    """The growing replies and the watchers of one account, by chat."""
+
+    def __init__(self) -> None:
+        self._growing: OrderedDict[str, dict[int, Frame]] = OrderedDict()
+        self._watchers: dict[str, set[Watcher]] = {}
+
+    def frame(self, chat: str, frame: Frame) -> None:
+        """A reply has grown. A chat has one growing reply at a time, so a newer turn ends the older."""
+        known = self._growing.pop(chat, {})
+        if any(other.turn != frame.turn for other in known.values()):
+            known = {}
+        known[frame.index] = frame
+        self._growing[chat] = known
+        if len(self._growing) > MOST_CHATS:
+            self._growing.popitem(last=False)
+        for watcher in self._watchers.get(chat, ()):
+            watcher.frame(frame)
+
+    def settled(self, chat: str, turn: int) -> None:
+        """What the turn says is in the store from here on."""
+        if any(frame.turn == turn for frame in self._growing.get(chat, {}).values()):
+            del self._growing[chat]
+        for watcher in self._watchers.get(chat, ()):
+            watcher.nudge()
+
+    def typing(self, chat: str) -> None:
+        """An answer is on its way in a chat."""
+        for watcher in self._watchers.get(chat, ()):
+            watcher.type()
+
+    def growing(self, chat: str, turn: int) -> Mapping[int, Frame]:
+        """The frames of a turn that still grows, by part ({} where it does not)."""
+        return {index: frame for index, frame in self._growing.get(chat, {}).items() if frame.turn == turn}
+
+    @contextmanager
+    def watch(self, chat: str, watcher: Watcher) -> Iterator[None]:
+        """Tell `watcher` of the chat while the context lasts."""
+        watchers = self._watchers.setdefault(chat, set())
+        watchers.add(watcher)
+        try:
+            yield
+        finally:
+            watchers.discard(watcher)
+            if not watchers:
+                self._watchers.pop(chat, None)
+
+    def close(self) -> None:
+        """End every watch: the account stops, and its watchers shall look for the next one."""
+        for watchers in list(self._watchers.values()):
+            for watcher in watchers:
+                watcher.close()

@@ -1,0 +1,29 @@
+"""The adapter of the terminal; `roebot chat` talks to it through the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.platforms.local.adapter import LocalAdapter
+from bot.render.port import whole
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingRenderer:
+    """Markdown as it is written: what was printed cannot be taken back, so a frame closes nothing."""
+
+    name: str = "terminal"
+
+    def split(self, markdown: str) -> list[str]:
+        """See Renderer."""
+        return whole(markdown)
+
+    def frame(self, markdown: str) -> str:
+        """See Renderer."""
+        return markdown.rstrip()
+
+
+def create(name: str, _config: Any) -> LocalAdapter:
+    """The adapter of one account."""
+    return LocalAdapter(name, "terminal", GrowingRenderer())

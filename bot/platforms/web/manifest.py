@@ -1,0 +1,17 @@
+"""The web page as data."""
+
+from bot.platforms.base import Budget, Manifest, Scope
+
+_OWN = "our own port: as many frames as a person can see, so that a turn costs little"
+
+MANIFEST = Manifest(
+    platform="web",
+    title="Web page",
+    adapter="bot.platforms.web.adapter:create",
+    extra="",
+    budgets=(Budget(Scope.CHAT, 50, 1.0, _OWN),),
+    first_frame_after=0.0,
+    first_frame_characters=1,
+    frame_interval=0.05,
+)
+"""Frames come at most every 50 ms."""

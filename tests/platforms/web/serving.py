@@ -1,0 +1,172 @@
+"""The whole service on loopback ports, in the test's own loop: store, bus, dispatcher, API and runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from agent.api import management_routes
+from agent.runtime.app import create_app as create_runtime
+from agent.runtime.settings import RuntimeSettings
+from agent.testing import graphs
+from bot.api.app import create_app
+from bot.api.compose import api_services
+from bot.clock import SystemClock
+from bot.config import load_config
+from bot.home import prepare_home
+from bot.platforms.local.adapter import LocalAdapter
+from bot.service import Service, Settings
+from bot.store import BotStore, open_database
+
+RUNTIME_TOKEN = "runtime-secret-token"
+MODELS = """
+models:
+  - {name: scripted, display_name: Scripted model, use: "agent.testing.model:ScriptedChatModel"}
+"""
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+@dataclass
+class World:
+    """A running service and a client of it."""
+
+    url: str
+    http: httpx.AsyncClient
+    service: Service
+    runtime: _Server
+    runtime_url: str
+    home: Path
+
+    def adapter(self, account: str = "web") -> LocalAdapter:
+        outlet = self.service.accounts.get(account)
+        assert outlet is not None
+        assert isinstance(outlet.adapter, LocalAdapter)
+        return outlet.adapter
+
+    async def open(self, account: str = "web", chat: str = "") -> int:
+        """A conversation; its id."""
+        answer = await self.http.post("/api/conversations", json={"account": account, "chat": chat})
+        assert answer.status_code == 201, answer.text
+        return int(answer.json()["id"])
+
+    async def say(self, conversation: int, text: str, **more: Any) -> dict[str, Any]:
+        """Post a message."""
+        path = f"/api/conversations/{conversation}/messages"
+        answer = await self.http.post(path, json={"text": text, **more})
+        assert answer.status_code == 202, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def turn(self, turn: int) -> dict[str, Any]:
+        """A turn once it is closed."""
+        while True:
+            found: dict[str, Any] = (await self.http.get(f"/api/turns/{turn}")).json()
+            if found["finished_at"]:
+                return found
+            await asyncio.sleep(0.02)
+
+    @asynccontextmanager
+    async def events(
+        self, conversation: int, **headers: str
+    ) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+        """The events of a conversation as (name, data)."""
+        path = f"/api/conversations/{conversation}/events"
+        async with self.http.stream("GET", path, headers=headers) as answer:
+            assert answer.status_code == 200
+            yield _events(answer)
+
+
+async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
+    name = ""
+    async for line in answer.aiter_lines():
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, json.loads(value)
+
+
+@asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
+    """An application on a free loopback port."""
+    bound = socket.create_server(("127.0.0.1", 0))
+    server = _Server(
+        uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+    )
+    task = asyncio.create_task(server.serve(sockets=[bound]))
+    while not server.started:
+        if task.done():
+            await task
+        await asyncio.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}", server
+    finally:
+        server.should_exit = True
+        await task
+        bound.close()
+
+
+def runtime_app(home: Path, config: Path) -> Any:
+    """The real runtime with the scripted graphs."""
+    os.environ["ROEBOT_HOME"] = str(home)
+    names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "artifact")
+    sources = {name: lambda name=name: getattr(graphs, name) for name in names}
+    settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1)
+    return create_runtime(
+        settings, sources, token=RUNTIME_TOKEN, extra_routes=management_routes(home, config)
+    )
+
+
+@asynccontextmanager
+async def world(
+    home: Path,
+    *,
+    graph: str = "echo",
+    server: str = "",
+    extra: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> AsyncIterator[World]:
+    """Everything, with `graph` as the assistant; `server` and `extra` are YAML."""
+    config_path = home / "config.yaml"
+    await asyncio.to_thread(prepare_home, home)
+    await asyncio.to_thread(config_path.write_text, MODELS)
+    agent = await asyncio.to_thread(runtime_app, home, config_path)
+    async with serving(agent) as (runtime_url, runtime):
+        text = (
+            f"server: {{port: 0{server}}}\n"
+            f"runtime: {{url: '{runtime_url}', assistant_id: {graph}, api_key: {RUNTIME_TOKEN}}}\n{extra}"
+        )
+        await asyncio.to_thread(config_path.write_text, text)
+        loaded = await asyncio.to_thread(load_config, config_path, {}, home)
+        clock = SystemClock()
+        database = await open_database(home)
+        settings = Settings(home, loaded, config_path, {}, home)
+        service = Service(settings, BotStore(database), clock)
+        work = asyncio.create_task(service.run())
+        try:
+            async with (
+                serving(create_app(api_services(service, port=0))) as (url, _),
+                httpx.AsyncClient(base_url=url, timeout=20, headers=headers) as http,
+            ):
+                yield World(url, http, service, runtime, runtime_url, home)
+        finally:
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+            await database.close()
