@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
+from typing import cast
 
 import httptools
 
@@ -49,8 +50,8 @@ class _Connection(asyncio.Protocol):
         self._size = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are not subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -97,7 +97,7 @@ class _Reader:
             before = self._slice(at, start)
             kept += before
             at = end
-            if (not kept or kept[-1].isspace()) and self._slice(end, end + 1) in (" ", ",", ":"):
+            while (not kept or kept[-1].isspace()) and self._slice(at, at + 1) in (" ", ",", ":"):
                 at += 1
         kept += self._slice(at, len(self._units) // 2)
         return kept.strip() if self._cuts else kept

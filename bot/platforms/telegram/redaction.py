@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
-_TOKEN = re.compile(r"\b\d{5,}:[A-Za-z0-9_-]{10,}")
+_TOKEN = re.compile(r"(?<!\d)\d{5,}:[A-Za-z0-9_-]{10,}")
 _SPEAKERS = ("httpx", "httpcore", "telegram", "telegram.Bot")
 HIDDEN = "<token>"
 

@@ -1,0 +1,90 @@
+"""Rich messages where the server knows them, entities where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.errors import DeliveryCategory, DeliveryError, NotModified
+from bot.platforms.telegram.adapter import TelegramAdapter
+from bot.testing.emulators.telegram import TelegramEmulator
+
+from .conftest import QuickClock, Running, Shelf, account, private, says
+
+
+@pytest.fixture
+async def rich() -> AsyncIterator[Running]:
+    async with TelegramEmulator.serve(limits=False, rich=True) as emulator:
+        configured = account(emulator, streaming="draft")
+        running = Running(TelegramAdapter("tg", configured), emulator, Shelf(), QuickClock())
+        await running.start()
+        emulator.people.says("go", user=7)
+        yield running
+        await running.stop()
+
+
+def kinds(running: Running) -> list[tuple[str, str]]:
+    messages = running.emulator.view(7)["messages"]
+    return [(message["kind"], message["text"]) for message in messages if message["from_bot"]]
+
+
+async def test_markdown_goes_out_as_it_is(rich: Running) -> None:
+    message_id = await rich.adapter.send(says("# A\n\n| a | b |\n|---|---|\n| 1 | 2 |"))
+    await rich.adapter.edit(says("# B"), message_id)
+    assert kinds(rich) == [("rich", "# B")]
+    with pytest.raises(NotModified):
+        await rich.adapter.edit(says("# B"), message_id)
+    assert "sendMessage" not in rich.emulator.counters()["calls"]
+
+
+async def test_drafts_are_rich_too(rich: Running) -> None:
+    await rich.adapter.draft(says("**thin**"), 3)
+    assert rich.emulator.view(7)["draft"] == "**thin**"
+
+
+async def test_a_refused_text_falls_back_for_that_message_only(rich: Running) -> None:
+    rich.emulator.fault("error", method="sendRichMessage", status=400, description="Bad Request: too deep")
+    await rich.adapter.send(says("**bold**"))
+    await rich.adapter.send(says("**rich**"))
+    assert kinds(rich) == [("text", "bold"), ("rich", "**rich**")]
+
+
+async def test_a_server_that_forgot_the_method_is_believed(rich: Running) -> None:
+    rich.emulator.api.rich = False
+    await rich.adapter.send(says("**one**"))
+    await rich.adapter.send(says("**two**"))
+    assert kinds(rich) == [("text", "one"), ("text", "two")]
+    assert rich.emulator.counters()["calls"]["sendRichMessage"] == 2
+
+
+async def test_an_unknown_outcome_is_no_reason_to_send_again(rich: Running) -> None:
+    rich.emulator.fault("drop", method="sendRichMessage")
+    with pytest.raises(DeliveryError) as lost:
+        await rich.adapter.send(says("once"))
+    assert lost.value.unknown_outcome
+    assert kinds(rich) == [("rich", "once")]
+
+
+async def test_a_missing_chat_is_told_not_tried_twice(rich: Running) -> None:
+    with pytest.raises(DeliveryError) as missing:
+        await rich.adapter.send(says("x", private(4711)))
+    assert missing.value.category is DeliveryCategory.NOT_FOUND
+    assert "sendMessage" not in rich.emulator.counters()["calls"]
+
+
+async def test_an_old_server_is_asked_once(running: Running) -> None:
+    running.emulator.people.says("go", user=7)
+    await running.adapter.send(says("**a**"))
+    assert kinds(running) == [("text", "a")]
+    assert running.emulator.counters()["calls"]["sendRichMessage"] == 1
+
+
+async def test_a_server_in_doubt_is_taken_as_old(emulator: TelegramEmulator) -> None:
+    emulator.fault("error", method="sendRichMessage", status=503)
+    running = Running(TelegramAdapter("tg", account(emulator)), emulator, Shelf(), QuickClock())
+    await running.start()
+    emulator.people.says("go", user=7)
+    await running.adapter.send(says("**a**"))
+    assert kinds(running) == [("text", "a")]
+    await running.stop()
