@@ -34,7 +34,7 @@ class Mark:
 
 _NO_BORDER_BEFORE = (Kind.BLANK, Kind.UNDERLINE, Kind.DELIMITER, Kind.FENCE_CLOSE)
 _NO_BORDER_AFTER = (Kind.HEADING, Kind.UNDERLINE, Kind.FENCE_OPEN, Kind.DELIMITER)
-_UNDECIDED = re.compile(r"[-=|: \t]*$")  # may become a table's delimiter or a heading's underline
+_UNDECIDED = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")  # may yet become markup
 
 
 def rank(text: str, line: Line, before: State, previous: Kind) -> Rank:
@@ -44,9 +44,12 @@ def rank(text: str, line: Line, before: State, previous: Kind) -> Rank:
     if line.starts:
         sibling = line.kept > 0 or (before.containers and line.state.containers)
         return Rank.ITEM if sibling else Rank.BLOCK
-    if line.kind is Kind.TEXT and _UNDECIDED.match(text, line.content):
-        return Rank.NEVER
-    return Rank.LINE
+    return Rank.NEVER if line.kind is Kind.TEXT and undecided(text, line) else Rank.LINE
+
+
+def undecided(text: str, line: Line) -> bool:
+    """Whether the beginning of a line may yet turn into markup of another kind."""
+    return _UNDECIDED.match(text, line.content if line.kind is Kind.TEXT else line.inner) is not None
 
 
 class Cover:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank
+from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
+from bot.render.grammar import split_row
 from bot.render.lines import Container, Kind, Leaf, Line, State, scan
 from bot.render.weigh import SourceWeigher, Weigher
 
@@ -77,6 +78,7 @@ class _Splitter:
     ) -> None:
         self.source = source
         self.limit = limit
+        self._reserve = min(24, limit // 8)  # for closing what a cut within a line leaves open
         self.measure = measure if weigher is not None else None
         self.weigher: Weigher = weigher or SourceWeigher(measure)
 
@@ -102,13 +104,11 @@ class _Splitter:
             text = self.source[at:end]
             room = self.limit - self._closing_weight(state)
             weight = self._line_weight(fill, text, state)
-            if fill.weight + weight > room and text.strip():
-                self._settle(fill)
-                if fill.weight + weight > room:
-                    return self._cut(fill, at, state, self._overflow(fill, at, end, state, room))
+            if fill.weight + weight > room and (seen := self._overflow(fill, at, text, state, room)):
+                return self._cut(fill, at, state, seen)
             state = self._take(fill, at, text, state, weight)
             at = end + 1
-        rest = self.source[begin.at :]
+        rest = self.source[begin.at :] if state.leaf is Leaf.FENCE else self.source[begin.at :].rstrip()
         return (begin.prefix + rest if rest.strip() else ""), None
 
     def _take(self, fill: _Fill, at: int, text: str, before: State, weight: int) -> State:
@@ -147,7 +147,12 @@ class _Splitter:
         return sum(weigh(line) for line in begin.prefix.split("\n")) if begin.prefix else 0
 
     def _closing_weight(self, state: State) -> int:
-        return self.weigher.code(_closing(state)) if state.leaf is Leaf.FENCE else 0
+        return self.weigher.code(self._closing(state)) if state.leaf is Leaf.FENCE else 0
+
+    def _closing(self, state: State) -> str:
+        """The line that closes a fence; empty if it is so long that the end of the part must do."""
+        line = "".join(container.follow for container in state.containers) + state.fence
+        return "" if len(line) * 4 > self.limit else line
 
     def _line_weight(self, fill: _Fill, text: str, before: State) -> int:
         if before.leaf is Leaf.FENCE:
@@ -161,16 +166,26 @@ class _Splitter:
         widths = zip_longest(grid[0], self.weigher.cells(row), fillvalue=0)
         return tuple(max(pair) for pair in widths), grid[1] + 1
 
-    def _overflow(self, fill: _Fill, at: int, end: int, before: State, room: int) -> int:
-        """The first place up to which the text no longer fits."""
-        low, high = at, min(end, at + 2 * self.limit)
+    def _overflow(self, fill: _Fill, at: int, text: str, before: State, room: int) -> int:
+        """The first place up to which the text no longer fits; 0 if white space alone is too much."""
+        if before.leaf is not Leaf.FENCE:
+            text = text.rstrip()
+        if fill.weight + self._line_weight(fill, text, before) > room:
+            self._settle(fill)
+        low, high = 0, min(len(text), 2 * self.limit)
+        if (high == 0 and before.leaf is not Leaf.FENCE) or (
+            fill.weight + self._line_weight(fill, text[:high], before) <= room
+        ):
+            return 0
         while high - low > 1:
             middle = (low + high) // 2
-            if fill.weight + self._line_weight(fill, self.source[at:middle], before) > room:
+            if fill.weight + self._line_weight(fill, text[:middle], before) > room:
                 high = middle
             else:
                 low = middle
-        return high
+        while high < len(text) and text[:high].isspace() and before.leaf is not Leaf.FENCE:
+            high += 1
+        return at + max(high, 1)
 
     def _settle(self, fill: _Fill) -> None:
         """Measure finished blocks exactly where links make the bound a bad one, which frees room."""
@@ -194,9 +209,11 @@ class _Splitter:
         line = self._line(fill, at, text, before)
         fill.marks.append(Mark(at, line, before, fill.weight, rank(text, line, before, fill.previous)))
         chosen = self._between(fill, seen)
-        if chosen is not None:
-            return self._before_line(fill, chosen)
-        return self._inside_line(fill, seen)
+        room = seen - 1 - self._reserve - at - line.content
+        if chosen is None and len(fill.marks) > 1 and (room < 1 or undecided(text, line)):
+            ranked = [mark for mark in fill.marks[1:] if mark.rank >= Rank.ITEM]
+            chosen = (ranked or fill.marks)[-1]
+        return self._inside_line(fill, seen) if chosen is None else self._before_line(fill, chosen)
 
     def _between(self, fill: _Fill, seen: int) -> Mark | None:
         """The best border between lines, or None if the last line should be cut."""
@@ -245,16 +262,17 @@ class _Splitter:
         end = self.source.find("\n", mark.start)
         text = self.source[mark.start : None if end < 0 else end]
         line = scan(text, mark.before)
-        if mark.line.starts and not line.starts:
+        if mark.line.starts and mark is not fill.marks[-1]:  # true of a table's header only in hindsight
             line = replace(line, starts=True)
         return part, self._restart(mark, line, text)
 
     def _restart(self, mark: Mark, line: Line, text: str) -> _Restart:
         before = mark.before
         if _continues(mark):
-            return _Restart(mark.start, self._head(before), before=before)
-        if mark.line.kind is Kind.TEXT and not mark.line.starts:
-            at = mark.start + mark.line.content
+            head, before = self._head(before)
+            return _Restart(mark.start, head, before=before)
+        if line.kind is Kind.TEXT and not line.starts:
+            at = mark.start + line.content
             prefix, skipped = _escaped(self.source, at)
             return _Restart(
                 at + skipped, self._bounded(_openers(before.containers) + prefix), "", before, line
@@ -270,45 +288,46 @@ class _Splitter:
         mark = fill.marks[-1]
         first = len(fill.marks) == 1 and fill.begin.line is not None
         low = mark.start + (1 if first else max(1, min(mark.line.content + 1, seen - 1 - mark.start)))
-        high = max(low, seen - 1 - min(24, self.limit // 8))
+        high = max(low, seen - 1 - self._reserve)
         code = mark.before.leaf is Leaf.FENCE
         cover = None if code else self._cover(fill, len(fill.marks) - 1, seen)
         at = inner_border(self.source, low, high, self.limit // 2, cover)
         spans = cover.around(at) if cover else []
         reopened = "".join(span.opener for span in spans)
         closers = "".join(span.closer for span in reversed(spans))
+        if len(closers) > self._reserve:
+            reopened = closers = ""
         part = self._ended(fill, at, mark.before if code else State(), closers)
         end = self.source.find("\n", mark.start)
         line = self._line(fill, mark.start, self.source[mark.start : None if end < 0 else end], mark.before)
-        head = self._inner_head(mark)
+        head, before = self._inner_head(mark)
         if not code:
             escape, skipped = _escaped(self.source, at) if not reopened else ("", _blank(self.source, at))
             head, at = head + reopened + escape, at + skipped
-        return part, _Restart(at, self._bounded(head), reopened, mark.before, line)
+        return part, _Restart(at, self._bounded(head), reopened, before, line)
 
-    def _inner_head(self, mark: Mark) -> str:
-        """What must stand before the rest of a line that is cut."""
+    def _inner_head(self, mark: Mark) -> tuple[str, State]:
+        """What must stand before the rest of a line that is cut, and the state after that."""
         state = mark.line.state
         if mark.before.leaf is Leaf.FENCE:
             return self._head(mark.before)
         if mark.line.kind is Kind.ROW:
-            return self._head(mark.before) + "| "
+            head, before = self._head(mark.before)
+            return head + "| ", before
         if mark.line.kind is Kind.HEADING:
             text = self.source[mark.start : mark.start + mark.line.content]
-            return _openers(state.containers) + "#" * max(1, text.count("#")) + " "
-        return _openers(state.containers)
+            return _openers(state.containers) + "#" * max(1, text.count("#")) + " ", mark.before
+        return _openers(state.containers), mark.before
 
-    def _head(self, state: State) -> str:
+    def _head(self, state: State) -> tuple[str, State]:
         """The opening line of a fence, or the header of a table, with the containers around it."""
-        rows = list(state.head)
+        openers = _openers(state.containers)
         follow = "".join(container.follow for container in state.containers)
-        head = "".join(
-            (_openers(state.containers) if index == 0 else follow) + row + "\n"
-            for index, row in enumerate(rows)
-        )
-        if self._heavy(head):
-            return state.fence[:3] + "\n" if state.fence else ""
-        return head
+        for rows in (state.head, _least_head(state)):
+            head = "".join((follow if index else openers) + row + "\n" for index, row in enumerate(rows))
+            if not self._heavy(head):
+                return head, replace(state, head=rows)
+        return "", State()
 
     def _bounded(self, prefix: str) -> str:
         return "" if self._heavy(prefix) else prefix
@@ -320,8 +339,7 @@ class _Splitter:
         """The part up to `at`, with what is open in it closed."""
         body = fill.begin.prefix + self.source[fill.begin.at : max(at, fill.begin.at)]
         if state.leaf is Leaf.FENCE:
-            closing = _closing(state)
-            return body + "\n" + closing
+            return body + "\n" + self._closing(state)
         return body.rstrip() + closers
 
 
@@ -330,8 +348,12 @@ def _continues(mark: Mark) -> bool:
     return mark.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE, Kind.ROW)
 
 
-def _closing(state: State) -> str:
-    return "".join(container.follow for container in state.containers) + state.fence
+def _least_head(state: State) -> tuple[str, ...]:
+    """The shortest head that keeps a fence a fence and a table a table."""
+    if state.fence:
+        return (state.fence[:3],)
+    columns = len(split_row(state.head[1]))
+    return "|" + " |" * columns, "|" + "-|" * columns
 
 
 def _openers(containers: tuple[Container, ...]) -> str:

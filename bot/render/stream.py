@@ -41,8 +41,9 @@ def close_open(markdown: str) -> str:
     if _held(text, tail):
         return _without_last(source, tail)
     if tail.line.kind in (Kind.TEXT, Kind.HEADING):
-        block = tail.block if tail.line.kind is Kind.TEXT else tail.start + tail.line.content
-        return source[:block] + _close_inline(source[block:])
+        block = tail.start + tail.line.content if tail.line.starts else tail.block
+        shown = _close_inline(source[block:])
+        return source[:block] + shown if shown else _without_last(source, tail)
     return source.rstrip()
 
 

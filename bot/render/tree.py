@@ -101,7 +101,7 @@ def _list(opening: Token, tokens: Iterator[Token]) -> ListBlock:
 def _item(blocks: tuple[Block, ...]) -> ListItem:
     if blocks and isinstance(blocks[0], Paragraph) and blocks[0].children:
         first, *rest = blocks[0].children
-        if isinstance(first, Text) and first.text[:4].lower() in ("[ ] ", "[x] "):
+        if isinstance(first, Text) and first.text[:4].lower() in ("[ ] ", "[x] ", "[ ]", "[x]"):
             body = Paragraph((Text(first.text[4:]), *rest))
             return ListItem((body, *blocks[1:]), first.text[1] != " ")
     return ListItem(blocks, None)

@@ -31,14 +31,8 @@ short = st.lists(words, min_size=1, max_size=4).map(" ".join)
 LETTERS = st.sampled_from(["alpha", "beta two", "中文 字符", "naïve x2"])
 
 
-def _inline(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.one_of(
-        children.map(lambda t: f"**{t}**"),
-        children.map(lambda t: f"~~{t}~~"),
-    )
-
-
-wrapped = st.recursive(LETTERS, _inline, max_leaves=2)
+_WRAPS = st.sampled_from(["**{}**", "~~{}~~", "***{}***", "**~~{}~~**", "*`{}` and*", "__{}__"])
+wrapped = st.builds(str.format, _WRAPS, LETTERS)
 atoms = st.one_of(
     plain,
     wrapped,
@@ -73,7 +67,8 @@ def tables(draw: st.DrawFn) -> str:
     )
     rows = draw(st.lists(st.lists(short, min_size=columns, max_size=columns), min_size=1, max_size=25))
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], delimiter, *lines[1:]])
+    # the paragraph keeps a table from following another, which would look like a table cut in two
+    return "\n".join([lines[0], delimiter, *lines[1:], "", "After the table."])
 
 
 def _indented(text: str, by: int) -> str:

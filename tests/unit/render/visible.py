@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from bot.render.nodes import Block, CodeBlock, Heading, ListBlock, Paragraph, Quote, Rule, Table
 from bot.render.tree import inline_text, parse
 
+Leaf: TypeAlias = Paragraph | Heading | CodeBlock | Table
 
-def pieces(blocks: Sequence[Block]) -> list[str]:
-    """The texts of all leaves, in order."""
-    out: list[str] = []
+
+def leaves(blocks: Sequence[Block]) -> list[Leaf]:
+    """The blocks that hold text, in order."""
+    out: list[Leaf] = []
     for block in blocks:
-        match block:
-            case Paragraph(children) | Heading(_, children):
-                out.append(inline_text(children))
-            case CodeBlock(text, _):
-                out.append(text)
-            case Quote(inner):
-                out += pieces(inner)
-            case ListBlock(items, _):
-                for item in items:
-                    out += pieces(item.blocks)
-            case Table(_, header, rows):
-                out += [inline_text(cell) for row in (header, *rows) for cell in row]
-            case Rule():
-                pass
+        if isinstance(block, Quote):
+            out += leaves(block.blocks)
+        elif isinstance(block, ListBlock):
+            for item in block.items:
+                out += leaves(item.blocks)
+        elif not isinstance(block, Rule):
+            out.append(block)
     return out
+
+
+def _text(leaf: Leaf, *, header: bool = True) -> str:
+    if isinstance(leaf, CodeBlock):
+        return leaf.text
+    if isinstance(leaf, Table):
+        rows = (leaf.header, *leaf.rows) if header else leaf.rows
+        return "".join(inline_text(cell) for row in rows for cell in row)
+    return inline_text(leaf.children)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def visible(markdown: str) -> str:
     """All visible text without white space."""
-    return "".join("".join(pieces(parse(markdown).blocks)).split())
+    return _squeezed("".join(_text(leaf) for leaf in leaves(parse(markdown).blocks)))
+
+
+def visible_parts(parts: Sequence[str]) -> str:
+    """All visible text of the parts without white space and without the repeated headers of cut tables."""
+    out, last = [], None
+    for part in parts:
+        found = leaves(parse(part).blocks)
+        for index, leaf in enumerate(found):
+            again = index == 0 and isinstance(leaf, Table) and isinstance(last, Table)
+            repeats = again and (leaf.header == last.header or not any(leaf.header))
+            out.append(_text(leaf, header=not repeats))
+        last = found[-1] if found else None
+    return _squeezed("".join(out))
