@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from bot.testing.emulators.http import answer
+from bot.testing.emulators.http import answer, read_body
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import Transcript
 
@@ -46,7 +46,7 @@ class Control:
             )
             return
         try:
-            result = self._present(action(**_arguments(await _body(receive))))
+            result = self._present(action(**_arguments(await read_body(receive))))
         except (KeyError, TypeError, ValueError) as error:
             await answer(send, 400, {"detail": f"{type(error).__name__}: {error}"})
             return
@@ -58,14 +58,5 @@ def _arguments(body: bytes) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise ValueError("the body must be a JSON object")
     if "data_base64" in arguments:
-        arguments["data"] = base64.b64decode(arguments.pop("data_base64"))
+        arguments["data"] = base64.b64decode(arguments.pop("data_base64"), validate=True)
     return arguments
-
-
-async def _body(receive: Receive) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    while message.get("more_body"):
-        message = await receive()
-        body += message.get("body", b"")
-    return body

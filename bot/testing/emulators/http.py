@@ -1,4 +1,4 @@
-"""The few lines of ASGI that every emulator needs: answer JSON, answer bytes."""
+"""The few lines of ASGI that every emulator needs: read a body, answer JSON, answer bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.server import Send
+from bot.testing.emulators.server import Receive, Send
 
 
 async def answer(send: Send, status: int, body: Any, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
@@ -31,3 +31,13 @@ async def answer_bytes(
         }
     )
     await send({"type": "http.response.body", "body": body})
+
+
+async def read_body(receive: Receive) -> bytes:
+    """The whole body of a request."""
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body"):
+        message = await receive()
+        body += message.get("body", b"")
+    return body

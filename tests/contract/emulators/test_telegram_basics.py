@@ -43,7 +43,7 @@ async def test_get_me_and_commands(emulator: TelegramEmulator, bot: Bot) -> None
     assert bot.username == "roebot_bot"
     assert await bot.set_my_commands([BotCommand("help", "What I can do")])
     assert [command.command for command in await bot.get_my_commands()] == ["help"]
-    with pytest.raises(BadRequest, match="(?i)BOT_COMMAND_INVALID"):
+    with pytest.raises(BadRequest, match=r"(?i)BOT_COMMAND_INVALID"):
         await bot.set_my_commands([BotCommand("Help!", "x")])
 
 

@@ -11,6 +11,7 @@ import orjson
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from bot.testing.emulators.http import read_body
 from bot.testing.emulators.server import Receive, Scope
 from bot.testing.emulators.telegram.errors import bad_request
 
@@ -78,16 +79,6 @@ class Params:
     def attached(self, reference: str) -> Upload | None:
         """The part that an `attach://` reference names."""
         return self.uploads.get(reference.removeprefix("attach://"))
-
-
-async def read_body(receive: Receive) -> bytes:
-    """The whole body of a request."""
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    while message.get("more_body"):
-        message = await receive()
-        body += message.get("body", b"")
-    return body
 
 
 async def read_params(scope: Scope, receive: Receive) -> Params:
