@@ -147,8 +147,6 @@ class Poller:
         return following
 
     async def _store(self, batch: list[InboundMessage], following: int | None) -> None:
-        if batch:
-            reach(Step.RECEIVED)
         await self._inbox.accept(batch, cursor=str(following))
         self._unconfirmed = self._unconfirmed or bool(batch)
 
