@@ -30,6 +30,7 @@ from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
+from bot.runtime.spawn import RuntimeProcess
 from bot.store import BotStore, open_database
 from bot.texts import Texts, texts_for
 
@@ -43,14 +44,17 @@ HOUSEKEEPING_EVERY = 6 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a service is started: what the command line and the environment said."""
+    """How a service is started: what the command line and the environment said.
+
+    `runtime` is a runtime process that was begun before the service was loaded (None: it begins its own).
+    """
 
     home: Path
     loaded: LoadedConfig
     explicit_config: Path | None
     env: Mapping[str, str]
     cwd: Path
-    runtime_arguments: tuple[str, ...] = ()
+    runtime: RuntimeProcess | None = None
 
 
 class Service:
@@ -136,7 +140,8 @@ class Service:
         if self.config.runtime.url:
             return None
         settings = self.settings
-        return RuntimeChild(settings.home, settings.loaded.path, self.clock, extra=settings.runtime_arguments)
+        process = settings.runtime or RuntimeProcess(settings.home, settings.loaded.path)
+        return RuntimeChild(process, self.clock)
 
     def _make_runtime(self) -> LangGraphRuntime:
         config = self.config.runtime

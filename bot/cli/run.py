@@ -10,11 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+from typing import TYPE_CHECKING
+
 from bot.cli.common import configuration, home_folder, run_loop
 from bot.errors import RuntimeProblem, StartError
-from bot.home import Running, running
-from bot.logs import set_up
-from bot.service import Service, Settings, run_service
+from bot.home import Running, prepare_home, running
+from bot.runtime.spawn import RuntimeProcess
+
+if TYPE_CHECKING:
+    from bot.service import Service, Settings
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
@@ -27,14 +31,30 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
     if server:
         changed = loaded.config.model_copy(update={"server": loaded.config.server.model_copy(update=server)})
         loaded = type(loaded)(changed, loaded.path, loaded.warnings, loaded.fingerprint)
-    set_up(loaded.config)
     for warning in loaded.warnings:
         print(f"roebot: {warning}", file=sys.stderr)
-    settings = Settings(home_folder(home), loaded, file, dict(os.environ), Path.cwd())
-    run_loop(_until_signalled(settings))
+    folder = home_folder(home)
+    prepare_home(folder)
+    # The runtime's process loads for as long as this one does, so it begins first.
+    runtime = None
+    if loaded.config.runtime.url is None and running(folder) is None:
+        runtime = RuntimeProcess(folder, loaded.path)
+        runtime.start()
+    try:
+        from bot.logs import set_up
+        from bot.service import Settings
+
+        set_up(loaded.config)
+        settings = Settings(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
+        run_loop(_until_signalled(settings))
+    finally:
+        if runtime is not None:
+            runtime.discard()
 
 
 async def _until_signalled(settings: Settings) -> None:
+    from bot.service import run_service
+
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()

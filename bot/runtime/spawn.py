@@ -1,0 +1,78 @@
+"""Starts the bundled runtime's process. Imports almost nothing, so that it can begin before the rest is
+loaded.
+
+It listens on a Unix socket in a folder of its own, with a token made at this start, so that nothing but this
+service can reach it; it ends when this process does.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
+LOG_LIMIT = 10 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class RuntimeProcess:
+    """How the runtime is started, again and again; `process` is its current life (None before the first)."""
+
+    home: Path
+    config: Path | None
+    arguments: Sequence[str] = ()
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="roebot-")))
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self.folder / "agent.sock"
+
+    @property
+    def log(self) -> Path:
+        """What it prints goes there."""
+        return self.home / "logs" / "agent.log"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a life of it, unless one goes on."""
+        if self.process is not None and self.process.poll() is None:
+            return self.process
+        self.socket.unlink(missing_ok=True)
+        with self._open_log() as output:
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                self._command(),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, TOKEN_VARIABLE: self.token, "ROEBOT_HOME": str(self.home)},
+            )
+        return self.process
+
+    def discard(self) -> None:
+        """End it without waiting for anything, and remove its folder."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _command(self) -> list[str]:
+        command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]
+        if self.config is not None:
+            command += ["--config", str(self.config)]
+        return [*command, "--until-stdin-closes", "--parent-pid", str(os.getpid()), *self.arguments]
+
+    def _open_log(self) -> BinaryIO:
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
+            self.log.replace(self.log.with_suffix(".log.1"))
+        return self.log.open("ab")
