@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
 from agent.runtime.execute import Executor
+from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.http import assistants, items, runs, threads
@@ -109,6 +110,11 @@ async def _not_found(_request: Request, error: Exception) -> Response:
     return refusal(status, str(getattr(error, "detail", "Not Found")))
 
 
+async def _crashed(request: Request, error: Exception) -> Response:
+    await log_failure("request_failed", error, path=request.url.path)
+    return refusal(500, "Internal error; the log has the details")
+
+
 async def _graph_failed(_request: Request, error: Exception) -> Response:
     return refusal(500, str(error))
 
@@ -146,6 +152,7 @@ def create_app(
         exception_handlers={
             ApiError: on_api_error,
             GraphLoadError: _graph_failed,
+            Exception: _crashed,
             404: _not_found,
             405: _not_found,
         },

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import structlog
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
@@ -18,14 +17,13 @@ from agent.errors import BadRequest
 from agent.runtime.channel import RunChannel
 from agent.runtime.domain import Json, Outcome, Run, RunSpec, RunStatus
 from agent.runtime.encode import dumps
+from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults, Step
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
 from agent.runtime.modes import Translator, native_modes
 from agent.runtime.redact import error_of
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.views import interrupts_view, run_context
-
-log = structlog.get_logger("agent.runtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,9 @@ class Executor:
                 return await _outcome(graph, run, progress)
         except GraphDrained:
             raise
-        except Exception as error:
-            log.exception("run_failed", run_id=run.run_id, thread_id=run.thread_id, attempt=run.attempt)
+        except Exception as error:  # noqa: BLE001 - a graph may raise anything; the run ends with it
+            facts = {"run_id": run.run_id, "thread_id": run.thread_id, "attempt": run.attempt}
+            await log_failure("run_failed", error, **facts)
             told = error_of(error)
             if channel.wanted:
                 channel.emit("error", dumps(told))
@@ -65,8 +64,8 @@ class Executor:
         try:
             async with self.graphs.graph(run.spec.graph_id, run_config(run), access=READ) as graph:
                 state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})
-        except Exception:
-            log.exception("snapshot_failed", run_id=run.run_id)
+        except Exception as error:  # noqa: BLE001 - the run ends all the same
+            await log_failure("snapshot_failed", error, run_id=run.run_id)
             return Outcome(RunStatus.INTERRUPTED)
         interrupts = dumps(interrupts_view(state))
         return Outcome(RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts)

@@ -23,6 +23,7 @@ from agent.runtime.domain import (
 )
 from agent.runtime.encode import dumps
 from agent.runtime.execute import Executor
+from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults, Step
 from agent.runtime.handles import Handle
 from agent.runtime.lanes import Lanes
@@ -197,11 +198,11 @@ class RunManager:
         handle.task = self._tasks.create_task(self._supervise(handle), context=Context())
 
     async def _supervise(self, handle: Handle) -> None:
-        """One run task: its lane is given back and waiters are told; a lost run resumes at the next start."""
+        """One run task: its lane is given back and waiters are told, whatever happens."""
         try:
             await self._drive(handle)
-        except Exception:
-            log.exception("run_lost", run_id=handle.run.run_id, thread_id=handle.thread_id)
+        except Exception as error:  # noqa: BLE001 - the run resumes at the next start
+            await log_failure("run_lost", error, run_id=handle.run.run_id, thread_id=handle.thread_id)
         finally:
             self._handles.pop(handle.run.run_id, None)
             handle.channel.close()

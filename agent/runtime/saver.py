@@ -32,7 +32,7 @@ _COPY = (
     "INSERT INTO checkpoints "
     "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
     "SELECT ?, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
-    "CAST(json_set(CAST(metadata AS TEXT), '$.thread_id', ?) AS BLOB) FROM checkpoints WHERE thread_id = ?"
+    "metadata FROM checkpoints WHERE thread_id = ?"
 )
 _COPY_WRITES = (
     "INSERT INTO writes "
@@ -85,7 +85,7 @@ class RuntimeSaver(AsyncSqliteSaver):
     async def copy_all(self, source: str, target: str) -> None:
         """Copy all checkpoints and writes of a thread to another one."""
         async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(_COPY, (target, target, source))
+            await cursor.execute(_COPY, (target, source))
             await cursor.execute(_COPY_WRITES, (target, source))
             await self.conn.commit()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +16,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
+from typing_extensions import TypedDict
 
 
 class TokenModel(BaseChatModel):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from pydantic.errors import PydanticUserError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -136,7 +137,7 @@ async def schemas(request: Request) -> Response:
             "input_schema": _schema(found.get_input_jsonschema),
             "output_schema": _schema(found.get_output_jsonschema),
             "state_schema": _schema(found.get_output_jsonschema),
-            "config_schema": _schema(found.get_config_jsonschema),
+            "config_schema": _schema(found.get_context_jsonschema),
             "context_schema": _schema(found.get_context_jsonschema),
         }
     return answer(view)
@@ -146,7 +147,7 @@ def _schema(make: Any) -> Json | None:
     """A schema, or None where a type has none (a graph may hold types that pydantic can't describe)."""
     try:
         found: Json | None = make()
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, PydanticUserError):
         return None
     return found
 

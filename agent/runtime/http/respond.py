@@ -85,7 +85,7 @@ def integer(request: Request, name: str, default: int, *, least: int = 0, most: 
 
 def several(request: Request, name: str) -> list[str] | None:
     """A repeated query parameter, also as a JSON array or separated by commas."""
-    found = request.query_params.getlist(name)
+    found = [text for text in request.query_params.getlist(name) if text]
     if len(found) == 1 and found[0].startswith("["):
         try:
             return [str(item) for item in orjson.loads(found[0])]

@@ -1,0 +1,83 @@
+"""Who may talk to the runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.runtime.serving import serve
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"x-api-key": "wrong"}, 401),
+        ({"authorization": "Bearer wrong"}, 401),
+        ({"authorization": "Basic secret"}, 401),
+        ({"x-api-key": "secret"}, 200),
+        ({"authorization": "Bearer secret"}, 200),
+    ],
+)
+async def test_a_token_is_required_on_everything_but_ok(
+    tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
+    async with serve(tmp_path, token="secret") as served, httpx.AsyncClient(base_url=served.url) as http:
+        assert (await http.get("/info", headers=headers)).status_code == status
+        assert (await http.get("/nothing", headers=headers)).status_code == (404 if status == 200 else status)
+        assert (await http.get("/ok", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:1", 200),
+        ("localhost", 200),
+        ("[::1]:80", 200),
+        ("evil.example", 421),
+        ("evil.example:80", 421),
+        ("bots.example", 200),
+        ("", 421),
+    ],
+)
+async def test_only_known_hosts_are_served(tmp_path: Path, host: str, status: int) -> None:
+    async with serve(tmp_path, allowed_hosts=["Bots.example"]) as served:
+        assert (await served.http.get("/info", headers={"host": host})).status_code == status
+
+
+async def test_any_host_when_allowed(tmp_path: Path) -> None:
+    async with serve(tmp_path, allowed_hosts=["*"]) as served:
+        assert (await served.http.get("/info", headers={"host": "x.example"})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [("http://localhost:3000", 200), ("https://evil.example", 403), ("null", 403)]
+)
+async def test_foreign_origins_are_refused(tmp_path: Path, origin: str, status: int) -> None:
+    async with serve(tmp_path) as served:
+        assert (await served.http.get("/info", headers={"origin": origin})).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("application/json; charset=utf-8", 200),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("multipart/form-data; boundary=x", 415),
+        ("", 415),
+    ],
+)
+async def test_bodies_must_be_json(tmp_path: Path, kind: str, status: int) -> None:
+    async with serve(tmp_path) as served:
+        answer = await served.http.post("/threads", content=b"{}", headers={"content-type": kind})
+        assert answer.status_code == status
+        assert status == 200 or answer.json()["detail"]
+
+
+async def test_a_post_without_a_body_needs_no_type(tmp_path: Path) -> None:
+    async with serve(tmp_path) as served:
+        assert (await served.http.post("/threads")).status_code == 200

@@ -1,0 +1,288 @@
+"""Threads, states, history, store items and assistants through the real SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langgraph_sdk.errors import BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
+
+from tests.runtime import graphs
+from tests.runtime.serving import Served
+
+ID = "0b1f9c3e-0000-4000-8000-000000000001"
+
+
+async def done_thread(served: Served, runs: int = 1) -> str:
+    """A thread with finished runs of `gated`."""
+    graphs.gate("x").set()
+    thread = (await served.client.threads.create())["thread_id"]
+    for _ in range(runs):
+        await served.client.runs.wait(thread, "gated", input={"ask": "x"})
+    return thread
+
+
+async def test_create_get_update_delete(served: Served) -> None:
+    made = await served.client.threads.create(thread_id=ID, metadata={"a": 1}, graph_id="chat")
+    assert made["metadata"] == {"a": 1, "graph_id": "chat"}
+    assert made["status"] == "idle"
+    assert await served.client.threads.get(ID) == made
+    changed = await served.client.threads.update(ID, metadata={"b": [2]})
+    assert changed["metadata"] == {"a": 1, "graph_id": "chat", "b": [2]}
+    assert await served.client.threads.update(ID, metadata={"c": 3}, return_minimal=True) is None
+    await served.client.threads.delete(ID)
+    with pytest.raises(NotFoundError):
+        await served.client.threads.get(ID)
+    with pytest.raises(NotFoundError):
+        await served.client.threads.delete(ID)
+
+
+async def test_a_known_id_is_a_conflict_unless_allowed(served: Served) -> None:
+    await served.client.threads.create(thread_id=ID, metadata={"a": 1})
+    with pytest.raises(ConflictError):
+        await served.client.threads.create(thread_id=ID)
+    again = await served.client.threads.create(thread_id=ID, if_exists="do_nothing", metadata={"b": 1})
+    assert again["metadata"] == {"a": 1}
+    with pytest.raises(UnprocessableEntityError):
+        await served.client.threads.create(thread_id="nope")
+    with pytest.raises(UnprocessableEntityError):
+        await served.client.threads.create(ttl=5)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, ["c", "b", "a"]),
+        ({"metadata": {"n": 1}}, ["a"]),
+        ({"metadata": {"deep": {"x": True}}}, ["b"]),
+        ({"metadata": {"deep": {"x": False}}}, []),
+        ({"metadata": {"list": [1, "2"]}}, ["c"]),
+        ({"metadata": {"none": None}}, ["c"]),
+        ({"metadata": {'q"uote': 1}}, []),
+        ({"status": "idle"}, ["c", "b", "a"]),
+        ({"status": "busy"}, []),
+        ({"limit": 1, "offset": 1}, ["b"]),
+        ({"sort_by": "created_at", "sort_order": "asc", "limit": 2}, ["a", "b"]),
+        ({"ids": [ID]}, ["a"]),
+        ({"values": {"log": []}}, []),
+    ],
+)
+async def test_search_and_count(served: Served, query: dict[str, Any], found: list[str]) -> None:
+    await served.client.threads.create(thread_id=ID, metadata={"name": "a", "n": 1})
+    await served.client.threads.create(metadata={"name": "b", "deep": {"x": True, "y": 1}})
+    await served.client.threads.create(metadata={"name": "c", "list": [1, "2"], "none": None})
+    rows = await served.client.threads.search(**query)
+    assert [row["metadata"]["name"] for row in rows] == found
+    if not {"limit", "ids"} & set(query):
+        assert await served.client.threads.count(**query) == len(found)
+
+
+async def test_search_pages_and_selects(served: Served) -> None:
+    for _ in range(3):
+        await served.client.threads.create()
+    answer = await served.http.post("/threads/search", json={"limit": 2, "select": ["thread_id"]})
+    assert [list(row) for row in answer.json()] == [["thread_id"]] * 2
+    assert answer.headers["x-pagination-total"] == "3"
+    assert answer.headers["x-pagination-next"] == "2"
+    assert (await served.http.post("/threads/search", json={"sort_by": "name"})).status_code == 422
+    assert (await served.http.post("/threads/search", json={"extract": {"a": "b"}})).status_code == 422
+
+
+async def test_search_by_values(served: Served) -> None:
+    thread = await done_thread(served)
+    rows = await served.client.threads.search(values={"ask": "x"})
+    assert [row["thread_id"] for row in rows] == [thread]
+
+
+async def test_state_of_an_empty_thread(served: Served) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    state = await served.client.threads.get_state(thread)
+    assert (state["values"], state["next"], state["tasks"]) == ({}, [], [])
+    assert await served.client.threads.get_history(thread) == []
+    with pytest.raises(BadRequestError):
+        await served.client.threads.update_state(thread, {"log": ["x"]})
+
+
+async def test_states_latest_and_by_checkpoint(served: Served) -> None:
+    thread = await done_thread(served)
+    latest = await served.client.threads.get_state(thread)
+    assert latest["values"]["log"] == ["first x", "second x"]
+    history = await served.client.threads.get_history(thread)
+    assert history[0]["checkpoint"] == latest["checkpoint"]
+    earlier = next(state for state in history if state["next"] == ["second"])
+    checkpoint_id = earlier["checkpoint"]["checkpoint_id"]
+    by_id = await served.client.threads.get_state(thread, checkpoint_id=checkpoint_id)
+    by_address = await served.client.threads.get_state(thread, checkpoint=earlier["checkpoint"])
+    assert by_id["values"]["log"] == by_address["values"]["log"] == ["first x"]
+    assert [task["name"] for task in by_id["tasks"]] == ["second"]
+    with pytest.raises(NotFoundError):
+        await served.client.threads.get_state(thread, checkpoint_id="1f000000-0000-6000-8000-000000000000")
+    with pytest.raises(UnprocessableEntityError):
+        await served.client.threads.get_state(
+            thread, checkpoint={"thread_id": ID, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}
+        )
+
+
+async def test_state_select_and_subgraphs(served: Served) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    await served.client.runs.wait(thread, "nested", input={"log": []})
+    state = await served.client.threads.get_state(thread, subgraphs=True)
+    assert state["values"]["log"] == ["deep"]
+    answer = await served.http.get(f"/threads/{thread}/state", params={"select": ["values.log", "next"]})
+    assert answer.json() == {"values": {"log": ["deep"]}, "next": []}
+
+
+async def test_history_is_limited_and_starts_before(served: Served) -> None:
+    thread = await done_thread(served, runs=2)
+    whole = await served.client.threads.get_history(thread, limit=100)
+    assert len(whole) == 8
+    part = await served.client.threads.get_history(thread, limit=2, before=whole[1]["checkpoint"])
+    assert [state["checkpoint"] for state in part] == [state["checkpoint"] for state in whole[2:4]]
+    before_id = whole[1]["checkpoint"]["checkpoint_id"]
+    assert await served.client.threads.get_history(thread, limit=2, before=before_id) == part
+    inputs = await served.client.threads.get_history(thread, metadata={"source": "input"})
+    assert len(inputs) == 2
+    answer = await served.http.get(f"/threads/{thread}/history")
+    assert len(answer.json()) == 8
+
+
+async def test_update_state_as_a_node_decides_what_comes_next(served: Served) -> None:
+    thread = await done_thread(served)
+    made = await served.client.threads.update_state(thread, {"log": ["by hand"]}, as_node="first")
+    state = await served.client.threads.get_state(thread)
+    assert state["checkpoint"]["checkpoint_id"] == made["checkpoint"]["checkpoint_id"]
+    assert state["next"] == ["second"]
+    row = await served.client.threads.get(thread)
+    assert row["status"] == "interrupted"
+    assert row["values"]["log"][-1] == "by hand"
+    with pytest.raises(BadRequestError):
+        await served.client.threads.update_state(thread, {"log": ["x"]}, as_node="nobody")
+
+
+async def test_update_state_at_a_checkpoint_forks(served: Served) -> None:
+    thread = await done_thread(served, runs=2)
+    history = await served.client.threads.get_history(thread, limit=100)
+    first_end = next(state for state in reversed(history) if len(state["values"].get("log", [])) == 2)
+    await served.client.threads.update_state(thread, {"log": ["fork"]}, checkpoint=first_end["checkpoint"])
+    state = await served.client.threads.get_state(thread)
+    assert state["values"]["log"] == ["first x", "second x", "fork"]
+
+
+async def test_a_busy_thread_refuses_changes_of_its_state(served: Served) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    run = await served.client.runs.create(thread, "gated", input={"ask": "x"})
+    await graphs.arrived("x").wait()
+    with pytest.raises(ConflictError):
+        await served.client.threads.update_state(thread, {"log": ["x"]})
+    with pytest.raises(ConflictError):
+        await served.client.threads.copy(thread)
+    graphs.gate("x").set()
+    await served.client.runs.join(thread, run["run_id"])
+    await served.client.threads.update_state(thread, {"log": ["x"]})
+
+
+async def test_deleting_a_busy_thread_ends_its_runs(served: Served) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    for _ in range(2):
+        await served.client.runs.create(thread, "gated", input={"ask": "x"})
+    await graphs.arrived("x").wait()
+    await served.client.threads.delete(thread)
+    with pytest.raises(NotFoundError):
+        await served.client.threads.get(thread)
+
+
+async def test_supersteps_write_a_history(served: Served) -> None:
+    steps = [
+        {"updates": [{"values": {"log": ["one"]}, "as_node": "first"}]},
+        {"updates": [{"values": {"log": ["two"]}, "as_node": "second"}]},
+    ]
+    thread = await served.client.threads.create(graph_id="gated", supersteps=steps)
+    assert thread["values"]["log"] == ["one", "two"]
+    with pytest.raises(BadRequestError):
+        await served.client.threads.create(supersteps=steps)
+
+
+async def test_a_copy_goes_its_own_way(served: Served) -> None:
+    thread = await done_thread(served)
+    await served.client.threads.copy(thread)
+    copy = next(row for row in await served.client.threads.search() if row["thread_id"] != thread)
+    await served.client.runs.wait(copy["thread_id"], "gated", input={"ask": "x"})
+    state = await served.client.threads.get_state(copy["thread_id"])
+    assert len(state["values"]["log"]) == 4
+    assert len((await served.client.threads.get_state(thread))["values"]["log"]) == 2
+    assert state["checkpoint"]["thread_id"] == copy["thread_id"]
+
+
+async def test_prune_deletes_what_there_is(served: Served) -> None:
+    thread = await done_thread(served)
+    found = await served.client.threads.prune([thread, ID])
+    assert found["pruned_count"] == 1
+    assert await served.client.threads.search() == []
+    with pytest.raises(UnprocessableEntityError):
+        await served.client.threads.prune([ID], strategy="keep_latest")
+
+
+async def test_store_items(served: Served) -> None:
+    store = served.client.store
+    await store.put_item(["a", "b"], "k", {"x": 1})
+    await store.put_item(["a", "c"], "k", {"x": 2})
+    item = await store.get_item(["a", "b"], "k")
+    assert item["value"] == {"x": 1}
+    assert (await store.get_item(["a", "b"], "missing")) is None
+    found = await store.search_items(["a"], filter={"x": 2})
+    assert [entry["namespace"] for entry in found["items"]] == [["a", "c"]]
+    assert (await store.list_namespaces(prefix=["a"]))["namespaces"] == [["a", "b"], ["a", "c"]]
+    assert (await store.list_namespaces(suffix=["c"], max_depth=2))["namespaces"] == [["a", "c"]]
+    await store.delete_item(["a", "b"], "k")
+    assert await store.get_item(["a", "b"], "k") is None
+    for bad in ({"namespace": [], "key": "k", "value": {}}, {"namespace": ["a.b"], "key": "k", "value": {}}):
+        assert (await served.http.put("/store/items", json=bad)).status_code == 422
+    timed = {"namespace": ["a"], "key": "k", "value": {}, "ttl": 1}
+    assert (await served.http.put("/store/items", json=timed)).status_code == 422
+    assert (await served.http.get("/store/items", params={"namespace": "a"})).status_code == 422
+
+
+async def test_assistants_of_graphs(served: Served) -> None:
+    found = await served.client.assistants.search(graph_id="gated")
+    assert [item["graph_id"] for item in found] == ["gated"]
+    one = await served.client.assistants.get(found[0]["assistant_id"])
+    assert one == found[0]
+    assert one["metadata"] == {"created_by": "system"}
+    assert await served.client.assistants.count() == 8
+    assert (await served.http.get("/assistants/gated")).status_code == 422
+    drawing = await served.client.assistants.get_graph(one["assistant_id"], xray=1)
+    assert {"first", "second"} <= {str(node["id"]) for node in drawing["nodes"]}
+    schemas = await served.client.assistants.get_schemas(one["assistant_id"])
+    assert "log" in schemas["input_schema"]["properties"]
+    thread = (await served.client.threads.create())["thread_id"]
+    graphs.gate("x").set()
+    values = await served.client.runs.wait(thread, one["assistant_id"], input={"ask": "x"})
+    assert values["log"] == ["first x", "second x"]
+
+
+async def test_own_assistants_bring_their_defaults(served: Served) -> None:
+    made = await served.client.assistants.create(
+        "chat", config={"configurable": {"tone": "dry"}}, metadata={"team": "a"}, name="Dry"
+    )
+    thread = (await served.client.threads.create())["thread_id"]
+    run = await served.client.runs.create(thread, made["assistant_id"], input={"messages": []})
+    assert run["kwargs"]["config"]["configurable"] == {"tone": "dry"}
+    changed = await served.client.assistants.update(made["assistant_id"], name="Drier", metadata={"b": 1})
+    assert (changed["version"], changed["name"], changed["metadata"]) == (2, "Drier", {"team": "a", "b": 1})
+    assert [item["name"] for item in await served.client.assistants.search(metadata={"team": "a"})] == [
+        "Drier"
+    ]
+    assert len(await served.client.assistants.search(name="drier", sort_by="name", sort_order="asc")) == 1
+    same = await served.client.assistants.create(
+        "chat", assistant_id=made["assistant_id"], if_exists="do_nothing"
+    )
+    assert same["name"] == "Drier"
+    with pytest.raises(ConflictError):
+        await served.client.assistants.create("chat", assistant_id=made["assistant_id"])
+    await served.client.assistants.delete(made["assistant_id"])
+    with pytest.raises(NotFoundError):
+        await served.client.assistants.get(made["assistant_id"])
+    with pytest.raises(NotFoundError):
+        await served.client.assistants.create("nobody")
+    with pytest.raises(NotFoundError):
+        await served.client.assistants.update(made["assistant_id"], graph_id="nobody")
