@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -13,6 +14,8 @@ from bot.api.security import cookie
 from bot.api.services import ApiServices
 from bot.api.sessions import Sessions
 
+# The table of file types is read now rather than by the first request.
+mimetypes.init()
 HERE = Path(__file__).parent
 _NO_STORE = {"cache-control": "no-store"}
 _TEMPLATES = Environment(

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.platforms.local.adapter import LocalAdapter
-from bot.render.port import whole
+from bot.render.port import TERMINAL, Splitter
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingRenderer:
+class AsWritten:
     """Markdown as it is written: what was printed cannot be taken back, so a frame closes nothing."""
 
-    name: str = "terminal"
+    name: str = TERMINAL.name
 
     def split(self, markdown: str) -> list[str]:
         """See Renderer."""
-        return whole(markdown)
+        return TERMINAL.split(markdown)
+
+    def growing(self) -> Splitter:
+        """See Renderer."""
+        return TERMINAL.growing()
 
     def frame(self, markdown: str) -> str:
         """See Renderer."""
@@ -26,4 +30,4 @@ class GrowingRenderer:
 
 def create(name: str, _config: Any) -> LocalAdapter:
     """The adapter of one account."""
-    return LocalAdapter(name, "terminal", GrowingRenderer())
+    return LocalAdapter(name, "terminal", AsWritten())

@@ -105,20 +105,20 @@ async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
     """An application on a free loopback port."""
-    bound = socket.create_server(("127.0.0.1", 0))
+    bound = socket.create_server(("127.0.0.1", 0), backlog=64)
     server = _Server(
         uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
     )
     task = asyncio.create_task(server.serve(sockets=[bound]))
-    while not server.started:
-        if task.done():
-            await task
-        await asyncio.sleep(0.005)
     try:
+        while not server.started:
+            if task.done():
+                await task
+            await asyncio.sleep(0.005)
         yield f"http://127.0.0.1:{bound.getsockname()[1]}", server
     finally:
         server.should_exit = True
-        await task
+        await asyncio.wait({task})
         bound.close()
 
 

@@ -1,7 +1,9 @@
 // Which model answers, and how the accounts are.
 
 import { get, post } from "./api.js";
-import { $, el, say, show } from "./dom.js";
+import { $, el, show } from "./dom.js";
+
+const HIDDEN = "roebot.note";
 
 export async function loadModels(chosen = "") {
   let found;
@@ -21,10 +23,19 @@ export async function loadModels(chosen = "") {
 function draw({ kind, name, note, title = "" }) {
   $("model").dataset.kind = kind;
   $("model").title = title;
-  $("model-name").textContent = kind === "local" ? `${name} · for trying out` : name;
+  $("model-name").textContent = name;
   show($("model"), true);
-  say($("model-note"), note);
+  const hidden = note && sessionStorage.getItem(HIDDEN) === note;
+  $("model-note").dataset.note = note || "";
+  $("note-text").textContent = note || "";
+  show($("model-note"), Boolean(note) && !hidden);
 }
+
+$("hide-note").addEventListener("click", () => {
+  sessionStorage.setItem(HIDDEN, $("model-note").dataset.note);
+  show($("model-note"), false);
+  $("text").focus();
+});
 
 export async function loadAccounts() {
   const { channels } = await get("/api/channels?limit=200");

@@ -6,7 +6,6 @@ import { copyButtons, render } from "./markdown.js";
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
 const STATES = {
   failed: ["Failed", "bad"],
-  cancelled: ["Stopped", ""],
   expired: ["Waited too long", "warn"],
 };
 

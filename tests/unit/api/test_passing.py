@@ -1,0 +1,172 @@
+"""Calls that are passed on to the agent runtime, and runtimes that are away or foreign."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from langgraph_sdk import get_client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bot.api import passing
+from bot.api.failures import add_handlers
+from bot.api.passing import Runtime
+from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
+
+
+async def test_models_come_from_the_runtime(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        answer = await service.http.get("/api/models")
+        assert answer.status_code == 200
+        assert "models" in answer.json()
+        missing = await service.http.get("/api/models/nobody")
+        assert missing.status_code == 404
+        assert "nobody" in missing.json()["detail"]
+
+
+async def test_the_sdk_works_through_the_port(tmp_path: Path) -> None:
+    """The client needs no token of the runtime's own: the service adds it."""
+    async with world(tmp_path, graph="slow") as service:
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        try:
+            thread = await client.threads.create()
+            events = []
+            stream = client.runs.stream(
+                thread["thread_id"],
+                "slow",
+                input={"messages": [{"type": "human", "content": "[tokens=5]"}]},
+                stream_mode="messages-tuple",
+            )
+            async for part in stream:
+                events.append(part.event)
+            assert events.count("messages") >= 5
+            state: Any = await client.threads.get_state(thread["thread_id"])
+            assert state["values"]["messages"][-1]["content"].startswith("word1")
+        finally:
+            await client.aclose()
+
+
+async def test_nothing_of_the_runtime_is_reached_without_the_service(tmp_path: Path) -> None:
+    async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.runtime_url) as direct:
+        assert (await direct.get("/api/models")).status_code == 401
+        told = await service.http.get("/api/langgraph/info", headers={"authorization": "Bearer other"})
+        assert told.status_code == 200
+        assert RUNTIME_TOKEN not in told.text
+
+
+async def test_a_runtime_that_is_away_is_said_so(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        service.runtime.should_exit = True
+        while service.runtime.started and service.runtime.servers and service.runtime.servers[0].is_serving():
+            await service.http.get("/health")
+        answer = await service.http.get("/api/models")
+        assert answer.status_code == 503
+        assert answer.json() == {"detail": "The agent runtime does not answer."}
+        ready = await service.http.get("/health/ready")
+        assert ready.status_code == 503
+        assert ready.json()["runtime"]["ok"] is False
+        assert ready.json()["database"]["ok"] is True
+        assert (await service.http.get("/health")).status_code == 200
+
+
+async def echo(request: Request) -> Response:
+    """What arrived, as JSON."""
+    return JSONResponse(
+        {
+            "method": request.method,
+            "path": request.scope["raw_path"].decode(),
+            "query": request.url.query,
+            "headers": dict(request.headers),
+            "body": (await request.body()).decode(),
+        },
+        headers={"set-cookie": "stolen=1", "x-kept": "yes"},
+    )
+
+
+async def broken(_request: Request) -> Response:
+    return PlainTextResponse("secret trace", 500)
+
+
+async def streaming(_request: Request) -> Response:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"data: 1\n\n"
+        yield b"data: 2\n\n"
+
+    return StreamingResponse(chunks(), media_type="text/event-stream")
+
+
+@asynccontextmanager
+async def foreign() -> AsyncIterator[httpx.AsyncClient]:
+    """A client of our routes in front of a server that is not ours."""
+    methods = ["GET", "POST", "DELETE"]
+    other = Starlette(
+        routes=[
+            Route("/broken", broken),
+            Route("/events", streaming),
+            Route("/threads/{rest:path}", echo, methods=methods),
+        ]
+    )
+    async with serving(other) as (url, _):
+        runtime = httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer service"})
+        app = FastAPI()
+        add_handlers(app)
+        app.include_router(passing.router)
+        app.state.runtime = Runtime(runtime, runtime)
+        async with (
+            serving(app) as (own, _),
+            httpx.AsyncClient(base_url=own, headers={"authorization": "Bearer client"}) as client,
+        ):
+            yield client
+        await app.state.runtime.close()
+
+
+async def test_the_clients_own_credentials_stop_here() -> None:
+    async with foreign() as client:
+        headers = {
+            "cookie": "roebot_session=x",
+            "x-api-key": "mine",
+            "x-forwarded-for": "1.2.3.4",
+            "x-a": "b",
+        }
+        answer = await client.post("/api/langgraph/threads/a%2Fb?x=1&x=2", json={"k": 1}, headers=headers)
+        seen = answer.json()
+        assert seen["headers"]["authorization"] == "Bearer service"
+        assert {"cookie", "x-api-key", "x-forwarded-for", "origin"}.isdisjoint(seen["headers"])
+        assert seen["headers"]["x-a"] == "b"
+        assert (seen["method"], seen["path"], seen["query"]) == ("POST", "/threads/a%2Fb", "x=1&x=2")
+        assert seen["body"] == '{"k":1}'
+        assert "set-cookie" not in answer.headers
+        assert answer.headers["x-kept"] == "yes"
+
+
+async def test_a_server_without_management_routes_says_so() -> None:
+    async with foreign() as client:
+        for path in ("/api/models", "/api/threads/1/uploads/list", "/api/skills"):
+            answer = await client.get(path)
+            assert answer.status_code == 404
+            assert answer.json() == {"detail": "This agent runtime does not offer that route."}
+
+
+async def test_errors_keep_their_status_and_tell_nothing_else() -> None:
+    async with foreign() as client:
+        answer = await client.get("/api/langgraph/broken")
+        assert (answer.status_code, answer.json()) == (500, {"detail": "The agent runtime answered 500."})
+
+
+async def test_unknown_areas_and_dots_are_not_passed_on() -> None:
+    async with foreign() as client:
+        for path in ("/api/nothing", "/api/langgraph/threads/%2e%2e/x", "/api/threads/%2e/x"):
+            assert (await client.get(path)).status_code == 404, path
+
+
+async def test_a_stream_arrives_as_it_is() -> None:
+    async with foreign() as client, client.stream("GET", "/api/langgraph/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert b"".join([chunk async for chunk in answer.aiter_raw()]) == b"data: 1\n\ndata: 2\n\n"

@@ -1,0 +1,198 @@
+"""What comes in through the port, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from bot.api.security import Guard, cookie
+from bot.api.sessions import COOKIE, TRIES, Sessions
+from bot.config.models import ServerConfig
+from bot.testing.clock import ManualClock
+
+PORT = 2026
+TOKEN = "a-long-secret-token"
+
+
+async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await Request(scope, receive).body()
+    await JSONResponse({"path": scope["path"], "size": len(body)})(scope, receive, send)
+
+
+def guard(token: str = "", **server: object) -> httpx.AsyncClient:
+    config = ServerConfig(**{"token": token or None, **server})
+    app = Guard(inner, server=config, port=PORT, sessions=Sessions(token, ManualClock()))
+    transport = httpx.ASGITransport(app=app)
+    return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}")
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    async with guard() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:2026", "localhost:2026", "LOCALHOST:2026", "[::1]:2026"])
+async def test_loopback_names_with_our_port_are_served(client: httpx.AsyncClient, host: str) -> None:
+    assert (await client.get("/api/turns", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:2026", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil.example:2026", "",
+     "localhost:2026.evil.example", "0.0.0.0:2026", "[::2]:2026", "2026", ":2026"],
+)  # fmt: skip
+async def test_other_hosts_are_refused(client: httpx.AsyncClient, host: str) -> None:
+    answer = await client.get("/", headers={"host": host})
+    assert answer.status_code == 421
+    assert "not served here" in answer.json()["detail"]
+
+
+async def test_a_configured_host_is_served_behind_a_proxy() -> None:
+    async with guard(allowed_hosts=["bot.example.org"]) as client:
+        for host in ("bot.example.org", "bot.example.org:8443"):
+            assert (await client.get("/api/turns", headers={"host": host})).status_code == 200
+        same = {"host": "bot.example.org", "origin": "https://bot.example.org"}
+        assert (await client.get("/api/turns", headers=same)).status_code == 200
+
+
+async def test_the_own_address_is_a_host_but_the_one_that_means_all_is_not() -> None:
+    async with guard(TOKEN, host="192.0.2.7") as client:
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        answer = await client.get("/api/turns", headers={"host": f"192.0.2.7:{PORT}", **bearer})
+        assert answer.status_code == 200
+    async with guard(TOKEN, host="0.0.0.0") as client:
+        answer = await client.get("/api/turns", headers={"host": f"0.0.0.0:{PORT}", **bearer})
+        assert answer.status_code == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:8080", "http://localhost:2026", "", "file://"]
+)
+async def test_a_foreign_origin_is_refused(client: httpx.AsyncClient, origin: str) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = await client.request(method, "/api/turns", headers={"origin": origin})
+        assert answer.status_code == 403, origin
+
+
+async def test_the_own_origin_is_served(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/api/turns", json={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+async def test_a_body_that_a_form_could_send_is_refused(client: httpx.AsyncClient, kind: str) -> None:
+    answer = await client.post("/api/conversations", content=b"{}", headers={"content-type": kind})
+    assert answer.status_code == 415
+
+
+async def test_a_chunked_body_is_looked_at_too(client: httpx.AsyncClient) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    answer = await client.post("/api/turns", content=body(), headers={"content-type": "text/plain"})
+    assert answer.status_code == 415
+
+
+async def test_json_with_a_charset_no_body_and_uploads_pass(client: httpx.AsyncClient) -> None:
+    json = {"content-type": "application/json; charset=utf-8"}
+    assert (await client.post("/api/turns", content=b"{}", headers=json)).json()["size"] == 2
+    assert (await client.post("/api/turns/1/retry")).status_code == 200
+    answer = await client.post("/api/conversations/1/messages", files={"files": ("a.txt", b"x")})
+    assert answer.status_code == 200
+
+
+async def test_everything_carries_the_protective_headers(client: httpx.AsyncClient) -> None:
+    for answer in (await client.get("/"), await client.get("/", headers={"host": "evil.example"})):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", ["/api/turns", "/metrics", "/health/ready", "/api/langgraph/threads"])
+async def test_with_a_token_nothing_is_told_without_it(path: str) -> None:
+    async with guard(TOKEN) as client:
+        assert (await client.get(path)).status_code == 401
+        for wrong in ("Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"):
+            assert (await client.get(path, headers={"authorization": wrong})).status_code == 401
+        answer = await client.get(path, headers={"authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/static/css/base.css", "/webhooks/slack", "/api/session"])
+async def test_health_sign_in_and_webhooks_need_no_token(path: str) -> None:
+    async with guard(TOKEN) as client:
+        assert (await client.get(path)).status_code == 200
+
+
+async def test_a_session_stands_for_the_token() -> None:
+    clock = ManualClock()
+    sessions = Sessions(TOKEN, clock)
+    value = sessions.issue()
+    async with guard(TOKEN) as client:
+        answer = await client.get("/api/turns", headers={"cookie": f"other=1; {COOKIE}={value}"})
+        assert answer.status_code == 200
+        answer = await client.get("/api/turns", headers={"cookie": f"{COOKIE}={value}0"})
+        assert answer.status_code == 401
+
+
+def test_a_cookie_is_bound_to_time_and_token() -> None:
+    clock = ManualClock(now=1000.0)
+    sessions = Sessions(TOKEN, clock)
+    value = sessions.issue()
+    assert sessions.holds(value)
+    assert not Sessions("another", clock).holds(value)
+    later = ManualClock(now=1000.0 + 31 * 24 * 3600)
+    assert not Sessions(TOKEN, later).holds(value)
+    expiry, _, signature = value.partition(".")
+    for forged in ("", ".", f"{int(expiry) + 1}.{signature}", f"{expiry}.", "x.y", f"²{value}"):
+        assert not sessions.holds(forged)
+
+
+async def test_wrong_tokens_lock_for_a_minute() -> None:
+    clock = ManualClock()
+    sessions = Sessions(TOKEN, clock)
+    for _ in range(TRIES):
+        assert not sessions.locked()
+        sessions.failed()
+    assert sessions.locked()
+    await clock.advance(61)
+    assert not sessions.locked()
+
+
+def test_a_service_without_a_token_knows_no_token() -> None:
+    sessions = Sessions("", ManualClock())
+    assert not sessions.needed
+    assert not sessions.is_token("")
+
+
+@pytest.mark.parametrize(
+    ("header", "value"), [("", ""), ("a=b", ""), (f"{COOKIE}=v", "v"), (f"a=b;{COOKIE}=v=w", "v=w")]
+)
+def test_the_cookie_is_found(header: str, value: str) -> None:
+    assert cookie(header) == value
+
+
+async def test_websockets_are_refused() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    app = Guard(inner, server=ServerConfig(), port=PORT, sessions=Sessions("", ManualClock()))
+    await app({"type": "websocket", "path": "/", "headers": []}, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]

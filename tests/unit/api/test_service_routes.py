@@ -1,0 +1,201 @@
+"""Health, metrics, accounts, commands, sign-in, the page's shell."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.api.app import create_app
+from bot.api.compose import api_services
+from bot.api.failures import LastResort
+from bot.api.metrics import LAG_EVERY, Gauges
+from bot.config.models import ServerConfig
+from bot.errors import StartError
+from bot.testing.clock import ManualClock
+from tests.platforms.web.serving import world
+
+TOKEN = "a-long-secret-token"
+
+
+async def test_health_and_readiness(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        health = (await service.http.get("/health")).json()
+        assert health["status"] == "ok"
+        assert health["version"]
+        ready = await service.http.get("/health/ready")
+        assert ready.status_code == 200
+        assert ready.json()["accounts"]["web"] == {"ok": True, "detail": "live"}
+
+
+async def test_accounts_with_their_states_and_reasons(tmp_path: Path) -> None:
+    extra = "channels: {telegram: {bot_token: '123456:abcdefghijklmnopqrstuvwxyz', base_url: 'http://127.0.0.1:9'}}"
+    async with world(tmp_path, extra=extra) as service:
+        while True:
+            channels = (await service.http.get("/api/channels")).json()["channels"]
+            by_name = {channel["account"]: channel for channel in channels}
+            if by_name["telegram"]["state"] == "failed":
+                break
+            await asyncio.sleep(0.02)
+        assert list(by_name) == ["telegram", "terminal", "web"]
+        assert "Telegram" in by_name["telegram"]["reason"]
+        assert "abcdefghijklmnopqrstuvwxyz" not in str(by_name)
+        assert by_name["web"]["state"] == "live"
+        first = (await service.http.get("/api/channels", params={"limit": 2})).json()
+        second = (await service.http.get("/api/channels", params={"cursor": first["next"]})).json()
+        assert [c["account"] for c in first["channels"] + second["channels"]] == list(by_name)
+        ready = await service.http.get("/health/ready")
+        assert ready.status_code == 200
+        assert ready.json()["accounts"]["telegram"]["ok"] is False
+
+
+async def test_commands_are_offered_with_their_summaries(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        commands = (await service.http.get("/api/commands")).json()["commands"]
+        known = {command["name"]: command for command in commands}
+        assert {"help", "new", "status", "stop", "retry", "models", "model", "whoami", "accounts"} <= set(
+            known
+        )
+        assert known["model"]["usage"] == "/model [NAME]"
+        assert known["accounts"]["role"] == "admin"
+        assert known["stop"]["summary"]
+
+
+async def test_metrics_count_turns_and_states(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        posted = await service.say(conversation, "hello")
+        await service.turn(posted["turn"])
+        await service.say(conversation, "")
+        answer = await service.http.get("/metrics")
+        assert answer.headers["content-type"].startswith("text/plain")
+        samples = {
+            (sample.name, *sorted(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(answer.text)
+            for sample in family.samples
+        }
+        accepted = "roebot_turns_accepted_total"
+        assert samples[accepted, ("kind", "chat"), ("refused", "false")] == 1
+        assert samples[accepted, ("kind", "notice"), ("refused", "true")] == 1
+        assert samples["roebot_account_state", ("account", "web"), ("state", "live")] == 1
+        assert samples["roebot_account_state", ("account", "web"), ("state", "failed")] == 0
+        assert samples[("roebot_runs_running",)] == 0
+        assert ("roebot_event_loop_lag_seconds",) in samples
+
+
+async def test_durable_counts_are_in_the_metrics(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        for _ in range(3):
+            await service.service.store.count("web", "undelivered")
+        await service.service.store.count("web", "possibly_repeated")
+        text = (await service.http.get("/metrics")).text
+        assert 'roebot_undelivered_total{account="web"} 3.0' in text
+        assert 'roebot_possibly_repeated_total{account="web"} 1.0' in text
+
+
+async def test_the_lag_is_what_a_sleep_takes_too_long() -> None:
+    clock = ManualClock()
+    gauges = Gauges()
+    task = asyncio.create_task(gauges.measure(clock))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await clock.advance(LAG_EVERY)
+    assert gauges.lag <= max(0.0, loop.time() - began)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_signing_in_and_out(tmp_path: Path) -> None:
+    async with world(tmp_path, server=f", token: {TOKEN}") as service:
+        http = service.http
+        assert 'id="sign-in"' in (await http.get("/")).text
+        assert (await http.get("/api/conversations")).status_code == 401
+        wrong = await http.post("/api/session", json={"token": "wrong"})
+        assert (wrong.status_code, wrong.json()) == (401, {"detail": "That is not the token."})
+        signed = await http.post("/api/session", json={"token": TOKEN})
+        assert signed.status_code == 204
+        cookie = signed.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert TOKEN not in cookie
+        assert (await http.get("/api/conversations")).status_code == 200
+        assert 'id="composer"' in (await http.get("/")).text
+        assert (await http.delete("/api/session")).status_code == 204
+        assert (await http.get("/api/conversations")).status_code == 401
+        for _ in range(9):
+            await http.post("/api/session", json={"token": "wrong"})
+        locked = await http.post("/api/session", json={"token": TOKEN})
+        assert locked.status_code == 429
+        assert locked.headers["retry-after"] == "60"
+
+
+async def test_a_bearer_token_needs_no_session(tmp_path: Path) -> None:
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with world(tmp_path, server=f", token: {TOKEN}", headers=headers) as service:
+        conversation = await service.open()
+        posted = await service.say(conversation, "hello")
+        assert (await service.turn(posted["turn"]))["state"] == "done"
+        async with httpx.AsyncClient(base_url=service.url) as stranger:
+            assert (await stranger.get("/health")).status_code == 200
+            for path in ("/health/ready", "/metrics", "/api/openapi.json", "/api/langgraph/info"):
+                assert (await stranger.get(path)).status_code == 401, path
+
+
+async def test_other_machines_need_a_token(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        services = api_services(service.service, port=1)
+        with pytest.raises(StartError, match=r"server\.token"):
+            create_app(replace(services, server=ServerConfig(host="0.0.0.0")))
+        app = create_app(replace(services, server=ServerConfig(host="0.0.0.0", token=TOKEN)))
+        assert app.state.sessions.needed
+
+
+async def test_the_page_and_its_files(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        page = await service.http.get("/")
+        assert page.headers["content-type"].startswith("text/html")
+        assert page.headers["cache-control"] == "no-store"
+        assert "<script>" not in page.text
+        assert "style=" not in page.text
+        assert (await service.http.get("/favicon.ico")).status_code == 204
+        script = await service.http.get("/static/js/main.js")
+        assert script.headers["content-type"].startswith("text/javascript")
+        for path in ("/static/../page.py", "/static/%2e%2e/page.py", "/static/js", "/static/nothing"):
+            assert (await service.http.get(path)).status_code == 404
+
+
+async def test_the_openapi_document_names_the_routes(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        document = (await service.http.get("/api/openapi.json")).json()
+        assert {"/health", "/metrics", "/api/channels", "/api/conversations", "/api/turns"} <= set(
+            document["paths"]
+        )
+        body = document["paths"]["/api/conversations/{conversation}/messages"]["post"]["requestBody"]
+        assert set(body["content"]) == {"application/json", "multipart/form-data"}
+
+
+async def test_what_nobody_expected_is_a_generic_500() -> None:
+    async def failing(scope: object, receive: object, send: object) -> None:
+        raise RuntimeError("secret detail")
+
+    transport = httpx.ASGITransport(app=LastResort(failing))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        answer = await client.get("/api/turns")
+    assert answer.status_code == 500
+    assert answer.json() == {"detail": "Something went wrong; the log has more."}
+
+
+async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await service.service.store.close()
+        ready = await service.http.get("/health/ready")
+        assert ready.status_code == 503
+        assert ready.json()["database"]["ok"] is False
+        answer = await service.http.get("/api/conversations")
+        assert answer.status_code == 503
+        assert "database" in answer.json()["detail"]
