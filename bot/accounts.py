@@ -74,14 +74,22 @@ class AccountDirectory:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._accounts: dict[str, Account] = {}
+        self._broken: dict[str, tuple[str, AccountState]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []
         self._group: asyncio.TaskGroup | None = None
         self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
 
-    def add(self, config: AccountConfig, inbox: AccountInbox) -> Outlet:
-        """Take an account in, before `run`. Raises StartError."""
-        manifest = load_manifest(config.platform)
-        adapter = load_factory(manifest)(config.name, config)
+    def add(self, config: AccountConfig, inbox: AccountInbox) -> Outlet | None:
+        """Take an account in, before `run`. One that cannot be loaded is failed; the others go on."""
+        try:
+            manifest = load_manifest(config.platform)
+            adapter = load_factory(manifest)(config.name, config)
+        except StartError as error:
+            log.error("account_failed", account=config.name, reason=str(error), refused=True)
+            state = AccountState(Live.FAILED, str(error), since=self._clock.now())
+            self._broken[config.name] = (config.platform, state)
+            return None
+        self._broken.pop(config.name, None)
         governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
         outlet = Outlet(config.name, adapter, manifest, governor)
         state = AccountState(Live.CONNECTING, since=self._clock.now())
@@ -103,8 +111,8 @@ class AccountDirectory:
         for name, config in wanted.items():
             known = self._accounts.get(name)
             if known is None:
-                self.add(config, bus.inbox(name, admissions(config)))
-                self._begin(self._accounts[name])
+                if self.add(config, bus.inbox(name, admissions(config))) is not None:
+                    self._begin(self._accounts[name])
                 continue
             known.inbox.admissions = admissions(config)
             if known.config != config:
@@ -125,7 +133,8 @@ class AccountDirectory:
         """See Accounts."""
         found = self._accounts.get(account)
         if found is None:
-            return AccountState(Live.STOPPED, "not in the configuration")
+            _, state = self._broken.get(account, ("", AccountState(Live.STOPPED, "not in the configuration")))
+            return state
         limited = found.outlet.governor.limited_for()
         if found.state.live is Live.LIVE and limited > 0:
             return replace(found.state, live=Live.LIMITED, reason=f"for {limited:.0f} s more")
@@ -133,7 +142,8 @@ class AccountDirectory:
 
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
         """See Accounts."""
-        return {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
+        live = {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
+        return {**self._broken, **live}
 
     def restart(self, account: str) -> bool:
         """Start an account anew, now; whether there is one of that name."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import sys
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 
 from bot.store.database import Database, open_database
@@ -47,6 +49,21 @@ def nothing_blocks(request: pytest.FixtureRequest) -> Iterator[BlockBuster | Non
         return
     with blockbuster_ctx(scanned_modules=["bot", "agent"]) as guard:
         yield guard
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> None:
+    """Logs without tracebacks: rendering one reads source files, which a loop under guard must not."""
+
+    def name_only(_logger: object, _method: str, event: dict[str, object]) -> dict[str, object]:
+        if event.pop("exc_info", None):
+            event["exception"] = repr(sys.exc_info()[1])
+        return event
+
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, name_only, structlog.processors.KeyValueRenderer()],
+        cache_logger_on_first_use=False,
+    )
 
 
 @pytest.fixture

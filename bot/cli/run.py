@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 from bot.cli.common import configuration, home_folder, run_loop

@@ -14,7 +14,7 @@ from bot.dispatch.reply import Action, Edit, Post
 from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import Operation, ShowsTyping, StreamsDrafts
+from bot.platforms.base import ChoosesFrames, Operation, ShowsTyping, StreamsDrafts
 
 log = structlog.get_logger(__name__)
 
@@ -100,8 +100,10 @@ class Frames:
         """Show the newest text if the budget allows it; the seconds after which to try again, 0.0 when
         shown.
         """
-        texts = self._texts()
         adapter = self._calls.adapter
+        if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._calls.turn.address):
+            return 0.0
+        texts = self._texts()
         if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._calls.turn.address):
             return await self._draft(adapter, texts[-1])
         action = self._calls.reply.next_frame(texts)

@@ -130,6 +130,15 @@ class StreamsDrafts(Protocol):
 
 
 @runtime_checkable
+class ChoosesFrames(Protocol):
+    """Can be configured to show nothing before the final."""
+
+    def frames_in(self, address: ReplyAddress) -> bool:
+        """Whether a growing reply is shown there."""
+        ...
+
+
+@runtime_checkable
 class SendsFiles(Protocol):
     """Can send files and pictures natively."""
 

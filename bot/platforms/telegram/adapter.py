@@ -103,6 +103,10 @@ class TelegramAdapter:
         """See ShowsTyping."""
         await self._out().typing(address)
 
+    def frames_in(self, address: ReplyAddress) -> bool:
+        """See ChoosesFrames."""
+        return self._config.streaming != "off"
+
     def drafts_in(self, address: ReplyAddress) -> bool:
         """See StreamsDrafts."""
         return self._config.streaming == "draft" and is_private(address)

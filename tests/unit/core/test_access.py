@@ -1,0 +1,69 @@
+"""Closed by default, and only by exact ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.access import AccessPolicy, Role
+from bot.config import AccessConfig, AccessEntry
+from bot.domain import ChatKind, Origin, Sender
+
+
+def origin(
+    person: str = "7", *, chat: str = "7", kind: ChatKind = ChatKind.PRIVATE, platform: str = "telegram"
+) -> Origin:
+    return Origin("work-bot", platform, chat, kind, "1", Sender(person, "Ann", "ann"))
+
+
+def entries(*texts: str) -> tuple[AccessEntry, ...]:
+    return tuple(AccessEntry.parse(text) for text in texts)
+
+
+def test_nobody_is_let_in_by_empty_lists() -> None:
+    assert AccessPolicy(AccessConfig()).role(origin()) is Role.STRANGER
+
+
+@pytest.mark.parametrize(
+    ("rules", "role"),
+    [
+        ({"owners": ("telegram:7",)}, Role.OWNER),
+        ({"admins": ("work-bot:7",)}, Role.ADMIN),
+        ({"members": ("telegram:7",)}, Role.MEMBER),
+        ({"members": ("telegram:77",)}, Role.STRANGER),
+        ({"members": ("discord:7",)}, Role.STRANGER),
+        ({"owners": ("telegram:7",), "blocked": ("telegram:7",)}, Role.BLOCKED),
+    ],
+)
+def test_a_person_has_the_role_of_the_entry_that_means_them(
+    rules: dict[str, tuple[str, ...]], role: Role
+) -> None:
+    config = AccessConfig(**{key: entries(*value) for key, value in rules.items()})
+    assert AccessPolicy(config).role(origin()) is role
+
+
+def test_a_listed_group_lets_its_people_in_there_only() -> None:
+    policy = AccessPolicy(AccessConfig(groups=entries("telegram:-100")))
+    assert policy.role(origin(chat="-100", kind=ChatKind.GROUP)) is Role.MEMBER
+    assert policy.role(origin(chat="-200", kind=ChatKind.GROUP)) is Role.STRANGER
+    assert policy.role(origin()) is Role.STRANGER
+
+
+def test_a_blocked_group_is_closed_for_everybody() -> None:
+    config = AccessConfig(blocked=entries("telegram:-100"), owners=entries("telegram:7"))
+    assert AccessPolicy(config).role(origin(chat="-100", kind=ChatKind.GROUP)) is Role.BLOCKED
+
+
+def test_the_default_can_be_opened() -> None:
+    assert AccessPolicy(AccessConfig(default="allow")).role(origin()) is Role.MEMBER
+
+
+def test_page_and_terminal_belong_to_the_owner() -> None:
+    assert AccessPolicy(AccessConfig()).role(origin("owner", platform="web")) is Role.OWNER
+    assert AccessPolicy(AccessConfig()).role(origin("owner", platform="terminal")) is Role.OWNER
+
+
+def test_the_line_to_add_is_valid_configuration() -> None:
+    import yaml
+
+    line = yaml.safe_load(AccessPolicy.line(origin()))
+    assert AccessConfig(members=line["access"]["members"]).members == entries("telegram:7")

@@ -1,0 +1,184 @@
+"""Each account alone: states from real signals, back-off, restart, a changed configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
+from bot.bus.bus import AccountInbox
+from bot.config import AccountConfig, WebAccount
+from bot.domain import AccountState, Live
+from bot.errors import AccountLost, AccountRefused, StartError
+from bot.platforms.base import AdapterContext, CommandHint, Manifest
+from bot.testing.adapter import MANIFEST, RecordingAdapter
+from bot.testing.clock import ManualClock
+
+
+class Moody(RecordingAdapter):
+    """Fails as often as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moods: list[Exception] = []
+        self.starts = 0
+
+    async def start(self, context: AdapterContext) -> None:
+        self.starts += 1
+        if self.moods:
+            raise self.moods.pop(0)
+        await super().start(context)
+
+
+@pytest.fixture
+def adapter(monkeypatch: pytest.MonkeyPatch) -> Moody:
+    """The adapter that every account gets."""
+    moody = Moody()
+    monkeypatch.setattr("bot.accounts.load_manifest", lambda _platform: MANIFEST)
+    monkeypatch.setattr("bot.accounts.load_factory", lambda _manifest: lambda _name, _config: moody)
+    return moody
+
+
+@asynccontextmanager
+async def running(directory: AccountDirectory) -> AsyncIterator[None]:
+    work = asyncio.create_task(directory.run(lambda _account: [CommandHint("help", "h")]))
+    try:
+        yield
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+def directory(clock: ManualClock) -> AccountDirectory:
+    made = AccountDirectory(clock)
+    made.add(WebAccount(), inbox())
+    return made
+
+
+def inbox() -> AccountInbox:
+    nothing: Any = None
+    return AccountInbox("web", nothing, nothing, nothing)
+
+
+async def test_a_live_account_is_ready_and_has_its_menu(adapter: Moody, clock: ManualClock) -> None:
+    accounts = directory(clock)
+    seen: list[Live] = []
+    accounts.watch(lambda _name, state: seen.append(state.live))
+    assert accounts.state("web").live is Live.CONNECTING
+    async with running(accounts):
+        await clock.settle()
+        assert accounts.state("web").live is Live.LIVE
+        assert accounts.state("web").identity == "@recorder"
+        outlet = accounts.get("web")
+        assert outlet is not None
+        assert outlet.ready.is_set()
+        assert [hint.name for hint in adapter.commands] == ["help"]
+    assert seen[0] is Live.LIVE
+
+
+async def test_a_lost_account_backs_off_and_comes_back(adapter: Moody, clock: ManualClock) -> None:
+    adapter.moods = [AccountLost("no network"), AccountLost("no network")]
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        assert accounts.state("web") == AccountState(Live.FAILED, "no network", since=clock.now())
+        await clock.advance(BACKOFF[0] + 0.1)
+        assert adapter.starts == 2
+        await clock.advance(BACKOFF[1] + 0.1)
+        assert adapter.starts == 3
+        assert accounts.state("web").live is Live.LIVE
+
+
+async def test_a_refused_account_waits_for_a_person(adapter: Moody, clock: ManualClock) -> None:
+    adapter.moods = [AccountRefused("bad token")]
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.advance(10_000.0)
+        assert adapter.starts == 1
+        assert accounts.state("web").reason == "bad token"
+        assert accounts.restart("web")
+        await clock.settle()
+        assert accounts.state("web").live is Live.LIVE
+        assert not accounts.restart("nobody")
+
+
+async def test_a_crash_inside_an_adapter_stays_its_own(adapter: Moody, clock: ManualClock) -> None:
+    adapter.moods = [KeyError("bug")]
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        assert accounts.state("web").reason == "internal error (KeyError)"
+        await clock.advance(BACKOFF[0] + 0.1)
+        assert accounts.state("web").live is Live.LIVE
+
+
+async def test_a_restart_of_a_live_account(adapter: Moody, clock: ManualClock) -> None:
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        accounts.restart("web")
+        await clock.settle()
+        assert adapter.starts == 2
+        assert accounts.state("web").live is Live.LIVE
+
+
+async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) -> None:
+    from bot.domain import ChatKind, ReplyAddress
+
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        outlet = accounts.get("web")
+        assert outlet is not None
+        outlet.governor.penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
+        assert accounts.state("web").live is Live.LIMITED
+        assert "30 s" in accounts.state("web").reason
+
+
+async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock: ManualClock) -> None:
+    class Bus:
+        def inbox(self, _name: str, _admissions: object) -> AccountInbox:
+            return inbox()
+
+    def other() -> AccountConfig:
+        return AccountConfig(name="second", platform="web")
+
+    accounts = directory(clock)
+    rules: Any = lambda _config: None  # noqa: E731
+    bus: Any = Bus()
+    async with running(accounts):
+        await clock.settle()
+        accounts.configure([WebAccount(), other()], rules, bus)
+        await clock.settle()
+        assert accounts.state("second").live is Live.LIVE
+        accounts.configure([WebAccount(model="m")], rules, bus)
+        await clock.settle()
+        assert accounts.get("second") is None
+        assert accounts.state("second").reason == "not in the configuration"
+        assert adapter.starts == 3
+
+
+async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:
+    accounts = AccountDirectory(clock)
+    assert accounts.add(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None
+    assert accounts.state("x").live is Live.FAILED
+    assert "no platform carrier-pigeon" in accounts.states()["x"][1].reason
+
+
+def test_a_missing_sdk_names_what_to_install(tmp_path: Path) -> None:
+    manifest = Manifest("p", "Pigeon", "bot.no_such_module:create", "pigeon", ())
+    with pytest.raises(StartError, match=r"pip install 'roebot\[pigeon\]'"):
+        load_factory(manifest)
+
+
+@pytest.mark.parametrize("platform", ["telegram", "web", "terminal"])
+def test_every_platform_has_manifest_and_factory(platform: str) -> None:
+    manifest = load_manifest(platform)
+    assert manifest.platform == platform
+    assert all(budget.count > 0 and budget.period > 0 and budget.source for budget in manifest.budgets)
+    assert callable(load_factory(manifest))

@@ -1,0 +1,110 @@
+"""From the wire of the LangGraph API to what people may see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.runtime.events import answer_in, text_of, translate
+from bot.runtime.port import Attempt, Ended, Failed, Gap, Interrupted, Presented, Said, Text
+
+ROOT = {"langgraph_checkpoint_ns": "model:1"}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = st.sampled_from(["messages", "updates", "metadata", "error", "gap", "end", "values", "custom", "x"])
+
+
+def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[Any]:
+    return [{"type": kind, "id": "m1", "content": text}, {**ROOT, **metadata}]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "events"),
+    [
+        ("metadata", {"run_id": "r", "attempt": 2}, [Attempt(2)]),
+        ("metadata", {"run_id": "r"}, [Attempt(1)]),
+        ("messages", chunk("hi"), [Text("m1", "hi")]),
+        (
+            "messages",
+            chunk([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}]),
+            [Text("m1", "a")],
+        ),
+        ("messages", chunk(""), []),
+        ("messages", chunk("tool says", kind="tool"), []),
+        ("messages", chunk("human", kind="human"), []),
+        ("messages", chunk("inner", langgraph_checkpoint_ns="tools:1|model:2"), []),
+        ("messages", chunk("title", tags=["nostream"]), []),
+        (
+            "updates",
+            {"model": {"messages": [{"type": "ai", "id": "m1", "content": "all"}]}},
+            [Said("m1", "all")],
+        ),
+        ("updates", {"tools": {"messages": [{"type": "tool", "id": "t", "content": "x"}]}}, []),
+        ("updates", {"out": {"artifacts": ["/mnt/a.png"]}}, [Presented(("/mnt/a.png",))]),
+        (
+            "updates",
+            {"out": [{"artifacts": ["a"]}, {"artifacts": ["b"]}]},
+            [Presented(("a",)), Presented(("b",))],
+        ),
+        (
+            "updates",
+            {"__interrupt__": [{"id": "i", "value": {"question": "?"}}]},
+            [Interrupted("i", {"question": "?"})],
+        ),
+        ("updates", {"node": None}, []),
+        ("error", {"error": "ValueError", "message": "bad"}, [Failed("ValueError", "bad")]),
+        ("error", "plain", [Failed("Error", "plain")]),
+        ("gap", {}, [Gap()]),
+        ("end", {"status": "success"}, [Ended("success")]),
+        ("end", None, [Ended("")]),
+        ("values", {"messages": []}, []),
+    ],
+)
+def test_each_event_is_what_it_means(name: str, data: Any, events: list[Any]) -> None:
+    assert list(translate(name, data)) == events
+
+
+@given(name=NAMES, data=JSON)
+def test_nothing_on_the_wire_breaks_the_reader(name: str, data: Any) -> None:
+    list(translate(name, data))
+
+
+@given(content=JSON)
+def test_text_of_any_content_is_text(content: Any) -> None:
+    assert isinstance(text_of(content), str)
+
+
+def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
+    state = {
+        "values": {
+            "messages": [
+                {"type": "human", "id": "old", "content": "before"},
+                {"type": "ai", "id": "a0", "content": "old answer"},
+                {"type": "human", "id": "h1", "content": "one"},
+                {"type": "human", "id": "h2", "content": "two"},
+                {"type": "ai", "id": "a1", "content": "let me see"},
+                {"type": "tool", "id": "t1", "content": "secret"},
+                {"type": "ai", "id": "a2", "content": "there"},
+                {"type": "human", "id": "later", "content": "next"},
+                {"type": "ai", "id": "a3", "content": "not this"},
+            ],
+            "artifacts": ["/mnt/x"],
+        },
+        "tasks": [{"interrupts": [{"id": "i", "value": "?"}], "error": "boom"}],
+    }
+    answer = answer_in(state, ["h1", "h2"])
+    assert answer.texts == ("let me see", "there")
+    assert answer.artifacts == ("/mnt/x",)
+    assert answer.interrupt == Interrupted("i", "?")
+    assert answer.error == "boom"
+
+
+def test_a_state_without_the_turn_answers_nothing() -> None:
+    assert answer_in({"values": {"messages": [{"type": "ai", "content": "x"}]}}, ["h1"]).texts == ()
+    assert answer_in({"values": None}, ["h1"]).texts == ()

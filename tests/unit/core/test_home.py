@@ -1,0 +1,79 @@
+"""The home folder: found, usable, owned by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.errors import HomeUnusable, StartError
+from bot.home import announce, find_home, owned, prepare_home, running
+
+pytestmark = pytest.mark.may_block
+
+
+def test_the_command_line_beats_the_environment_beats_the_folder(tmp_path: Path) -> None:
+    env = {"ROEBOT_HOME": str(tmp_path / "env")}
+    assert find_home(tmp_path / "cli", env, tmp_path) == tmp_path / "cli"
+    assert find_home(None, env, tmp_path) == tmp_path / "env"
+    assert find_home(None, {}, tmp_path) == tmp_path / ".roebot"
+
+
+def test_folders_are_for_their_owner_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    prepare_home(home)
+    for folder in (home, home / "logs"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no folder")
+    with pytest.raises(HomeUnusable, match="--home"):
+        prepare_home(tmp_path / "home")
+
+
+def test_a_home_has_one_owner(tmp_path: Path) -> None:
+    prepare_home(tmp_path)
+    with owned(tmp_path):
+        announce(tmp_path, "http://127.0.0.1:1")
+        program = (
+            "from pathlib import Path; from bot.home import owned; from bot.errors import StartError\n"
+            f"try:\n    with owned(Path({str(tmp_path)!r})): print('mine')\n"
+            "except StartError as error: print(error)\n"
+        )
+        said = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        assert "another service uses" in said
+        assert f"process {os.getpid()}" in said
+    with owned(tmp_path):
+        assert running(tmp_path) is None
+
+
+def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> None:
+    announce(tmp_path, "http://127.0.0.1:2026")
+    found = running(tmp_path)
+    assert found is not None
+    assert (found.pid, found.url) == (os.getpid(), "http://127.0.0.1:2026")
+    assert stat.S_IMODE((tmp_path / "service.json").stat().st_mode) == 0o600
+    assert set(json.loads((tmp_path / "service.json").read_text())) == {"pid", "url"}
+
+
+def test_a_service_that_died_is_not_running(tmp_path: Path) -> None:
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    (tmp_path / "service.json").write_text(json.dumps({"pid": int(dead.stdout), "url": "x"}))
+    assert running(tmp_path) is None
+    (tmp_path / "service.json").write_text("not json")
+    assert running(tmp_path) is None
+
+
+def test_the_error_names_the_other_service(tmp_path: Path) -> None:
+    with owned(tmp_path), pytest.raises(StartError, match="make stop"), owned(tmp_path):
+        pass

@@ -1,0 +1,134 @@
+"""One worker for a key, none lost, none doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bot.bus.lanes import RETRY, Lanes
+from bot.testing.clock import ManualClock
+
+
+@asynccontextmanager
+async def working(lanes: Lanes) -> AsyncIterator[None]:
+    task = asyncio.create_task(lanes.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def nothing(_key: int) -> None:
+    return None
+
+
+async def test_a_wake_up_before_the_start_is_kept(clock: ManualClock) -> None:
+    done: list[int] = []
+
+    async def work(key: int) -> None:
+        done.append(key)
+
+    lanes = Lanes("t", work, nothing, clock)
+    lanes.wake(7)
+    async with working(lanes):
+        await clock.settle()
+    assert done == [7]
+
+
+async def test_keys_work_side_by_side_and_each_alone(clock: ManualClock) -> None:
+    inside: dict[int, int] = {}
+    most = 0
+
+    async def work(key: int) -> None:
+        nonlocal most
+        inside[key] = inside.get(key, 0) + 1
+        assert inside[key] == 1
+        most = max(most, sum(inside.values()))
+        await clock.sleep(1.0)
+        inside[key] -= 1
+
+    lanes = Lanes("t", work, nothing, clock)
+    async with working(lanes):
+        for key in (1, 2, 3, 1, 1):
+            lanes.wake(key)
+        await clock.advance(0.5)
+        assert lanes.active == 3
+        await clock.advance(5.0)
+        assert lanes.active == 0
+    assert most == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_no_wake_up_is_lost(clock: ManualClock, seed: int) -> None:
+    dice = random.Random(seed)
+    wanted: dict[int, int] = {}
+    seen: dict[int, int] = {}
+
+    async def work(key: int) -> None:
+        taken = wanted.get(key, 0)
+        await clock.sleep(dice.random())
+        seen[key] = taken
+
+    lanes = Lanes("t", work, nothing, clock)
+    async with working(lanes):
+        for _ in range(200):
+            key = dice.randrange(5)
+            wanted[key] = wanted.get(key, 0) + 1
+            lanes.wake(key)
+            await clock.advance(dice.random() / 5)
+        await clock.advance(10.0)
+    assert seen == wanted
+
+
+async def test_a_failing_lane_backs_off_then_gives_up_once(clock: ManualClock) -> None:
+    tries = 0
+    given_up: list[int] = []
+
+    async def work(_key: int) -> None:
+        nonlocal tries
+        if not given_up:
+            tries += 1
+            raise RuntimeError("bad turn")
+
+    async def give_up(key: int) -> None:
+        given_up.append(key)
+
+    lanes = Lanes("t", work, give_up, clock)
+    async with working(lanes):
+        lanes.wake(1)
+        await clock.advance(sum(RETRY) + 1)
+        assert lanes.active == 0
+    assert tries == len(RETRY)
+    assert given_up == [1]
+
+
+async def test_a_lane_that_cannot_even_give_up_ends(clock: ManualClock) -> None:
+    async def work(_key: int) -> None:
+        raise RuntimeError("bad")
+
+    lanes = Lanes("t", work, work, clock)
+    async with working(lanes):
+        lanes.wake(1)
+        await clock.advance(sum(RETRY) + 1)
+        assert lanes.active == 0
+
+
+async def test_one_bad_lane_does_not_stop_the_others(clock: ManualClock) -> None:
+    done: list[int] = []
+
+    async def work(key: int) -> None:
+        if key == 1:
+            raise RuntimeError("bad")
+        done.append(key)
+
+    lanes = Lanes("t", work, nothing, clock)
+    async with working(lanes):
+        lanes.wake(1)
+        lanes.wake(2)
+        await clock.settle()
+    assert done == [2]

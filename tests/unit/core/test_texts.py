@@ -1,0 +1,60 @@
+"""One catalogue; every text that the code asks for is in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.commands.builtin import builtin
+from bot.texts import texts_for
+from bot.texts.en import ENGLISH
+
+ROOT = Path(__file__).parents[3] / "bot"
+
+
+def asked_for() -> set[str]:
+    """Constant keys of calls like `texts("key")` anywhere in the bot."""
+    found = set()
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                name = (
+                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                )
+                if name in {"texts", "_texts"} and isinstance(node.args[0].value, str):
+                    found.add(node.args[0].value)
+    return found
+
+
+def test_every_text_that_is_asked_for_exists() -> None:
+    assert asked_for() - ENGLISH.keys() == set()
+
+
+def test_every_command_has_summary_and_detail() -> None:
+    for name in builtin()._commands:
+        assert ENGLISH[f"cmd_{name}"]
+        assert ENGLISH[f"more_{name}"]
+
+
+def test_fields_are_filled() -> None:
+    assert texts_for("en")("queue_full", limit=20).startswith("20 messages")
+
+
+@pytest.mark.parametrize("locale", ["en", "en-GB", "xx", ""])
+def test_an_unknown_locale_falls_back_to_english(locale: str) -> None:
+    assert texts_for(locale)("stopped") == ENGLISH["stopped"]
+
+
+def test_an_unknown_text_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        texts_for("en")("no such text")
+
+
+def test_no_text_has_a_stray_brace() -> None:
+    for key, text in ENGLISH.items():
+        fields = re.findall(r"\{([a-z_]+)[^}]*\}", text)
+        assert text.count("{") == text.count("}"), key
+        assert len(fields) == len(re.findall(r"(?<!\{)\{[a-z]", text)), key
