@@ -83,7 +83,7 @@ def agent_serve(
     """Serve graphs by the LangGraph API, without the bot."""
     from bot.cli.agent import agent_serve_command
 
-    raise SystemExit(agent_serve_command(home, file, graphs, host, port))
+    agent_serve_command(home, file, graphs, host, port)
 
 
 @emulate.command("telegram")
