@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import stat
 import sys
@@ -149,14 +150,30 @@ def serve(settings: ServeSettings) -> None:
         with suppress(FileNotFoundError):
             if stat.S_ISSOCK(settings.uds.stat().st_mode):
                 settings.uds.unlink()
+    _quiet_signals(server)
     try:
         server.run(None if settings.uds else [_listen(settings)])
     except SystemExit as error:
+        if not error.code:
+            return
+        if guard.failure is not None:
+            raise guard.failure from error
         raise ServerFailed("the server could not start") from error
     if guard.failure is not None:
         raise guard.failure
     if not server.started:
         raise ServerFailed("the server could not start")
+
+
+def _quiet_signals(server: uvicorn.Server) -> None:
+    """A signal before the start ends the process; uvicorn's repeat of one after a clean stop does nothing."""
+
+    def on_signal(_number: int, _frame: object) -> None:
+        if not server.started:
+            raise SystemExit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
 
 
 def _listen(settings: ServeSettings) -> socket.socket:

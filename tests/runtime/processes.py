@@ -1,0 +1,87 @@
+"""The runtime as a process of its own, to be killed and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from agent.runtime.faults import VARIABLE
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "t0ken"
+
+
+@dataclass
+class Process:
+    """A running runtime process."""
+
+    process: asyncio.subprocess.Process
+    client: LangGraphClient
+    port: int
+
+    async def died(self) -> int:
+        """Wait for its end; the exit code."""
+        return await asyncio.wait_for(self.process.wait(), 30)
+
+    async def terminate(self) -> int:
+        """SIGTERM, then wait."""
+        self.process.send_signal(signal.SIGTERM)
+        return await self.died()
+
+
+def graphs_file(home: Path) -> Path:
+    """A `langgraph.json` of the crash graphs."""
+    home.mkdir(parents=True, exist_ok=True)
+    file = home.parent / "langgraph.json"
+    names = ("counted", "patient", "asking")
+    file.write_text(json.dumps({"graphs": {name: f"tests.runtime.crash_graphs:{name}" for name in names}}))
+    return file
+
+
+@asynccontextmanager
+async def runtime(
+    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = ()
+) -> AsyncIterator[Process]:
+    """Start the process, hand it out when it accepts, kill it at the end."""
+    reading, writing = os.pipe()
+    environment = {**os.environ, "ROEBOT_RUNTIME_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
+    environment.pop(VARIABLE, None)
+    if fault is not None:
+        environment[VARIABLE] = fault
+    file = await asyncio.to_thread(graphs_file, home)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent.serve", "--port", "0", "--home", str(home)),
+        *(
+            "--graphs",
+            str(file),
+            "--ready-fd",
+            str(writing),
+            *arguments,
+        ),
+        env=environment,
+        cwd=ROOT,
+        pass_fds=(writing,),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        line = await asyncio.to_thread(os.read, reading, 64)
+        port = int(line or b"0")
+        client = get_client(url=f"http://127.0.0.1:{port}", api_key=TOKEN)
+        yield Process(process, client, port)
+        await client.aclose()
+    finally:
+        os.close(reading)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
