@@ -93,8 +93,7 @@ class Feed:
                 yield await self._grown(frame)
         if changes.typing:
             yield Event("typing", Typing())
-        if not busy:
-            yield None
+        yield None
 
     async def _grown(self, frame: Frame) -> Event:
         loop = asyncio.get_running_loop()
@@ -143,7 +142,7 @@ async def encode(events: AsyncIterator[Event | None], now: Callable[[], float]) 
     yield b"retry: 1000\n\n"
     async for event in events:
         if event is None:
-            if now() - last >= HEARTBEAT:
+            if now() - last >= HEARTBEAT / 2:
                 last = now()
                 yield b": still here\n\n"
             continue

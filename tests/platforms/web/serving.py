@@ -158,15 +158,25 @@ async def world(
         database = await open_database(home)
         settings = Settings(home, loaded, config_path, {}, home)
         service = Service(settings, BotStore(database), clock)
-        work = asyncio.create_task(service.run())
+        app = create_app(api_services(service, port=0))
         try:
             async with (
-                serving(create_app(api_services(service, port=0))) as (url, _),
+                serving(app) as (url, _),
                 httpx.AsyncClient(base_url=url, timeout=20, headers=headers) as http,
+                running(service),
             ):
                 yield World(url, http, service, runtime, runtime_url, home)
         finally:
-            work.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await work
             await database.close()
+
+
+@asynccontextmanager
+async def running(service: Service) -> AsyncIterator[None]:
+    """The service at work; it ends before its port, so that whoever watches is let go."""
+    work = asyncio.create_task(service.run())
+    try:
+        yield
+    finally:
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work

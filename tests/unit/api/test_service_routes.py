@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from bot.api.app import create_app
 from bot.api.compose import api_services
 from bot.api.failures import LastResort
 from bot.api.metrics import LAG_EVERY, Gauges
 from bot.config.models import ServerConfig
-from bot.errors import StartError
+from bot.errors import StartError, StoreError
+from bot.store import BotStore
 from bot.testing.clock import ManualClock
-from tests.platforms.web.serving import world
+from tests.platforms.web.serving import serving, world
 
 TOKEN = "a-long-secret-token"
 
@@ -179,23 +182,42 @@ async def test_the_openapi_document_names_the_routes(tmp_path: Path) -> None:
         assert set(body["content"]) == {"application/json", "multipart/form-data"}
 
 
-async def test_what_nobody_expected_is_a_generic_500() -> None:
+async def test_what_nobody_expected_is_logged_and_a_generic_500() -> None:
     async def failing(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("secret detail")
 
     transport = httpx.ASGITransport(app=LastResort(failing))
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-        answer = await client.get("/api/turns")
+        with capture_logs() as logged:
+            answer = await client.get("/api/turns")
     assert answer.status_code == 500
     assert answer.json() == {"detail": "Something went wrong; the log has more."}
+    assert [(line["event"], line["path"]) for line in logged] == [("request_failed", "/api/turns")]
+
+
+class ClosedDatabase:
+    """A database that went away."""
+
+    async def run(self, *_args: object, **_named: object) -> Any:
+        raise StoreError("disk I/O error")
+
+    async def close(self) -> None:
+        """Nothing to close."""
 
 
 async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await service.service.store.close()
-        ready = await service.http.get("/health/ready")
-        assert ready.status_code == 503
-        assert ready.json()["database"]["ok"] is False
-        answer = await service.http.get("/api/conversations")
-        assert answer.status_code == 503
-        assert "database" in answer.json()["detail"]
+        services = api_services(service.service, port=0)
+        away = replace(services, store=BotStore(ClosedDatabase()), database=ClosedDatabase())
+        async with serving(create_app(away)) as (url, _), httpx.AsyncClient(base_url=url) as client:
+            ready = await client.get("/health/ready")
+            assert ready.status_code == 503
+            assert ready.json()["database"] == {"ok": False, "detail": "disk I/O error"}
+            assert ready.json()["runtime"]["ok"] is True
+            for answer in (
+                await client.get("/api/conversations"),
+                await client.post("/api/conversations", json={}),
+                await client.get("/metrics"),
+            ):
+                assert answer.status_code == 503
+                assert answer.json() == {"detail": "The database does not answer; the log has more."}
