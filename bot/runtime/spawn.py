@@ -47,6 +47,7 @@ class RuntimeProcess:
         """Start a life of it, unless one goes on."""
         if self.process is not None and self.process.poll() is None:
             return self.process
+        self._forget()
         self.socket.unlink(missing_ok=True)
         with self._open_log() as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -63,7 +64,12 @@ class RuntimeProcess:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self._forget()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _forget(self) -> None:
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
 
     def _command(self) -> list[str]:
         command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]

@@ -50,7 +50,9 @@ def complete(emulator: TelegramEmulator, chat: int, text: str) -> list[Seen]:
 
 
 def check_one_answer(emulator: TelegramEmulator, chat: int, text: str, *, unknown: bool) -> None:
-    """Exactly one complete answer and nothing beside it; after an unknown outcome, at most one marked repeat."""
+    """Exactly one complete answer and nothing beside it; after an unknown outcome, at most one marked
+    repeat.
+    """
     seen = answers(emulator, chat)
     marked = [message for message in seen if message.text.startswith(REPEATED_MARK)]
     whole = complete(emulator, chat, text)

@@ -20,7 +20,9 @@ MODEL = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}
 PERSON = 1001
 
 
-def config_text(emulator: TelegramEmulator, *, extra: str = "", model: str = MODEL, scale: float = 1.0) -> str:
+def config_text(
+    emulator: TelegramEmulator, *, extra: str = "", model: str = MODEL, scale: float = 1.0
+) -> str:
     """A configuration with one Telegram account at the emulator, open to everybody."""
     return f"""
 config_version: 1

@@ -1,0 +1,225 @@
+"""What the dispatcher relies on, for the real runtime behind `langgraph-sdk` and for the one in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.api import management_routes
+from agent.testing import graphs as ready
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
+from bot.runtime.client import LangGraphRuntime
+from bot.runtime.port import Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text
+from bot.testing.runtime import ScriptedRun, ScriptedRuntime
+from tests.runtime.serving import serve
+
+pytestmark = pytest.mark.may_block
+
+
+@dataclass
+class Subject:
+    """A runtime under test and how it is made to say things."""
+
+    port: RuntimePort
+    real: bool
+
+    async def ask(self, text: str, *, thread: str = "", key: str = "", **more: Any) -> tuple[str, str]:
+        """Start a run that echoes; (thread, run)."""
+        thread = thread or str(uuid.uuid4())
+        request = RunRequest(
+            thread_id=thread,
+            key=key or f"{uuid.uuid4()}:1",
+            messages=[{"type": "human", "content": text, "id": f"h-{uuid.uuid4()}"}],
+            configurable={},
+            **more,
+        )
+        return thread, await self.port.create(request)
+
+    async def follow(self, thread: str, run: str, after: str = "") -> list[LoggedEvent]:
+        """Every event up to the end."""
+        async with asyncio.timeout(20):
+            return [logged async for logged in self.port.join(thread, run, after)]
+
+
+def said(events: list[LoggedEvent]) -> str:
+    return "".join(logged.event.text for logged in events if isinstance(logged.event, Text))
+
+
+def script(run: ScriptedRun) -> None:
+    """What the scripted agent graph does, for the runtime in memory."""
+    text = str(run.request.messages[0]["content"])
+    if text == "[fail=auth]":
+        run.emit(Failed("ModelCallFailed", "refused"), Ended("error"))
+    elif not text.startswith("[tokens=500]"):
+        for word in text.split(" "):
+            run.say(word + " ")
+        run.end()
+
+
+@pytest.fixture(params=["memory", "langgraph"])
+async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
+    if request.param == "memory":
+        yield Subject(ScriptedRuntime(script=script), real=False)
+        return
+    routes = await asyncio.to_thread(management_routes, tmp_path)
+    sources = {"lead_agent": ready.scripted, "artifact": partial(getattr, ready, "artifact")}
+    async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
+        http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
+        port = LangGraphRuntime(http, assistant_id="lead_agent", management=http)
+        yield Subject(port, real=True)
+        await port.close()
+
+
+async def test_a_run_says_what_it_says_and_ends(subject: Subject) -> None:
+    thread, run = await subject.ask("one two three")
+    events = await subject.follow(thread, run)
+    assert said(events).split() == ["one", "two", "three"]
+    assert events[-1].event == Ended("success")
+
+
+async def test_one_key_is_one_run(subject: Subject) -> None:
+    thread = str(uuid.uuid4())
+    _, first = await subject.ask("hello", thread=thread, key="7:1")
+    _, again = await subject.ask("hello", thread=thread, key="7:1", repeated=True)
+    _, other = await subject.ask("hello", thread=thread, key="7:2")
+    assert first == again
+    assert other != first
+
+
+async def test_a_run_is_joined_from_any_event_without_loss(subject: Subject) -> None:
+    thread, run = await subject.ask("a b c d e f")
+    events = await subject.follow(thread, run)
+    whole = said(events)
+    ids = [logged.id for logged in events if logged.id]
+    assert len(ids) == len(set(ids))
+    for index, logged in enumerate(events[:-1]):
+        if not logged.id:
+            continue
+        rest = await subject.follow(thread, run, after=logged.id)
+        seen = said([event for event in events[: index + 1]])
+        assert seen + said(rest) == whole
+
+
+async def test_two_join_the_same_run(subject: Subject) -> None:
+    thread, run = await subject.ask("a b c")
+    one, two = await asyncio.gather(subject.follow(thread, run), subject.follow(thread, run))
+    assert said(one) == said(two)
+
+
+async def test_a_cancelled_run_ends(subject: Subject) -> None:
+    thread, run = await subject.ask("[tokens=500] [every=0.1] go")
+    follower = asyncio.create_task(subject.follow(thread, run))
+    await asyncio.sleep(0.3)
+    await subject.port.cancel(thread, run)
+    events = await follower
+    assert events[-1].event == Ended("interrupted")
+    await subject.port.cancel(thread, run)
+
+
+async def test_a_failure_carries_a_line_for_people(subject: Subject) -> None:
+    thread, run = await subject.ask("[fail=auth]")
+    events = await subject.follow(thread, run)
+    failures = [logged.event for logged in events if isinstance(logged.event, Failed)]
+    assert len(failures) == 1
+    assert failures[0].message
+    assert "Traceback" not in failures[0].message
+    assert events[-1].event == Ended("error")
+
+
+async def test_an_unknown_run_is_missing(subject: Subject) -> None:
+    with pytest.raises(RunMissing):
+        await subject.follow(str(uuid.uuid4()), str(uuid.uuid4()))
+    with pytest.raises(RunMissing):
+        await subject.port.before(str(uuid.uuid4()), str(uuid.uuid4()))
+
+
+async def test_it_says_that_it_is_ready(subject: Subject) -> None:
+    assert await subject.port.ready()
+
+
+class TestRealOnly:
+    """What only the real one can show."""
+
+    @pytest.fixture(autouse=True)
+    def only_real(self, subject: Subject) -> None:
+        self.subject = subject
+
+    @pytest.fixture(params=["langgraph"])
+    async def subject(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
+        routes = await asyncio.to_thread(management_routes, tmp_path)
+        sources = {"lead_agent": ready.scripted}
+        async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
+            http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
+            yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
+            await http.aclose()
+
+    async def test_the_state_answers_for_a_turn(self) -> None:
+        thread, run = await self.subject.ask("remember me")
+        await self.subject.follow(thread, run)
+        state = await self.subject.port.answer(thread, ["unknown"])
+        assert state.texts == ()
+
+    async def test_before_is_where_the_run_began(self) -> None:
+        thread, first = await self.subject.ask("one")
+        await self.subject.follow(thread, first)
+        assert await self.subject.port.before(thread, first) is None
+        _, second = await self.subject.ask("two", thread=thread)
+        await self.subject.follow(thread, second)
+        checkpoint = await self.subject.port.before(thread, second)
+        assert checkpoint
+        _, fork = await self.subject.ask("three", thread=thread, checkpoint=checkpoint)
+        await self.subject.follow(thread, fork)
+
+    async def test_uploads_and_artifacts(self, tmp_path: Path) -> None:
+        async def content() -> AsyncIterator[bytes]:
+            yield b"hello "
+            yield b"file"
+
+        thread = str(uuid.uuid4())
+        upload = await self.subject.port.upload(thread, "../a b.txt", content())
+        assert upload.size == len(b"hello file")
+        assert "/" not in upload.filename
+        outputs = tmp_path / "threads" / thread / "user-data" / "outputs"
+        outputs.mkdir(parents=True, exist_ok=True)
+        (outputs / "out.txt").write_bytes(b"made")
+        data, mime = await self.subject.port.artifact(thread, "/mnt/user-data/outputs/out.txt", 100)
+        assert (data, mime) == (b"made", "text/plain")
+        with pytest.raises(RuntimeRefused, match="larger"):
+            await self.subject.port.artifact(thread, "/mnt/user-data/outputs/out.txt", 3)
+        with pytest.raises(RuntimeProblem):
+            await self.subject.port.artifact(thread, "/mnt/user-data/outputs/none.txt", 100)
+
+    async def test_models_are_listed_with_the_default_first(self) -> None:
+        models = await self.subject.port.models()
+        assert models
+        assert models[0].default
+
+    async def test_a_server_without_management_routes_says_so(self) -> None:
+        assert isinstance(self.subject.port, LangGraphRuntime)
+        bare = LangGraphRuntime(self.subject.port._http, assistant_id="x", management=None)
+        with pytest.raises(RuntimeRefused, match="no management routes"):
+            await bare.models()
+
+    async def test_an_unknown_assistant_is_refused(self) -> None:
+        assert isinstance(self.subject.port, LangGraphRuntime)
+        other = LangGraphRuntime(self.subject.port._http, assistant_id="nobody", management=None)
+        with pytest.raises(RuntimeProblem):
+            await other.create(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
+
+
+async def test_a_runtime_that_is_not_there_is_unreachable() -> None:
+    async with httpx.AsyncClient(base_url="http://127.0.0.1:9", timeout=1.0) as http:
+        port = LangGraphRuntime(http, assistant_id="a", management=http)
+        assert not await port.ready()
+        with pytest.raises(RuntimeUnreachable):
+            await port.create(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
+        with pytest.raises(RuntimeUnreachable):
+            await port.models()

@@ -1,0 +1,179 @@
+"""A person on Telegram and the whole service: real SDK, real runtime, emulated platform with its true
+limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from agent.testing.graphs import long_markdown
+from bot.render.measure import utf16_units
+from bot.service import Service
+from bot.testing.emulators.telegram import TelegramEmulator
+from bot.testing.emulators.transcript import FrameKind
+from tests.harness.inprocess import running
+from tests.harness.judge import answers, count_429, until
+from tests.harness.service import PERSON, config_text
+
+pytestmark = pytest.mark.may_block
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[TelegramEmulator]:
+    async with TelegramEmulator.serve() as served:
+        yield served
+
+
+@pytest.fixture
+async def service(tmp_path: Path, emulator: TelegramEmulator) -> AsyncIterator[Service]:
+    async with running(tmp_path, config_text(emulator)) as started:
+        yield started
+
+
+async def answered(
+    emulator: TelegramEmulator, chat: int, condition: Callable[[list[str]], bool], seconds: float = 30.0
+) -> list[str]:
+    """Wait until the bot's messages in a chat are as wanted, then see that nothing follows; their texts."""
+
+    def texts() -> list[str]:
+        return [seen.text for seen in answers(emulator, chat)]
+
+    await until(lambda: condition(texts()), seconds, lambda: f"{texts()}")
+    await asyncio.sleep(1.5)
+    assert condition(texts()), texts()
+    assert count_429(emulator) == 0
+    return texts()
+
+
+async def test_a_private_chat_streams_then_stands_complete(
+    emulator: TelegramEmulator, service: Service
+) -> None:
+    emulator.people.says("[tokens=40] [every=0.1] go", user=PERSON)
+    [text] = await answered(emulator, PERSON, lambda texts: bool(texts) and "word40" in texts[0])
+    assert text.split() == [f"word{n}" for n in range(1, 41)]
+    posts = emulator.transcript.of(FrameKind.POST, PERSON)
+    edits = emulator.transcript.of(FrameKind.EDIT, PERSON)
+    assert len(posts) == 1
+    assert 2 <= len(edits) <= 6
+    assert posts[0].text in text
+
+
+async def test_a_group_answers_a_mention_and_its_reply_chain(
+    emulator: TelegramEmulator, service: Service
+) -> None:
+    group = emulator.people.make_group("team")
+    emulator.people.says("nobody asked the bot", user=PERSON, chat=group)
+    first = emulator.people.says(f"@{bot_name(emulator)} one", user=PERSON, chat=group)
+    await answered(emulator, group, lambda texts: len(texts) == 1)
+    [seen] = answers(emulator, group)
+    assert "one" in seen.text
+    assert seen.reply_to == first.id
+    second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=group, reply_to=seen.id)
+    await answered(emulator, group, lambda texts: len(texts) == 2)
+    assert answers(emulator, group)[1].reply_to == second.id
+    [view] = await service.store.conversations("telegram")
+    turns = await service.store.turns(view.id)
+    assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
+
+
+def bot_name(emulator: TelegramEmulator) -> str:
+    """The bot's user name at the emulator."""
+    return str(emulator.world.bot.username)
+
+
+async def test_a_forum_topic_is_a_conversation_of_its_own(
+    emulator: TelegramEmulator, service: Service
+) -> None:
+    forum = emulator.people.make_group("forum", supergroup=True, forum=True)
+    topics = [emulator.people.make_topic(forum, title) for title in ("a", "b")]
+    for topic in topics:
+        emulator.people.says(f"@{bot_name(emulator)} hi", user=PERSON, chat=forum, topic=topic)
+    await answered(emulator, forum, lambda texts: len(texts) == 2)
+    assert {seen.topic for seen in answers(emulator, forum)} == set(topics)
+    assert len(await service.store.conversations("telegram")) == 2
+
+
+async def test_twelve_thousand_characters_arrive_split_and_whole(
+    emulator: TelegramEmulator, service: Service
+) -> None:
+    long = long_markdown()
+    emulator.people.says(f"[reply={long}]", user=PERSON)
+    last = long.count("## Section")
+    texts = await answered(
+        emulator,
+        PERSON,
+        lambda texts: len(texts) >= 3 and f"second point of {last}" in texts[-1],
+        seconds=60.0,
+    )
+    assert all(utf16_units(text) <= 4096 for text in texts)
+    joined = "\n".join(texts)
+    for number in range(1, last + 1):
+        assert f"Section {number}\n" in joined
+        assert f"print({number}, 7, 'x < y & z')" in joined
+    for frame in emulator.transcript.of(FrameKind.POST, PERSON):
+        assert frame.status == 200
+
+
+async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: Service) -> None:
+    emulator.people.sends_album(["look", "", ""], user=PERSON)
+    await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    [view] = await service.store.conversations("telegram")
+    [turn] = await service.store.turns(view.id)
+    assert len(turn.messages) == 3
+
+
+async def test_a_migrated_group_keeps_its_conversation(emulator: TelegramEmulator, service: Service) -> None:
+    group = emulator.people.make_group("team")
+    emulator.people.says(f"@{bot_name(emulator)} before", user=PERSON, chat=group)
+    await answered(emulator, group, lambda texts: len(texts) == 1)
+    moved = emulator.people.migrates(group)
+    emulator.people.says("/status", user=PERSON, chat=moved)
+    await answered(emulator, moved, lambda texts: len(texts) == 1)
+    assert len(await service.store.conversations("telegram")) == 1
+
+
+async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: Service) -> None:
+    emulator.people.says(
+        "what is in it", user=PERSON, media="document", data=b"the secret is 42", filename="note.txt"
+    )
+    [text] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    assert "note.txt" in text
+
+
+async def test_a_response_lost_after_committing_gives_one_marked_repeat(
+    emulator: TelegramEmulator, service: Service
+) -> None:
+    emulator.people.says("warm up", user=PERSON)
+    await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    emulator.fault("drop", method="sendMessage")
+    emulator.people.says("hello there", user=PERSON)
+    texts = await answered(emulator, PERSON, lambda texts: len(texts) == 3)
+    assert texts[1] == "hello there"
+    assert texts[2] == "(possibly repeated)\n\nhello there"
+
+
+@pytest.mark.parametrize("said", ["/help", "/status", "/models", "/whoami", "/accounts", "/nonsense"])
+async def test_commands_are_answered(emulator: TelegramEmulator, service: Service, said: str) -> None:
+    emulator.people.says(said, user=PERSON)
+    [text] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    assert text
+
+
+async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: Service) -> None:
+    emulator.people.says("[tokens=500] [every=0.1] long", user=PERSON)
+    await until(lambda: answers(emulator, PERSON), 20.0, lambda: "no first frame")
+    for number in range(5):
+        emulator.people.says(f"[tokens=3] later {number}", user=PERSON)
+    emulator.people.says("/stop", user=PERSON)
+    texts = await answered(
+        emulator, PERSON, lambda texts: "word1 word2 word3" in [text.strip() for text in texts]
+    )
+    [view] = await service.store.conversations("telegram")
+    turns = await service.store.turns(view.id)
+    assert [len(turn.messages) for turn in turns if turn.kind == "chat"] == [5, 1]
+    assert any(text.endswith("(stopped)") for text in texts)
+    assert any("Waiting messages (5)" in text for text in texts)

@@ -1,0 +1,34 @@
+"""The service within the test's own loop, with its runtime as a real child process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.clock import SystemClock
+from bot.config import load_config
+from bot.home import prepare_home
+from bot.service import Service, Settings
+from bot.store import BotStore, open_database
+
+
+@asynccontextmanager
+async def running(home: Path, config: str) -> AsyncIterator[Service]:
+    """A service without its port; leaving it is a shutdown."""
+    prepare_home(home)
+    path = home / "config.yaml"
+    path.write_text(config)
+    loaded = load_config(path, os.environ, home)
+    database = await open_database(home)
+    settings = Settings(home, loaded, path, dict(os.environ), home)
+    service = Service(settings, BotStore(database), SystemClock())
+    work = asyncio.create_task(service.run())
+    try:
+        yield service
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await database.close()
