@@ -226,6 +226,7 @@ class RunManager:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
+            await self._saver.end_run(handle.run.run_id)
             outcome = await self._executor.snapshot(handle.run)
         await self._end(handle, outcome)
 
@@ -254,6 +255,8 @@ class RunManager:
         if handle.timer is not None:
             handle.timer.cancel()
         run, channel = handle.run, handle.channel
+        if handle.stop is not None:
+            await self._saver.end_run(run.run_id)
         await channel.written()
         frames, chunk = channel.seal("end", dumps({"run_id": run.run_id, "status": outcome.status}))
         self._faults.reach(Step.BEFORE_FINISH)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+REMEMBERED = 4096
+"""Ended runs whose late writes are refused."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _WROTE = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
 _LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
@@ -43,7 +50,16 @@ _COPY_WRITES = (
 
 
 class RuntimeSaver(AsyncSqliteSaver):
-    """`AsyncSqliteSaver` whose checkpoints can be told apart by the run that wrote them."""
+    """`AsyncSqliteSaver` whose checkpoints can be told apart by the run that wrote them.
+
+    A cancelled graph may leave writes on their way; after `end_run` none of them arrives any more.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(conn, serde=serde)
+        self._writing: Counter[str] = Counter()
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._quiet = asyncio.Condition()
 
     @classmethod
     @asynccontextmanager
@@ -55,6 +71,52 @@ class RuntimeSaver(AsyncSqliteSaver):
             await saver.setup()
             await connection.execute("PRAGMA synchronous=NORMAL")
             yield saver
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint, unless its run has ended."""
+        async with self._counted(config) as allowed:
+            if allowed:
+                return await super().aput(config, checkpoint, metadata, new_versions)
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Save a task's writes, unless its run has ended."""
+        async with self._counted(config) as allowed:
+            if allowed:
+                await super().aput_writes(config, writes, task_id, task_path)
+
+    @asynccontextmanager
+    async def _counted(self, config: RunnableConfig) -> AsyncIterator[bool]:
+        run_id = str(config["configurable"].get("run_id", ""))
+        if run_id in self._ended:
+            yield False
+            return
+        self._writing[run_id] += 1
+        try:
+            yield True
+        finally:
+            self._writing[run_id] -= 1
+            if not self._writing[run_id]:
+                del self._writing[run_id]
+                if run_id in self._ended:
+                    async with self._quiet:
+                        self._quiet.notify_all()
+
+    async def end_run(self, run_id: str) -> None:
+        """Refuse further writes of a run, and wait for those on their way."""
+        self._ended[run_id] = None
+        while len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+        async with self._quiet:
+            await self._quiet.wait_for(lambda: run_id not in self._writing)
 
     async def wrote(self, thread_id: str, run_id: str) -> bool:
         """Whether this run has written a checkpoint of its thread."""

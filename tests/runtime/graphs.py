@@ -143,6 +143,27 @@ def asking() -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def asking_gated() -> StateGraph[Any, Any, Any, Any]:
+    """Asks a person, then waits for the gate that `ask` names."""
+
+    async def question(state: Steps) -> Steps:
+        return {"log": [interrupt("which?")]}
+
+    async def second(state: Steps) -> Steps:
+        name = state.get("ask", "")
+        arrived(name).set()
+        await gate(name).wait()
+        return {"log": [f"second {name}"]}
+
+    graph = StateGraph(Steps)
+    graph.add_node("question", question)
+    graph.add_node("second", second)
+    graph.add_edge(START, "question")
+    graph.add_edge("question", "second")
+    graph.add_edge("second", END)
+    return graph
+
+
 def failing() -> StateGraph[Any, Any, Any, Any]:
     """Raises in its second step."""
 
@@ -183,9 +204,9 @@ class DeltaState(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(_append, snapshot_frequency=5)]
 
 
-def delta() -> StateGraph[Any, Any, Any, Any]:
+def delta(tokens: int = 3, delay: float = 0.0) -> StateGraph[Any, Any, Any, Any]:
     """One call of a model on a `DeltaChannel`."""
-    model = TokenModel(tokens=3)
+    model = TokenModel(tokens=tokens, delay=delay)
 
     async def call(state: DeltaState) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"])]}

@@ -24,9 +24,11 @@ SOURCES: Mapping[str, Callable[[], Any]] = {
     "slow": lambda: graphs.chat(tokens=10_000, delay=0.01),
     "gated": graphs.gated,
     "asking": graphs.asking,
+    "asking_gated": graphs.asking_gated,
     "failing": graphs.failing,
     "nested": graphs.nested,
     "delta": graphs.delta,
+    "slow_delta": lambda: graphs.delta(tokens=10_000, delay=0.01),
 }
 
 

@@ -82,18 +82,25 @@ async def test_rollback_undoes_the_old_run(served: Served, thread: str) -> None:
     assert first not in {state["metadata"]["run_id"] for state in history}
 
 
-async def test_rollback_of_an_answer_leaves_the_question(served: Served, thread: str) -> None:
-    asked = await served.client.runs.wait(thread, "asking", input={"log": []})
-    first = await served.client.runs.wait(
-        thread, "asking", command={"resume": "one"}, interrupt_before=["after"]
-    )
-    assert first["log"] == ["before", "answer one"]
-    assert asked["__interrupt__"]
+async def test_rollback_of_an_answer_leaves_the_question_open(served: Served, thread: str) -> None:
+    asked = await served.client.runs.wait(thread, "asking_gated", input={"log": [], "ask": "g"})
+    answer = await served.client.runs.create(thread, "asking_gated", command={"resume": "one"})
+    await graphs.arrived("g").wait()
+    await served.client.runs.cancel(thread, answer["run_id"], wait=True, action="rollback")
+    state = await served.client.threads.get_state(thread)
+    assert [item["id"] for item in state["interrupts"]] == [asked["__interrupt__"][0]["id"]]
+    graphs.gate("g").set()
+    done = await served.client.runs.wait(thread, "asking_gated", command={"resume": "two"})
+    assert done["log"] == ["two", "second g"]
 
 
 async def test_cancel_ends_a_run_that_waits_for_its_model(served: Served, thread: str) -> None:
-    run = await served.client.runs.create(thread, "slow", input={"messages": []})
-    stream = served.client.runs.join_stream(thread, run["run_id"], stream_mode="messages-tuple")
+    run = await served.client.runs.create(
+        thread, "slow", input={"messages": []}, stream_mode="messages-tuple", stream_resumable=True
+    )
+    stream = served.client.runs.join_stream(thread, run["run_id"], last_event_id="-1")
+    assert (await anext(stream)).event == "metadata"
+    assert (await anext(stream)).event == "messages"
     await served.client.runs.cancel(thread, run["run_id"], wait=True)
     assert await status(served, thread, run["run_id"]) == "interrupted"
     assert (await served.client.threads.get(thread))["status"] == "idle"

@@ -8,7 +8,7 @@ import pytest
 from langgraph_sdk.errors import BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
 
 from tests.runtime import graphs
-from tests.runtime.serving import Served
+from tests.runtime.serving import SOURCES, Served
 
 ID = "0b1f9c3e-0000-4000-8000-000000000001"
 
@@ -248,7 +248,7 @@ async def test_assistants_of_graphs(served: Served) -> None:
     one = await served.client.assistants.get(found[0]["assistant_id"])
     assert one == found[0]
     assert one["metadata"] == {"created_by": "system"}
-    assert await served.client.assistants.count() == 8
+    assert await served.client.assistants.count() == len(SOURCES)
     assert (await served.http.get("/assistants/gated")).status_code == 422
     drawing = await served.client.assistants.get_graph(one["assistant_id"], xray=1)
     assert {"first", "second"} <= {str(node["id"]) for node in drawing["nodes"]}

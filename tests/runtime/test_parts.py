@@ -1,0 +1,360 @@
+"""Small parts: lanes, faults, encoding, redaction, ids, the writer, reading a log beside its live tail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from sqlalchemy import text
+
+from agent.errors import HomeInUse, Invalid, NotFound
+from agent.runtime.channel import RunChannel, event_name, frame, split_frames
+from agent.runtime.domain import Multitask, NewRun, Outcome, RunSpec, RunStatus, Thread, ThreadStatus
+from agent.runtime.encode import MessageEncoder, dumps
+from agent.runtime.faults import Faults, Step
+from agent.runtime.ids import START, EventId, parse_event_id, require_uuid
+from agent.runtime.lanes import Lanes
+from agent.runtime.reader import EventReader
+from agent.runtime.redact import error_of, redact, scrub
+from agent.runtime.rows import spec_from_bytes, spec_to_bytes
+from agent.runtime.settings import LogSettings
+from agent.runtime.store import SqliteRuntimeStore
+from agent.runtime.transactions import Chunk
+
+
+@dataclass(frozen=True)
+class Item:
+    """What waits in a lane."""
+
+    thread_id: str
+    number: int
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=40), st.integers(1, 3))
+def test_lanes_keep_order_and_the_limit(plan: list[tuple[str, bool]], limit: int) -> None:
+    lanes: Lanes[Item] = Lanes(limit)
+    running: list[Item] = []
+    seen: dict[str, list[int]] = {}
+
+    def pump() -> None:
+        while (item := lanes.next()) is not None:
+            assert item.thread_id not in {other.thread_id for other in running}
+            running.append(item)
+            seen.setdefault(item.thread_id, []).append(item.number)
+        assert len(running) <= limit
+
+    for number, (thread, finish) in enumerate(plan):
+        lanes.add(Item(thread, number))
+        pump()
+        if finish:
+            lanes.release(running.pop(0).thread_id)
+            pump()
+    while running:
+        lanes.release(running.pop(0).thread_id)
+        pump()
+    assert sum(map(len, seen.values())) == len(plan)
+    assert all(numbers == sorted(numbers) for numbers in seen.values())
+
+
+def test_a_lane_is_reserved_only_when_nothing_stands_before() -> None:
+    lanes: Lanes[Item] = Lanes(2)
+    assert lanes.reserve("a")
+    assert not lanes.reserve("a")
+    assert lanes.reserve("b")
+    assert not lanes.reserve("c")
+    waiting = Item("c", 1)
+    lanes.add(waiting)
+    lanes.release("a")
+    assert not lanes.reserve("a")
+    assert lanes.remove(waiting)
+    assert not lanes.remove(waiting)
+    assert lanes.reserve("a")
+
+
+def test_faults_kill_at_the_planned_visit_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+    faults = Faults("mid_stream:2", kill=lambda: killed.append(1))
+    faults.reach(Step.RUN_STORED)
+    faults.reach(Step.MID_STREAM)
+    assert killed == []
+    faults.reach(Step.MID_STREAM)
+    assert killed == [1]
+    faults.reach(Step.MID_STREAM)
+    assert killed == [1]
+    monkeypatch.setenv("ROEBOT_AGENT_FAULT", "nowhere")
+    with pytest.raises(ValueError, match="nowhere"):
+        Faults.from_environment()
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    left: int
+    right: str
+
+
+class Odd:
+    """Something that only `str` can write."""
+
+    def __str__(self) -> str:
+        return "odd"
+
+
+class WithDict:
+    """Something that says how it is written."""
+
+    def to_dict(self) -> dict[str, int]:
+        """As data."""
+        return {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({1: {"a", "b"} - {"b"}}, {"1": ["a"]}),
+        (Pair(1, "x"), {"left": 1, "right": "x"}),
+        (ValueError("no"), {"error": "ValueError", "message": "no"}),
+        (b"\xff", "\ufffd"),
+        (Odd(), "odd"),
+        (WithDict(), {"x": 1}),
+        (
+            {"a": "\ud800x", "b": (1, None, 2**70), "c": Odd()},
+            {"a": "?x", "b": [1, None, 2**70], "c": "odd"},
+        ),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (float("nan"), None),
+    ],
+)
+def test_any_data_becomes_json(value: Any, expected: Any) -> None:
+    assert json.loads(dumps(value)) == expected
+
+
+def test_messages_are_written_as_their_fields() -> None:
+    encoder = MessageEncoder()
+    metadata = {"node": "call"}
+    first = orjson.loads(encoder.pair(AIMessageChunk(content="a", id="1"), metadata))
+    second = orjson.loads(encoder.pair(HumanMessage(content="b"), metadata))
+    assert (first[0]["type"], first[0]["content"], first[1]) == ("AIMessageChunk", "a", metadata)
+    assert (second[0]["type"], second[1]) == ("human", metadata)
+    odd = orjson.loads(encoder.pair(HumanMessage(content="\ud800"), {"other": 1}))
+    assert odd[0]["content"] == "?"
+    assert odd[1] == {"other": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("key sk-abcdefghijklmnopqrst is bad", "key [redacted] is bad"),
+        ("Authorization: Bearer abc.def-ghi12345", "Authorization: [redacted]"),
+        ("postgres://user:secret@host/db", "postgres://[redacted]@host/db"),
+        ("api_key='abcdef123456'", "[redacted]'"),
+        ("nothing to hide", "nothing to hide"),
+    ],
+)
+def test_secrets_are_redacted(text: str, clean: str) -> None:
+    assert scrub(text) == clean
+
+
+def test_long_errors_are_cut_and_empty_ones_named() -> None:
+    assert len(redact("x" * 5000)) == 2001
+    assert error_of(KeyError()) == {"error": "KeyError", "message": "KeyError"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1-1", EventId(1, 1)),
+        ("-1", START),
+        ("0", START),
+        ("0-1", None),
+        ("1-0", None),
+        ("1-1-1", None),
+        ("", None),
+    ],
+)
+def test_event_ids(text: str, expected: EventId | None) -> None:
+    assert parse_event_id(text) == expected
+    if expected not in (None, START):
+        assert str(expected) == text
+
+
+def test_uuids_are_canonical_or_refused() -> None:
+    assert require_uuid("0B1F9C3E000040008000000000000001", "id") == "0b1f9c3e-0000-4000-8000-000000000001"
+    for bad in ("x", None, 3):
+        with pytest.raises(Invalid):
+            require_uuid(bad, "id")
+
+
+@pytest.mark.parametrize("value", [None, {}, [], False, 0, {"a": [1]}])
+def test_specs_survive_storage(value: Any) -> None:
+    spec = RunSpec(
+        "g", "a", input=value, interrupt_before=("x",), interrupt_after="*", stream_mode=("updates",)
+    )
+    assert spec_from_bytes(spec_to_bytes(spec)) == spec
+
+
+async def open_store(path: Path) -> SqliteRuntimeStore:
+    """A store that is open."""
+    store = SqliteRuntimeStore(path, clock=lambda: 1.0)
+    await store.open()
+    return store
+
+
+async def test_one_failing_job_does_not_undo_its_neighbours(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "a.db")
+    try:
+        threads = [Thread(f"t{n}", ThreadStatus.IDLE, {}, 1.0, 1.0, 1.0) for n in (1, 2, 1, 3)]
+        results = await asyncio.gather(
+            *(store.create_thread(thread, if_exists="raise") for thread in threads), return_exceptions=True
+        )
+        assert [type(result).__name__ for result in results] == ["Thread", "Thread", "Conflict", "Thread"]
+        assert [(await store.get_thread(f"t{n}")).thread_id for n in (1, 2, 3)] == ["t1", "t2", "t3"]
+    finally:
+        await store.close()
+
+
+async def test_a_home_has_one_owner_and_an_older_program_refuses_a_newer_database(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    store = await open_store(path)
+    with pytest.raises(HomeInUse):
+        await SqliteRuntimeStore(path, clock=lambda: 1.0).open()
+    await store._writer.run(lambda connection: connection.execute(text("PRAGMA user_version = 99")))
+    await store.close()
+    with pytest.raises(HomeInUse, match="version 99"):
+        await SqliteRuntimeStore(path, clock=lambda: 1.0).open()
+
+
+async def test_a_run_that_ended_can_not_start_again(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "a.db")
+    try:
+        new = NewRun("r", "t", RunSpec("g", "a"), Multitask.ENQUEUE, if_not_exists="create")
+        run = (await store.add_run(new, start=True, chunk=None)).run
+        await store.finish_run(run, Outcome(RunStatus.SUCCESS), chunk=None)
+        assert not await store.start_run(run, chunk=None)
+        await store.erase_thread("t")
+        with pytest.raises(NotFound):
+            await store.get_run("t", "r")
+    finally:
+        await store.close()
+
+
+class MemoryLog:
+    """An event log whose writes are acknowledged when the test says so."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self.waiting: list[tuple[Chunk, Callable[[Any, BaseException | None], None]]] = []
+
+    def append(self, run_id: str, chunk: Chunk, done: Callable[[Any, BaseException | None], None]) -> None:
+        """Keep the write back."""
+        self.waiting.append((chunk, done))
+
+    def commit(self) -> None:
+        """Acknowledge the oldest write."""
+        if self.waiting:
+            chunk, done = self.waiting.pop(0)
+            self.chunks.append(chunk)
+            done(None, None)
+
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[Chunk]:
+        """Chunks after an event."""
+        return [chunk for chunk in self.chunks if (chunk.attempt, chunk.last) > after][: min(limit, 2)]
+
+    async def has_event(self, run_id: str, event_id: EventId) -> bool:
+        """Whether it is there."""
+        return any(
+            chunk.attempt == event_id.attempt and chunk.first <= event_id.seq <= chunk.last
+            for chunk in self.chunks
+        )
+
+
+STEPS = st.lists(st.sampled_from(["emit", "emit", "emit", "commit", "turn", "join"]), min_size=1, max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, st.integers(0, 200), st.integers(0, 30), st.booleans())
+def test_log_and_live_tail_join_without_gap_or_repeat(
+    steps: list[str], tail_bytes: int, start: int, second_attempt: bool
+) -> None:
+    asyncio.run(_joined(steps, tail_bytes, start, second_attempt))
+
+
+async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt: bool) -> None:
+    log = MemoryLog()
+    earlier: list[str] = []
+    if second_attempt:
+        frames = [frame("old", b"%d" % n, EventId(1, n)) for n in (1, 2, 3)]
+        log.chunks = [Chunk(1, 1, 2, b"".join(frames[:2])), Chunk(1, 3, 3, frames[2])]
+        earlier = ["1-1", "1-2", "1-3"]
+    attempt = 2 if second_attempt else 1
+    bounds = LogSettings(tail_bytes=tail_bytes, flush_every=0.0)
+    channel = RunChannel("r", resumable=True, log=log, settings=bounds)
+    channel.begin(attempt)
+    readers: list[tuple[EventId, asyncio.Task[bytes]]] = []
+
+    def join(after: EventId) -> None:
+        reader = EventReader(
+            "r", channel=channel, log=log, heartbeat=60, after=after, status=lambda: "running"
+        )
+        readers.append((after, asyncio.create_task(_everything(reader))))
+
+    join(START)
+    numbers: Iterator[int] = iter(range(10_000))
+    for step in steps:
+        if step == "emit":
+            channel.emit("e", b"%d" % next(numbers))
+        elif step == "commit":
+            log.commit()
+        elif step == "turn":
+            await asyncio.sleep(0)
+        else:
+            seq = min(start, channel.head.seq)
+            join(EventId(attempt, seq) if seq else START)
+    while log.waiting:
+        log.commit()
+    await channel.written()
+    rest, chunk = channel.seal("end", b"{}")
+    assert chunk is not None
+    log.chunks.append(chunk)
+    channel.show(rest)
+    channel.close()
+    last = channel.head.seq
+    for after, task in readers:
+        got = [line[4:].decode() for line in (await task).splitlines() if line.startswith(b"id: ")]
+        own = [f"{attempt}-{n}" for n in range(after.seq + 1, last + 1)]
+        assert got == (earlier + own if after == START else own)
+
+
+async def _everything(reader: EventReader) -> bytes:
+    return b"".join([batch async for batch in reader.batches()])
+
+
+async def test_a_failed_write_ends_the_run_instead_of_losing_events() -> None:
+    log = MemoryLog()
+    channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
+    channel.begin(1)
+    channel.emit("e", b"1")
+    log.waiting.pop()[1](None, OSError("disk full"))
+    assert channel.crowded
+    with pytest.raises(OSError, match="disk full"):
+        await channel.room()
+    with pytest.raises(OSError, match="disk full"):
+        await channel.written()
+
+
+def test_frames_are_split_as_they_were_made() -> None:
+    made = [frame("a|b", b'{"x":"\\r\\n\\r\\n"}', EventId(1, 1)), frame("end", b"{}", None)]
+    assert split_frames(b"".join(made)) == made
+    assert [event_name(item) for item in made] == ["a|b", "end"]
