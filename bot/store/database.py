@@ -66,7 +66,7 @@ class SqliteDatabase:
         self._thread.start()
         try:
             await self.run(migrate)
-        except DatabaseError as error:
+        except (DatabaseError, StoreError) as error:
             await self.close()
             raise HomeUnusable(str(self.path), _reason(error)) from error
 
@@ -123,7 +123,7 @@ class PostgresDatabase:
         """Bring the schema up to date (on a thread: migrations read files). Raises HomeUnusable."""
         try:
             await asyncio.to_thread(self._migrate)
-        except DatabaseError as error:
+        except (DatabaseError, StoreError) as error:
             await self.close()
             raise HomeUnusable("database.url", _reason(error)) from error
 
@@ -199,5 +199,7 @@ def _psycopg_url(url: str) -> str:
     return f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
 
 
-def _reason(error: DatabaseError) -> str:
+def _reason(error: DatabaseError | StoreError) -> str:
+    if isinstance(error, StoreError):
+        return str(error)
     return str(error.orig) if error.orig is not None else type(error).__name__

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD = "0001"
+from bot.errors import StoreError
+
+REVISIONS = ("0001",)
+HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 
 
@@ -20,9 +23,12 @@ def current(connection: Connection) -> str:
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the database to HEAD, within the caller's transaction."""
-    if current(connection) == HEAD:
+    """Bring the database to HEAD, within the caller's transaction. Raises StoreError for a newer one."""
+    found = current(connection)
+    if found == HEAD:
         return
+    if found and found not in REVISIONS:
+        raise StoreError(f"made by a newer version of Roebot (schema {found}, this one knows {HEAD})")
     from alembic import command
     from alembic.config import Config
 

@@ -1,0 +1,128 @@
+"""What goes wrong at the start is told in one clear line, with a non-zero exit and without secrets."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.may_block
+
+TOKEN = "123456:a-secret-token-that-must-not-show"
+
+
+def roebot(*arguments: str, cwd: Path, timeout: float = 40.0, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    return subprocess.run(
+        [sys.executable, "-m", "bot.cli", *arguments],
+        cwd=cwd,
+        env={**clean, **env, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Non-zero, no traceback, no secret, and the words that help."""
+    said = done.stdout + done.stderr
+    assert done.returncode not in (0, None), said
+    assert "Traceback" not in said, said
+    assert TOKEN not in said
+    for word in words:
+        assert word in said, said
+
+
+def test_a_corrupt_database(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "bot.db").write_bytes(b"this is not a database at all" * 100)
+    one_clear_line(
+        roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), "bot.db", "not a database"
+    )
+
+
+def test_a_database_of_a_later_version(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with sqlite3.connect(home / "bot.db") as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        database.execute("INSERT INTO alembic_version VALUES ('9999')")
+    one_clear_line(roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), "bot.db", "newer")
+
+
+def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    one_clear_line(
+        roebot("run", "--home", "/proc/roebot", "--port", "0", cwd=tmp_path), "/proc/roebot", "--home"
+    )
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = roebot("run", "--home", str(tmp_path / "home"), "--port", port, cwd=tmp_path)
+    one_clear_line(done, port, "--port")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("channels: {telegram: {bot_token: $NOT_SET_ANYWHERE}}", ("config.yaml:1", "NOT_SET_ANYWHERE")),
+        ("config_version: 1\nserver: {prot: 1}", ("config.yaml:2", "prot")),
+        ("server: [", ("config.yaml:1",)),
+        ("sandbox: {use: x}", ("not in this version",)),
+        ('access: {owners: ["ann"]}', ("access.owners", "platform:id")),
+        ("server: {host: 0.0.0.0}", ("token",)),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    one_clear_line(roebot("run", "--home", str(tmp_path / "home"), "--port", "0", cwd=tmp_path), *words)
+    one_clear_line(roebot("config", "check", cwd=tmp_path), *words)
+
+
+def test_a_secret_in_a_wrong_place_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(f"channels: {{telegram: {{bot_token: [{TOKEN}, x]}}}}")
+    one_clear_line(roebot("config", "check", cwd=tmp_path), "bot_token")
+
+
+def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
+    good = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
+    assert "Python 3." in good.stdout
+    assert "no service runs here" in good.stdout
+    (tmp_path / "config.yaml").write_text("server: {prot: 1}")
+    bad = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
+    assert bad.returncode == 1
+    assert "prot" in bad.stdout
+
+
+def test_manifest_and_schema_print(tmp_path: Path) -> None:
+    assert "BotFather" in roebot("manifest", "telegram", cwd=tmp_path).stdout
+    assert '"$schema"' in roebot("config", "schema", cwd=tmp_path).stdout
+    one_clear_line(roebot("manifest", "pigeon", cwd=tmp_path), "no platform pigeon")
+
+
+def test_upgrade_without_a_file(tmp_path: Path) -> None:
+    one_clear_line(roebot("config", "upgrade", cwd=tmp_path), "no config.yaml")
+
+
+def test_upgrade_of_an_old_file(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("# mine\nchannels:\n  telegram: {token: $T, enabled: false}\n")
+    done = roebot("config", "upgrade", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "config.yaml").read_text()
+    assert text.startswith("# mine")
+    assert "bot_token: $T" in text
+
+
+def test_stop_without_a_service(tmp_path: Path) -> None:
+    done = roebot("stop", "--home", str(tmp_path), cwd=tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, "roebot: no service runs here")
