@@ -24,7 +24,7 @@ def api_services(service: Service, *, port: int) -> ApiServices:
     config = service.config
     return ApiServices(
         store=service.store,
-        database=service.store._database,
+        database=service.store.database,
         accounts=service.accounts,
         bus=service.bus,
         runtime=service.runtime,

@@ -32,6 +32,8 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         loaded = type(loaded)(changed, loaded.path, loaded.warnings, loaded.fingerprint)
     for warning in loaded.warnings:
         print(f"roebot: {warning}", file=sys.stderr)
+    # Databases, logs and sockets are for the owner alone.
+    os.umask(0o077)
     folder = home_folder(home)
     prepare_home(folder)
     # The runtime's process loads for as long as this one does, so it begins first.

@@ -43,7 +43,11 @@ class Outcome:
 
 
 class Conversation:
-    """Talks to the runtime for one turn. `show` is called with the whole text whenever it has grown."""
+    """Talks to the runtime for one turn.
+
+    `show` is called with the whole text whenever it has grown; `starting` bounds how many runs are being
+    created at once, so that a burst does not keep the loop from everything else.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Conversation:
         clock: Clock,
         texts: Texts,
         show: Callable[[str], None],
+        starting: asyncio.Semaphore,
     ) -> None:
         self._turn = turn
         self._outlet = outlet
@@ -63,6 +68,7 @@ class Conversation:
         self._clock = clock
         self._texts = texts
         self._show = show
+        self._starting = starting
         self._stop = asyncio.Event()
         self._transcript = Transcript()
         if turn.stopped:
@@ -107,14 +113,20 @@ class Conversation:
 
     async def _talk(self, restarted: bool) -> Outcome:
         for _ in range(MOST_RUNS):
+            naming = None
             if not self._turn.run_id:
                 await self._create(repeated=restarted)
+                naming = asyncio.ensure_future(self._name())
             try:
-                return await self._follow()
+                outcome = await self._follow()
+                if naming is not None:
+                    await naming
+                return outcome
             except RunMissing:
                 # The runtime has lost the run (another home, a server that forgets): ask again.
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
-                await self._named("", self._turn.attempt + 1)
+                self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
+                await self._name()
                 self._transcript = Transcript()
         raise RuntimeUnreachable("the runtime loses its runs")
 
@@ -123,17 +135,18 @@ class Conversation:
         tries = _Tries(self._clock)
         while True:
             try:
-                run_id = await self._runtime.create(request)
+                async with self._starting:
+                    run_id = await self._runtime.create(request)
                 break
             except RuntimeUnreachable as problem:
                 request = replace(request, repeated=True)
                 await tries.pause(problem)
         reach(Step.RUN_CREATED)
-        await self._named(run_id, self._turn.attempt)
+        self._turn = replace(self._turn, run_id=run_id)
 
-    async def _named(self, run_id: str, attempt: int) -> None:
-        self._turn = replace(self._turn, run_id=run_id, attempt=attempt)
-        await self._store.set_run(self._turn.id, run_id, attempt)
+    async def _name(self) -> None:
+        """Record the run. Nothing waits for it: the idempotency key finds the run all the same."""
+        await self._store.set_run(self._turn.id, self._turn.run_id, self._turn.attempt)
 
     async def _follow(self) -> Outcome:
         """Read the run's events up to its end, from where the last connection broke."""

@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 
 # A turn that was not begun within this time is not answered any more, but told so (seconds).
 EXPIRES_AFTER = 12 * 3600.0
+# Runs that are being created at the same time; typing and commands get through between them.
+STARTING = 8
 
 
 class Dispatcher:
@@ -54,6 +56,7 @@ class Dispatcher:
         self._roles = roles
         self._clock = clock
         self._slots = asyncio.Semaphore(max_runs)
+        self._starting = asyncio.Semaphore(STARTING)
         self._talking: dict[int, Conversation] = {}
         self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
         self.control = Lanes("control", self._control, self._give_up_control, clock)
@@ -133,6 +136,7 @@ class Dispatcher:
             clock=self._clock,
             texts=texts,
             show=frames.show,
+            starting=self._starting,
         )
         self._talking[turn.conversation] = talk
         try:

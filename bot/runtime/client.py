@@ -121,7 +121,8 @@ class LangGraphRuntime:
         data = b"".join([chunk async for chunk in content])
         with _problems():
             response = await self._manage().post(
-                f"/api/threads/{quote(thread_id, safe='')}/uploads", files={"files": (filename, data)}
+                f"/api/threads/{quote(thread_id, safe='')}/uploads",
+                files={"files": (filename, data, "application/octet-stream")},
             )
             _check(response)
         stored = response.json()["files"][0]

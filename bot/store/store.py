@@ -24,6 +24,11 @@ class BotStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @property
+    def database(self) -> Database:
+        """Where it runs."""
+        return self._database
+
     async def close(self) -> None:
         """Finish what is under way and close."""
         await self._database.close()
