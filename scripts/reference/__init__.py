@@ -1,0 +1,1 @@
+"""The reference pages, each made from the code that it describes."""

@@ -1,0 +1,49 @@
+"""The command line, from typer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bot.cli.app import app
+from scripts.reference.markdown import code, page, table
+
+INTRO = """
+After `make install` the command is `.venv/bin/roebot`. `--home` may be given as `ROEBOT_HOME`, `--config` as
+`ROEBOT_CONFIG_PATH`. Exit codes: 0 well, 1 it failed (one line says why), 2 wrong usage or a configuration
+that cannot be used.
+"""
+
+
+def tree() -> Any:
+    """The command line as a tree of commands."""
+    import typer
+
+    return typer.main.get_command(app)
+
+
+def leaves(group: Any, prefix: str = "roebot") -> Iterator[tuple[str, Any]]:
+    """Every command that does something, with its full name."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from leaves(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", command
+
+
+def cli() -> str:
+    """The page."""
+    return page("Command line", INTRO, *(_command(name, command) for name, command in leaves(tree())))
+
+
+def _command(name: str, command: Any) -> str:
+    rows = [_parameter(parameter) for parameter in command.params]
+    options = table(["option", "meaning", "default"], rows) if rows else ""
+    return f"## `{name}`\n\n{command.help}\n\n{options}"
+
+
+def _parameter(parameter: Any) -> list[str]:
+    is_argument = parameter.param_type_name == "argument"
+    names = parameter.name.upper() if is_argument else ", ".join([*parameter.opts, *parameter.secondary_opts])
+    default = "" if parameter.default is None or is_argument else code(parameter.default)
+    return [code(names), getattr(parameter, "help", "") or "", default]

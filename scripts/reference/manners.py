@@ -1,0 +1,95 @@
+"""Where a message is answered and which conversation it belongs to, found out by accepting it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.access import AccessPolicy
+from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.commands.builtin import builtin
+from bot.config import AccessConfig
+from bot.domain import ChatKind, InboundMessage, IsolationPolicy, Origin, ReplyAddress, Sender
+from bot.store import BotStore, open_database
+from bot.texts import texts_for
+
+PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something that a person writes."""
+
+    title: str
+    kind: ChatKind
+    text: str
+    topic: str = ""
+    reply_to: str = ""
+
+
+CASES: tuple[Case, ...] = (
+    Case("a message in a private chat", PRIVATE, "hello"),
+    Case("the next one there", PRIVATE, "and more"),
+    Case("a mention in a group", GROUP, "hello"),
+    Case("another mention there", GROUP, "something else"),
+    Case("a reply to the message before", GROUP, "and more", reply_to="4"),
+    Case("a command there that answers nothing", GROUP, "/status"),
+    Case("a mention in a topic of a forum", GROUP, "hello", topic="7"),
+    Case("another mention in that topic", GROUP, "and more", topic="7"),
+)
+
+
+async def manners() -> list[list[str]]:
+    """Rows: what is written, where the answer goes, which conversation it is."""
+    rules = AccountRules(
+        access=AccessPolicy(AccessConfig(default="allow")),
+        isolation=IsolationPolicy(),
+        texts=texts_for("en"),
+        limits=Limits(),
+    )
+    serial = iter(range(1000))
+    admissions = Admissions(rules, builtin(), lambda: f"thread-{next(serial)}")
+    with tempfile.TemporaryDirectory() as folder:
+        store = BotStore(await open_database(Path(folder)))
+        try:
+            return await _rows(store, admissions)
+        finally:
+            await store.close()
+
+
+async def _rows(store: BotStore, admissions: Admissions) -> list[list[str]]:
+    rows: list[list[str]] = []
+    seen: list[int] = []
+    for number, case in enumerate(CASES, 1):
+        admission = admissions.admit(_message(number, case))
+        assert admission is not None
+        accepted = (await store.accept("telegram", [admission], "", float(number), 20))[0]
+        turn = (await store.load(accepted.turn)).turn
+        assert turn is not None
+        known = accepted.conversation in seen
+        seen.append(accepted.conversation)
+        rows.append([case.title, _place(turn.address), _conversation(seen, known=known)])
+    return rows
+
+
+def _message(number: int, case: Case) -> InboundMessage:
+    chat = "1001" if case.kind is PRIVATE else ("-200" if case.topic else "-100")
+    origin = Origin(
+        "telegram", "telegram", chat, case.kind, str(number), Sender("1001", "Ann"), case.topic, case.reply_to
+    )
+    return InboundMessage(str(number), origin, case.text, float(number))
+
+
+def _place(address: ReplyAddress) -> str:
+    parts = ["in the topic" if address.topic else "in the chat"]
+    if address.reply_to:
+        parts.append("as a reply to the message")
+    return ", ".join(parts)
+
+
+def _conversation(seen: Sequence[int], *, known: bool) -> str:
+    if not known:
+        return "a new one"
+    return "the same as before" if seen[-1] == seen[-2] else "the one of that message"

@@ -1,0 +1,85 @@
+"""The platforms, from their manifests and the capabilities that their adapters implement."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.accounts import load_factory, load_manifest
+from bot.config.accounts import PLATFORMS, AccountConfig
+from bot.domain import ChatKind
+from bot.platforms import base
+from bot.platforms.base import Budget, Manifest
+from scripts.reference.manners import manners
+from scripts.reference.markdown import code, first_line, page, table
+
+CAPABILITIES: tuple[type, ...] = (
+    base.EditsMessages,
+    base.DeletesMessages,
+    base.RepeatsSafely,
+    base.ShowsTyping,
+    base.StreamsDrafts,
+    base.SendsFiles,
+    base.FetchesFiles,
+    base.RegistersCommands,
+)
+MANNERS = """
+## Where an answer appears
+
+In a group the bot answers only who mentions it, replies to it, or gives it a command. In a private chat every
+message is for it. With `isolation: topic`, the default:
+"""
+ISOLATION = """
+`isolation: chat` makes one conversation of a whole chat; `isolation: member` gives each member of a group
+their own. In a group the agent reads every message with the name of its sender. The page and the terminal
+have private chats only.
+"""
+
+
+def platforms() -> str:
+    """The page."""
+    manifests = {name: load_manifest(name) for name in PLATFORMS}
+    return page(
+        "Platforms",
+        _capabilities(manifests),
+        *(_numbers(manifest) for manifest in manifests.values()),
+        MANNERS,
+        table(["what is written", "the answer appears", "conversation"], asyncio.run(manners())),
+        ISOLATION,
+    )
+
+
+def _capabilities(manifests: dict[str, Manifest]) -> str:
+    adapters = {name: load_factory(manifest)(name, _account(name)) for name, manifest in manifests.items()}
+    rows = []
+    for capability in CAPABILITIES:
+        marks = ["yes" if isinstance(adapter, capability) else "no" for adapter in adapters.values()]
+        rows.append([code(capability.__name__), first_line(capability.__doc__), *marks])
+    head = ["capability", "meaning", *(manifest.title for manifest in manifests.values())]
+    return table(head, rows)
+
+
+def _account(name: str) -> AccountConfig:
+    return PLATFORMS[name](name=name, platform=name)
+
+
+def _numbers(manifest: Manifest) -> str:
+    lines = [
+        f"## {manifest.title}",
+        f"First text after {manifest.first_frame_after:g} s or {manifest.first_frame_characters} characters, "
+        f"then at most every {manifest.frame_interval:g} s.",
+    ]
+    rows = [[_limit(budget), _where(budget), budget.source] for budget in manifest.budgets]
+    lines.append(table(["at most", "counted for", "source"], rows))
+    if manifest.setup_steps:
+        steps = [f"{number}. {step}" for number, step in enumerate(manifest.setup_steps, 1)]
+        lines += ["Set-up:", "\n".join(steps)]
+    return "\n\n".join(lines)
+
+
+def _limit(budget: Budget) -> str:
+    return f"{budget.count} calls in {budget.period:g} s"
+
+
+def _where(budget: Budget) -> str:
+    kinds = "" if len(budget.kinds) == len(ChatKind) else f" ({', '.join(sorted(budget.kinds))})"
+    return f"each {budget.scope.value}{kinds}"
