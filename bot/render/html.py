@@ -28,7 +28,7 @@ from bot.render.nodes import (
     Table,
     Text,
 )
-from bot.render.tree import address_of, link_label, parse
+from bot.render.tree import address_of, is_web_link, link_label, parse
 
 _TAGS = {"a", "blockquote", "br", "code", "hr", "li", "ol", "p", "pre", "ul"}
 _TAGS |= {"del", "em", "strong", "h1", "h2", "h3", "h4", "h5", "h6"}
@@ -137,4 +137,4 @@ def _link(link: Link) -> str:
     label = _inlines(link_label(link))
     if address := address_of(link):
         return f"{label} ({escape(address)})"
-    return f'<a href="{escape(link.href)}">{label}</a>' if link.href else label
+    return f'<a href="{escape(link.href)}">{label}</a>' if is_web_link(link.href) else label

@@ -32,7 +32,7 @@ from bot.render.nodes import (
     Table,
     Text,
 )
-from bot.render.tree import address_of, inline_text, link_label
+from bot.render.tree import address_of, inline_text, is_web_link, link_label
 
 Style: TypeAlias = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
@@ -150,7 +150,7 @@ def _link(link: Link) -> Laid:
     label = inlines(link_label(link))
     if address := address_of(link):
         return joined([label, Laid(f" ({address})")])
-    return label.marked("text_link", link.href) if link.href else label
+    return label.marked("text_link", link.href) if is_web_link(link.href) else label
 
 
 def grid(table: Table) -> str:

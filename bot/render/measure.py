@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,6 +12,16 @@ Unit: TypeAlias = Callable[[str], int]
 
 _ZWJ = "\u200d"
 _LOOK_BACK = 64  # a longer cluster is an attack; it may be cut
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def sound(text: str) -> str:
+    """`text` as valid Unicode: surrogate pairs joined, lone surrogates (which no platform takes) replaced."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def utf16_units(text: str) -> int:

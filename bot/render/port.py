@@ -6,8 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.render.rich import growing_for_rich
 from bot.render.stream import close_open
-from bot.render.telegram import split_for_telegram
+from bot.render.telegram import growing_for_telegram
+
+
+class Splitter(Protocol):
+    """Splits one text again and again while it grows, at the cost of what is new."""
+
+    def split(self, markdown: str) -> list[str]:
+        """As `Renderer.split`."""
 
 
 class Renderer(Protocol):
@@ -23,29 +31,35 @@ class Renderer(Protocol):
         While `markdown` grows, all parts but the last stay as they are.
         """
 
+    def growing(self) -> Splitter:
+        """A splitter for one reply that streams: the same parts as `split`, found faster."""
+
     def frame(self, markdown: str) -> str:
         """A presentable form of the last part of a text that is still being written."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownRenderer:
-    """A `Renderer` made of a splitter; every platform frames alike."""
-
-    name: str
-    splitter: Callable[[str], list[str]]
+class _Whole:
+    """One part, for places without a limit."""
 
     def split(self, markdown: str) -> list[str]:
-        return self.splitter(markdown)
+        return [markdown] if markdown.strip() else []
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownRenderer:
+    """A `Renderer` made of a splitter; all platforms frame alike."""
+
+    name: str
+    growing: Callable[[], Splitter]
+
+    def split(self, markdown: str) -> list[str]:
+        return self.growing().split(markdown)
 
     def frame(self, markdown: str) -> str:
         return close_open(markdown)
 
 
-def whole(markdown: str) -> list[str]:
-    """One part, for places without a limit."""
-    return [markdown] if markdown.strip() else []
-
-
-TELEGRAM_ENTITIES: Renderer = MarkdownRenderer("telegram-entities", split_for_telegram)
-WEB: Renderer = MarkdownRenderer("web", whole)
-TERMINAL: Renderer = MarkdownRenderer("terminal", whole)
+TELEGRAM_ENTITIES: Renderer = MarkdownRenderer("telegram-entities", growing_for_telegram)
+TELEGRAM_RICH: Renderer = MarkdownRenderer("telegram-rich", growing_for_rich)
+WEB: Renderer = MarkdownRenderer("web", _Whole)
+TERMINAL: Renderer = MarkdownRenderer("terminal", _Whole)

@@ -14,12 +14,14 @@ from itertools import zip_longest
 from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
 from bot.render.grammar import split_row
 from bot.render.lines import Container, Kind, Leaf, Line, State, scan
+from bot.render.measure import sound
 from bot.render.weigh import SourceWeigher, Weigher
 
 LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""
 
 _BLOCK_START = re.compile(r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=]{3}|(\d{1,9})(?=[.)](?:[ \t]|$))", re.M)
+_LINK_TARGET = re.compile(r"\]\([^\s()]*\)")
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -38,10 +40,36 @@ def split_markdown(
 
     Raises ValueError for a limit below `LEAST_LIMIT`.
     """
-    if limit < LEAST_LIMIT:
-        raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
-    source = _LINE_END.sub("\n", markdown)
-    return _Splitter(source, limit, measure, weigher).parts()
+    return GrowingSplit(limit=limit, measure=measure, weigher=weigher).split(markdown)
+
+
+class GrowingSplit:
+    """`split_markdown` for a text that grows: a call costs as much as what was added and the last part.
+
+    Each call gives what `split_markdown` would; a text that does not continue the one before starts anew.
+    """
+
+    def __init__(self, *, limit: int, measure: Callable[[str], int], weigher: Weigher | None = None) -> None:
+        if limit < LEAST_LIMIT:
+            raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
+        self._limit, self._measure, self._weigher = limit, measure, weigher
+        self._source = ""
+        self._full: list[tuple[str, _Restart]] = []
+
+    def split(self, markdown: str) -> list[str]:
+        """The parts of `markdown`."""
+        source = _LINE_END.sub("\n", sound(markdown))
+        full = self._full if source.startswith(self._source) else []
+        splitter = _Splitter(source, self._limit, self._measure, self._weigher)
+        parts = [part for part, _ in full]
+        begin: _Restart | None = full[-1][1] if full else _Restart()
+        self._source, self._full = source, full
+        while begin is not None:
+            part, begin = splitter.part(begin)
+            parts.append(part)
+            if begin is not None and source.find("\n", begin.at) >= 0:  # the line there is known to its end
+                full.append((part, begin))
+        return [part for part in parts if part.strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +110,9 @@ class _Splitter:
         self.measure = measure if weigher is not None else None
         self.weigher: Weigher = weigher or SourceWeigher(measure)
 
-    def parts(self) -> list[str]:
-        parts: list[str] = []
-        begin: _Restart | None = _Restart()
-        while begin is not None:
-            part, begin = self._part(begin)
-            if part.strip():
-                parts.append(part)
-        return parts
-
     # filling
 
-    def _part(self, begin: _Restart) -> tuple[str, _Restart | None]:
+    def part(self, begin: _Restart) -> tuple[str, _Restart | None]:
         fill = _Fill(begin, self._prefix_weight(begin))
         at, state = begin.at, begin.before
         if state.leaf is Leaf.TABLE:
@@ -197,7 +216,8 @@ class _Splitter:
         bound = mark.weight - fill.settled_weight
         if fill.settled == 0:
             text = fill.begin.prefix + text
-        gain = max(0, bound - self.measure(text) - 2) if "](" in text else 0
+        hidden = sum(len(found[0]) for found in _LINK_TARGET.finditer(text))
+        gain = max(0, bound - self.measure(text) - 2) if hidden * 16 > self.limit else 0
         fill.marks[last:] = [replace(later, weight=later.weight - gain) for later in fill.marks[last:]]
         fill.settled, fill.settled_weight = last, mark.weight - gain
         fill.weight -= gain

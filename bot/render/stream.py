@@ -37,8 +37,7 @@ def close_open(markdown: str) -> str:
     tail = _tail(source)
     if tail.before.leaf is Leaf.FENCE and tail.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE):
         return _close_fence(source, tail)
-    text = source[tail.start :]
-    if _held(text, tail):
+    if _held(source[tail.start :], tail):
         return _without_last(source, tail)
     if tail.line.kind in (Kind.TEXT, Kind.HEADING):
         block = tail.start + tail.line.content if tail.line.starts else tail.block
@@ -65,16 +64,18 @@ def _tail(source: str) -> _Tail:
 def _held(text: str, tail: _Tail) -> bool:
     """Whether the last line is only the beginning of something."""
     line = tail.line
-    if line.kind is Kind.FENCE_OPEN or _HALF_MARKER.match(text, line.inner):
+    if line.kind is Kind.FENCE_OPEN:
+        return True
+    waits = line.kind is Kind.TEXT and text.startswith("|", line.content)  # for a table's delimiter
+    if waits or "\n" in text:
+        return waits
+    if _HALF_MARKER.match(text, line.inner):
         return True
     if line.kind is Kind.ROW:
         row = text.rstrip()
         return not row.endswith("|") or row.endswith("\\|") or "|" not in row[:-1]
-    if line.kind is not Kind.TEXT:
-        return False
     opened = len(line.state.containers) > line.kept
-    waits = text.startswith("|", line.content)  # a table's header, as long as no delimiter has come
-    return waits or (opened and _HALF_TASK.match(text, line.content) is not None)
+    return line.kind is Kind.TEXT and opened and _HALF_TASK.match(text, line.content) is not None
 
 
 def _without_last(source: str, tail: _Tail) -> str:

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from bot.render.grammar import split_row
 from bot.render.layout import Mark, Style, lay_out
 from bot.render.measure import utf16_units
-from bot.render.split import split_markdown
+from bot.render.split import GrowingSplit
 from bot.render.tree import parse
 
 TELEGRAM_TEXT_LIMIT = 4096
@@ -143,8 +143,11 @@ def _entity_units(markdown: str) -> int:
     return utf16_units(lay_out(parse(markdown)).text)
 
 
+def growing_for_telegram() -> GrowingSplit:
+    """`split_for_telegram` for a text that grows."""
+    return GrowingSplit(limit=TELEGRAM_TEXT_LIMIT, measure=_entity_units, weigher=TelegramWeigher())
+
+
 def split_for_telegram(markdown: str) -> list[str]:
     """Split into parts whose text after `render_entities` is at most `TELEGRAM_TEXT_LIMIT` units."""
-    return split_markdown(
-        markdown, limit=TELEGRAM_TEXT_LIMIT, measure=_entity_units, weigher=TelegramWeigher()
-    )
+    return growing_for_telegram().split(markdown)

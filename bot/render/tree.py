@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from markdown_it.token import Token
 
 from bot.render.grammar import grammar
+from bot.render.measure import sound
 from bot.render.nodes import (
     Align,
     Block,
@@ -48,7 +49,7 @@ def parse(markdown: str) -> Document:
     Raw HTML and link reference definitions are plain text, images are links, nesting is bounded by
     `bot.render.grammar.MAX_DEPTH`. Lists are neither loose nor tight.
     """
-    return Document(_blocks(iter(grammar().parse(markdown)), ""))
+    return Document(_blocks(iter(grammar().parse(sound(markdown))), ""))
 
 
 def _blocks(tokens: Iterator[Token], closing: str) -> tuple[Block, ...]:

@@ -1,8 +1,19 @@
-"""Hypothesis strategies for Markdown: documents that an author meant, and noise made of markup."""
+"""Markdown to test with: documents that an author meant, and noise made of markup.
+
+Hypothesis chooses the seeds; the texts themselves come from `random`, which is a hundred times faster than
+drawing them piece by piece.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import settings
 from hypothesis import strategies as st
+
+steady = settings(deadline=None, derandomize=True, max_examples=60)
+"""The same examples on every run, however slow the machine."""
 
 WORDS = [
     "alpha",
@@ -15,88 +26,14 @@ WORDS = [
     "שלום",
     "مرحبا",
     "👍🏽",
-    "👨‍👩‍👧",
-    "🇩🇪🇫🇷",
     "x2",
-    "2026",
-    "Done!",
-    "snake_case",
-    "a-b",
-    "3.5",
 ]
-
-words = st.sampled_from(WORDS)
-plain = st.lists(words, min_size=1, max_size=30).map(" ".join)
-short = st.lists(words, min_size=1, max_size=4).map(" ".join)
-LETTERS = st.sampled_from(["alpha", "beta two", "中文 字符", "naïve x2"])
-
-
-_WRAPS = st.sampled_from(["**{}**", "~~{}~~", "***{}***", "**~~{}~~**", "*`{}` and*", "__{}__"])
-wrapped = st.builds(str.format, _WRAPS, LETTERS)
-atoms = st.one_of(
-    plain,
-    wrapped,
-    LETTERS.map(lambda t: f"*{t}*"),
-    LETTERS.map(lambda t: f"`{t} **x**`"),
-    LETTERS.map(lambda t: f"[{t}](https://example.com/{len(t)})"),
-)
-running = st.lists(atoms, min_size=1, max_size=6).map(" ".join)
-paragraphs = st.lists(running, min_size=1, max_size=3).map("\n".join)
-
-code_lines = st.lists(
-    st.sampled_from(
-        ["x = 1", "", "    return **kw", "`tick` ``", "| a | b |", "# no heading", "中文 = '👍'", "- y"]
-    ),
-    min_size=1,
-    max_size=40,
-).map("\n".join)
-
-
-@st.composite
-def fences(draw: st.DrawFn) -> str:
-    run = draw(st.sampled_from(["```", "~~~", "````"]))
-    language = draw(st.sampled_from(["", "python", "c++"]))
-    return f"{run}{language}\n{draw(code_lines)}\n{run}"
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> str:
-    columns = draw(st.integers(1, 4))
-    delimiter = (
-        "|" + "|".join(draw(st.sampled_from(["---", ":--", ":-:", "--:"])) for _ in range(columns)) + "|"
-    )
-    rows = draw(st.lists(st.lists(short, min_size=columns, max_size=columns), min_size=1, max_size=25))
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    # the paragraph keeps a table from following another, which would look like a table cut in two
-    return "\n".join([lines[0], delimiter, *lines[1:], "", "After the table."])
-
-
-def _indented(text: str, by: int) -> str:
-    return text.replace("\n", "\n" + " " * by)
-
-
-@st.composite
-def lists(draw: st.DrawFn, depth: int = 0) -> str:
-    ordered = draw(st.booleans())
-    items = []
-    for number in range(draw(st.integers(1, 6))):
-        marker = f"{number + 1}. " if ordered else "- "
-        body = draw(st.sampled_from(["", "[ ] ", "[x] "])) + draw(running)
-        if depth < 2 and draw(st.integers(0, 3)) == 0:
-            body += "\n" + draw(lists(depth + 1))
-        elif draw(st.integers(0, 7)) == 0:
-            body += "\n\n" + draw(fences())
-        items.append(marker + _indented(body, len(marker)))
-    return "\n".join(items)
-
-
-quotes = st.one_of(paragraphs, lists(), fences()).map(lambda t: "> " + t.replace("\n", "\n> "))
-headings = st.tuples(st.integers(1, 6), short).map(lambda pair: "#" * pair[0] + " " + pair[1])
-blocks = st.one_of(paragraphs, paragraphs, fences(), tables(), lists(), quotes, headings, st.just("***"))
-documents = st.lists(blocks, min_size=1, max_size=12).map("\n\n".join)
-"""Well-formed documents: all that is opened is closed."""
-
-_NOISE = [
+WORDS += ["👨\u200d👩\u200d👧", "🇩🇪🇫🇷", "2026", "Done!", "snake_case", "a-b", "3.5"]
+LETTERS = ["alpha", "beta two", "中文 字符", "naïve x2"]
+WRAPS = ["**{}**", "~~{}~~", "***{}***", "**~~{}~~**", "*`{}` and*", "__{}__", "*{}*", "`{} **x**`"]
+WRAPS += ["[{}](https://example.com/a_b)"]
+CODE = ["x = 1", "", "    return **kw", "`tick` ``", "| a | b |", "# no heading", "中文 = '👍'", "- y"]
+NOISE = [
     "*",
     "**",
     "_",
@@ -116,7 +53,7 @@ _NOISE = [
     "---",
     "|--|",
 ]
-_NOISE += [
+NOISE += [
     "# ",
     "- ",
     "1. ",
@@ -132,10 +69,109 @@ _NOISE += [
     "👍🏽",
     "e\u0301",
     "==",
-    "<b>",
 ]
-_NOISE += ["https://a.b/c", "+ ", "10) ", "***", "- [ ] ", "  - ", "\u200d", "\x00", "🇩🇪", "a. b"]
-noise = st.lists(st.one_of(st.sampled_from(_NOISE), st.text(max_size=8)), max_size=120).map("".join)
+NOISE += [
+    "https://a.b/c",
+    "+ ",
+    "10) ",
+    "***",
+    "- [ ] ",
+    "  - ",
+    "\u200d",
+    "\x00",
+    "🇩🇪",
+    "a. b",
+    "<b>",
+    "\r",
+    "%",
+]
+
+
+def words(random: Random, most: int) -> str:
+    return " ".join(random.choices(WORDS, k=random.randint(1, most)))
+
+
+def running(random: Random) -> str:
+    pieces = []
+    for _ in range(random.randint(1, 6)):
+        wrapped = random.choice(WRAPS).format(random.choice(LETTERS))
+        pieces.append(random.choice([words(random, 30), wrapped]))
+    return " ".join(pieces)
+
+
+def paragraph(random: Random) -> str:
+    return "\n".join(running(random) for _ in range(random.randint(1, 3)))
+
+
+def fence(random: Random) -> str:
+    run = random.choice(["```", "~~~", "````"])
+    code = "\n".join(random.choices(CODE, k=random.randint(1, 40)))
+    return f"{run}{random.choice(['', 'python', 'c++'])}\n{code}\n{run}"
+
+
+def table(random: Random) -> str:
+    columns = random.randint(1, 4)
+    rows = [
+        "| " + " | ".join(words(random, 4) for _ in range(columns)) + " |"
+        for _ in range(random.randint(1, 25))
+    ]
+    rows.insert(1, "|" + "|".join(random.choices(["---", ":--", ":-:", "--:"], k=columns)) + "|")
+    # the paragraph keeps a table from following another, which would look like a table cut in two
+    return "\n".join([*rows, "", "After the table."])
+
+
+def bullet_or_number(random: Random, depth: int = 0) -> str:
+    ordered = random.random() < 0.5
+    items = []
+    for number in range(random.randint(1, 6)):
+        marker = f"{number + 1}. " if ordered else "- "
+        body = random.choice(["", "", "[ ] ", "[x] "]) + running(random)
+        if depth < 2 and random.random() < 0.25:
+            body += "\n" + bullet_or_number(random, depth + 1)
+        elif random.random() < 0.1:
+            body += "\n\n" + fence(random)
+        items.append(marker + body.replace("\n", "\n" + " " * len(marker)))
+    return "\n".join(items)
+
+
+def quote(random: Random) -> str:
+    inner = random.choice([paragraph, bullet_or_number, fence])(random)
+    return "> " + inner.replace("\n", "\n> ")
+
+
+def heading(random: Random) -> str:
+    return "#" * random.randint(1, 6) + " " + words(random, 4)
+
+
+BLOCKS: list[Callable[[Random], str]] = [paragraph, paragraph, fence, table, bullet_or_number, quote, heading]
+
+
+def document(random: Random, most: int = 10) -> str:
+    blocks = [random.choice(BLOCKS)(random) for _ in range(random.randint(1, most))]
+    return "\n\n".join(random.choice(["", "***\n\n"]) + block for block in blocks)
+
+
+def scrap(random: Random, most: int = 120) -> str:
+    return "".join(random.choices(NOISE, k=random.randint(0, most)))
+
+
+def mixed(random: Random, most: int = 10) -> str:
+    kind = random.randrange(3)
+    if kind == 0:
+        return document(random, most)
+    return scrap(random) if kind == 1 else document(random, most) + "\n\n" + scrap(random)
+
+
+def _from(make: Callable[[Random], str]) -> st.SearchStrategy[str]:
+    return st.integers(0, 2**32).map(lambda seed: make(Random(seed)))
+
+
+documents = _from(document)
+"""Well-formed documents: all that is opened is closed."""
+
+noise = st.one_of(_from(scrap), st.text(max_size=200))
 """Anything at all, with a taste for markup."""
 
-texts = st.one_of(documents, noise, st.tuples(documents, noise).map("\n\n".join))
+texts = st.one_of(_from(mixed), noise)
+long_documents = _from(lambda random: document(random, 40))
+long_texts = _from(lambda random: mixed(random, 40))

@@ -1,0 +1,204 @@
+"""Telegram rich messages (Bot API 10.1 and later): Markdown written anew from the tree, within the limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.render.measure import utf16_units
+from bot.render.nodes import (
+    Block,
+    Break,
+    Cell,
+    Code,
+    CodeBlock,
+    Emphasis,
+    Heading,
+    Inline,
+    Link,
+    ListBlock,
+    ListItem,
+    Paragraph,
+    Quote,
+    Strike,
+    Strong,
+    Table,
+    Text,
+)
+from bot.render.split import GrowingSplit
+from bot.render.tree import address_of, inline_text, is_web_link, link_label, parse
+
+RICH_TEXT_LIMIT = 32_768
+"""Characters of text in a rich message (Bot API 10.1, limits of rich messages)."""
+
+RICH_BLOCK_LIMIT = 500
+"""Blocks in a rich message; nested ones, list items, table rows and quotes count (same source)."""
+
+RICH_COLUMN_LIMIT = 20
+"""Columns of a table in a rich message (same source)."""
+
+RICH_DEPTH_LIMIT = 16
+"""Nesting levels of formatting and blocks in a rich message (same source)."""
+
+_INNERMOST = (
+    RICH_DEPTH_LIMIT - 6
+)  # below the deepest list or quote: paragraph, strong, emphasis, strike, link
+_BLOCK_WEIGHT = RICH_TEXT_LIMIT // RICH_BLOCK_LIMIT + 1
+_SPECIAL = re.compile(r"[\\`*_~\[\]<>&$|=#^!]")
+_LINE_START = re.compile(r"^([-+])|^(\d{1,9})(?=[.)])", re.MULTILINE)
+_MARKERS = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+")
+_DELIMITERS = {"": "---", "left": ":--", "center": ":-:", "right": "--:"}
+_WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
+
+
+def rich_markdown(markdown: str) -> str:
+    """Sanitised Markdown for `sendRichMessage`.
+
+    Only the tree's own constructs are written, everything else is escaped, so neither HTML nor the marks of a
+    wider dialect (formulas, spoilers, media) come through. Tables beyond `RICH_COLUMN_LIMIT` become code;
+    lists and quotes too deep for `RICH_DEPTH_LIMIT` are flattened.
+    """
+    return _blocks(parse(markdown).blocks, 0)
+
+
+def _blocks(blocks: Sequence[Block], depth: int) -> str:
+    out: list[str] = []
+    for index, block in enumerate(blocks):
+        if index and isinstance(block, ListBlock | Quote) and type(blocks[index - 1]) is type(block):
+            out.append("---")  # or the two would become one
+        out.append(_block(block, depth))
+    return "\n\n".join(out)
+
+
+def _block(block: Block, depth: int) -> str:
+    match block:
+        case Paragraph() | Heading():
+            return _running(block)
+        case CodeBlock(text, language):
+            return _fenced(text, language)
+        case Quote(blocks):
+            inner = _blocks(blocks, depth + 1)
+            return inner if depth >= _INNERMOST else re.sub("^", "> ", inner, flags=re.MULTILINE)
+        case ListBlock():
+            return _list(block, depth)
+        case Table():
+            return _table(block)
+        case _:
+            return "---"
+
+
+def _running(block: Paragraph | Heading) -> str:
+    text = _LINE_START.sub(_kept_text, _inlines(block.children))
+    return text if isinstance(block, Paragraph) else "#" * block.level + " " + text.replace("\n", " ")
+
+
+def _kept_text(found: re.Match[str]) -> str:
+    """A list marker at the start of a line of text, escaped."""
+    return "\\" + found[0] if found[1] else found[0] + "\\"
+
+
+def _fence_run(text: str, least: int) -> str:
+    return "`" * max(least, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+
+
+def _fenced(text: str, language: str) -> str:
+    run = _fence_run(text, 3)
+    return f"{run}{language.replace('`', '')}\n{text}\n{run}"
+
+
+def _list(block: ListBlock, depth: int) -> str:
+    items = []
+    for index, item in enumerate(block.items):
+        marker = "- " if block.start is None else f"{block.start + index}. "
+        items.append(_item(item, marker, depth))
+    return "\n".join(items)
+
+
+def _item(item: ListItem, marker: str, depth: int) -> str:
+    inner = _blocks(item.blocks, depth + 2)
+    if item.checked is not None:
+        inner = ("[x] " if item.checked else "[ ] ") + inner
+    return inner if depth >= _INNERMOST else marker + inner.replace("\n", "\n" + " " * len(marker))
+
+
+def _table(table: Table) -> str:
+    rows = (table.header, *table.rows)
+    if len(table.align) > RICH_COLUMN_LIMIT:
+        return _fenced("\n".join(" | ".join(inline_text(cell, " ") for cell in row) for row in rows), "")
+    lines = [_row(row) for row in rows]
+    lines.insert(1, "|" + "|".join(_DELIMITERS[align] for align in table.align) + "|")
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[Cell]) -> str:
+    return "| " + " | ".join(_inlines(cell, cell=True) for cell in cells) + " |"
+
+
+def _inlines(nodes: Sequence[Inline], *, cell: bool = False) -> str:
+    return "".join(_inline(node, cell) for node in nodes)
+
+
+def _inline(node: Inline, cell: bool) -> str:
+    match node:
+        case Text(text):
+            return _SPECIAL.sub(r"\\\g<0>", text)
+        case Code(text):
+            return _code(text.replace("|", r"\|") if cell else text)
+        case Break(hard):
+            return " " if cell else "\\\n" if hard else "\n"
+        case Link():
+            return _link(node, cell)
+        case Strong() | Emphasis() | Strike():
+            mark = _WRAPPERS[type(node)]
+            return mark + _inlines(node.children, cell=cell) + mark
+
+
+def _code(text: str) -> str:
+    run = _fence_run(text, 1)
+    pad = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return run + pad + text + pad + run
+
+
+def _link(link: Link, cell: bool) -> str:
+    label = _inlines(link_label(link), cell=cell)
+    if address := address_of(link):
+        return label + " (" + _SPECIAL.sub(r"\\\g<0>", address) + ")"
+    return f"[{label}](<{link.href.replace('|', '%7C')}>)" if is_web_link(link.href) else label
+
+
+@dataclass(frozen=True, slots=True)
+class RichWeigher:
+    """A line weighs its characters, or its share of the message's blocks if that is more."""
+
+    def text(self, line: str) -> int:
+        if not line.strip():
+            return 1
+        markers = _MARKERS.match(line)
+        blocks = 1 + (2 * len(re.findall(r">|[-+*]|\d+[.)]", markers[0])) if markers else 0)
+        return max(utf16_units(line) + 1, _BLOCK_WEIGHT * blocks)
+
+    def code(self, line: str) -> int:
+        return utf16_units(line) + 1
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        del row
+        return ()
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        return sum(widths) * rows
+
+
+def _weight(markdown: str) -> int:
+    weigher = RichWeigher()
+    return sum(weigher.text(line) for line in markdown.split("\n"))
+
+
+def growing_for_rich() -> GrowingSplit:
+    """`split_for_rich` for a text that grows."""
+    return GrowingSplit(limit=RICH_TEXT_LIMIT, measure=_weight, weigher=RichWeigher())
+
+
+def split_for_rich(markdown: str) -> list[str]:
+    """Split into parts that stay within `RICH_TEXT_LIMIT` and, by a cautious count, `RICH_BLOCK_LIMIT`."""
+    return growing_for_rich().split(markdown)
