@@ -264,6 +264,8 @@ class RunManager:
             base, writes = handle.base or (None, None)
             await self._saver.rollback(run.thread_id, run.run_id, base, writes)
             await self._store.remove_run(run)
+        elif run.spec.temporary_thread:
+            await self._store.erase_thread(run.thread_id)
         else:
             await self._store.finish_run(run, outcome, chunk=chunk)
         self._faults.reach(Step.FINISHED)
@@ -272,7 +274,6 @@ class RunManager:
         channel.close()
         handle.settle(outcome)
         if run.spec.temporary_thread:
-            await self._store.erase_thread(run.thread_id)
             await self._saver.adelete_thread(run.thread_id)
 
     async def _drop(self, handle: Handle) -> None:

@@ -74,13 +74,17 @@ class EventReader:
             yield batch
 
     async def _history(self) -> AsyncIterator[bytes]:
-        """The log of a run that has ended. The last word is `end`, unless the reader has that already."""
-        asked = self._at
+        """The log of an ended run, then `end` unless the reader has it; a `gap` if it is pruned now."""
         if not self._live_only:
             async for batch in self._from_log():
                 yield batch
-        if not self._ended and (self._live_only or asked == START):
-            yield frame("end", dumps({"run_id": self._run_id, "status": self._status()}), None)
+        if self._ended:
+            return
+        if not self._live_only and self._at != START:
+            if await self._log.has_event(self._run_id, self._at):
+                return
+            yield self._gap_frame()
+        yield frame("end", dumps({"run_id": self._run_id, "status": self._status()}), None)
 
     async def _follow(self, channel: RunChannel) -> AsyncIterator[bytes]:
         while True:

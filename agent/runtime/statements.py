@@ -33,9 +33,11 @@ _inflight = runs.c.status.in_([str(status) for status in INFLIGHT])
 THREAD: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
 THREAD_METADATA: Final = "SELECT metadata FROM threads WHERE thread_id = ?"
 ADD_THREAD: Final = inserting(threads)
-DELETE_THREAD: Final = delete(threads).where(threads.c.thread_id == bindparam("thread_id"))
-THREAD_RUN_IDS: Final = select(runs.c.run_id).where(runs.c.thread_id == bindparam("thread_id"))
-DELETE_THREAD_RUNS: Final = delete(runs).where(runs.c.thread_id == bindparam("thread_id"))
+DELETE_THREAD: Final = "DELETE FROM threads WHERE thread_id = ?"
+DELETE_THREAD_EVENTS: Final = (
+    "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)"
+)
+DELETE_THREAD_RUNS: Final = "DELETE FROM runs WHERE thread_id = ?"
 SET_THREAD_BUSY: Final = Prepared(
     update(threads)
     .where(threads.c.thread_id == bindparam("b_thread_id"))

@@ -80,10 +80,8 @@ def delete_thread(connection: Connection, thread_id: str) -> None:
 
 def erase_thread(connection: Connection, thread_id: str) -> None:
     """Drop a thread with its runs and their logs, whatever its state."""
-    for (run_id,) in connection.execute(sql.THREAD_RUN_IDS, {"thread_id": thread_id}).all():
-        connection.execute(sql.DELETE_EVENTS, {"run_id": run_id})
-    connection.execute(sql.DELETE_THREAD_RUNS, {"thread_id": thread_id})
-    connection.execute(sql.DELETE_THREAD, {"thread_id": thread_id})
+    for statement in (sql.DELETE_THREAD_EVENTS, sql.DELETE_THREAD_RUNS, sql.DELETE_THREAD):
+        driver(connection).execute(statement, (thread_id,))
 
 
 def add_run(connection: Connection, new: NewRun, *, now: float, start: bool, chunk: Chunk | None) -> Added:

@@ -341,6 +341,27 @@ async def _everything(reader: EventReader) -> bytes:
     return b"".join([batch async for batch in reader.batches()])
 
 
+class PrunedLog(MemoryLog):
+    """Forgets everything after its first answer."""
+
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[Chunk]:
+        """Chunks, once."""
+        found = await super().read_events(run_id, after, limit)
+        self.chunks = []
+        return found
+
+
+async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
+    log = PrunedLog()
+    log.chunks = [Chunk(1, n, n, frame("e", b"%d" % n, EventId(1, n))) for n in range(1, 5)]
+    reader = EventReader(
+        "r", channel=None, log=log, heartbeat=60, after=EventId(1, 1), status=lambda: "success"
+    )
+    await reader.check(EventId(1, 1), unknown=False)
+    names = [event_name(item) for item in split_frames(await _everything(reader))]
+    assert names == ["e", "e", "gap", "end"]
+
+
 async def test_a_failed_write_ends_the_run_instead_of_losing_events() -> None:
     log = MemoryLog()
     channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))

@@ -1,0 +1,125 @@
+"""The serving process: where it listens, how it says so, when it ends, what it says when it can't start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.serve import TOKEN_VARIABLE, ServeSettings, parse
+from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
+
+pytestmark = pytest.mark.may_block
+
+
+async def start(home: Path, *arguments: str) -> asyncio.subprocess.Process:
+    """The process with pipes."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agent.serve", "--home", str(home), *arguments),
+        env={**os.environ, TOKEN_VARIABLE: TOKEN, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def until(path: Path) -> None:
+    """Wait for a file."""
+    while not path.exists():  # noqa: ASYNC110 - another process makes it
+        await asyncio.sleep(0.02)
+
+
+def test_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "secret")
+    settings = parse(
+        ["--port", "0", "--home", "/h", "--allowed-host", "a", "--allowed-host", "b", "--parent-pid", "7"]
+    )
+    assert settings == ServeSettings(
+        home=Path("/h"), port=0, allowed_hosts=("a", "b"), parent_pid=7, token="secret"
+    )
+    assert TOKEN_VARIABLE not in os.environ
+    monkeypatch.setenv("ROEBOT_HOME", "/other")
+    assert parse([]).home == Path("/other")
+    assert parse([]).token is None
+
+
+async def test_a_unix_socket_and_an_end_with_stdin(tmp_path: Path) -> None:
+    graphs = graphs_file(tmp_path / "home")
+    place, ready = tmp_path / "s", tmp_path / "ready"
+    for _ in range(2):
+        arguments = ("--uds", str(place), "--graphs", str(graphs), "--port-file", str(ready))
+        process = await start(tmp_path / "home", *arguments, "--until-stdin-closes")
+        await asyncio.wait_for(until(ready), 30)
+        transport = httpx.AsyncHTTPTransport(uds=str(place))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            assert (await http.get("/ok")).status_code == 200
+            assert (await http.get("/health", headers={"x-api-key": TOKEN})).status_code == 200
+            assert (await http.get("/info")).status_code == 401
+        ready.unlink()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+
+
+async def test_a_used_port_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        graphs = graphs_file(tmp_path / "home")
+        process = await start(tmp_path / "home", "--port", str(port), "--graphs", str(graphs))
+        _, told = await process.communicate()
+    assert process.returncode == 1
+    assert told.decode().splitlines()[-1] == (
+        f"roebot agent: can't listen on 127.0.0.1:{port}: Address already in use"
+    )
+
+
+async def test_a_missing_graphs_file_is_one_clear_line(tmp_path: Path) -> None:
+    process = await start(tmp_path / "home", "--graphs", str(tmp_path / "none.json"))
+    _, told = await process.communicate()
+    assert process.returncode == 1
+    assert told.decode().strip() == "roebot agent: can't read none.json: No such file or directory"
+
+
+async def test_logs_are_events_without_the_token(tmp_path: Path) -> None:
+    process = await start(tmp_path / "home", "--port", "0", "--graphs", str(graphs_file(tmp_path / "home")))
+    assert process.stderr is not None
+    line = await process.stderr.readline()
+    assert b'"event": "runtime_ready"' in line
+    process.terminate()
+    _, rest = await process.communicate()
+    assert b'"event": "runtime_stopping"' in rest
+    assert TOKEN.encode() not in line + rest
+    assert process.returncode == 0
+
+
+async def test_without_a_graphs_file_the_lead_agent_is_served(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    process = await start(tmp_path / "home", "--port", "0", "--port-file", str(ready))
+    try:
+        await asyncio.wait_for(until(ready), 30)
+        headers = {"x-api-key": TOKEN}
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{ready.read_text()}", headers=headers
+        ) as http:
+            found = (await http.post("/assistants/search", json={})).json()
+            assert [item["graph_id"] for item in found] == ["lead_agent"]
+            assert (await http.get("/api/models")).status_code == 200
+            assert (await http.get("/health")).status_code == 200
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+
+
+async def test_memory_of_an_idle_process_is_small(tmp_path: Path) -> None:
+    async with runtime(tmp_path / "home") as process:
+        await process.client.runs.wait(None, "asking", input={"log": []})
+        rollup = Path(f"/proc/{process.process.pid}/smaps_rollup").read_text()
+    pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    assert pss < 150 * 1024
