@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from telegram.error import TelegramError
@@ -125,8 +126,9 @@ class TelegramAdapter:
         """See FetchesFiles."""
         self._out()
         assert self._files is not None
-        async for chunk in self._files.fetch(attachment):
-            yield chunk
+        async with aclosing(self._files.fetch(attachment)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         """See RegistersCommands."""
@@ -146,6 +148,7 @@ class TelegramAdapter:
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
         self._client = client = Client(token.get_secret_value(), self._config.base_url)
+        await client.open()
         try:
             me = await client.call("getMe")
             await client.call("deleteWebhook")
@@ -173,10 +176,8 @@ class TelegramAdapter:
         return False
 
     async def _close(self) -> None:
-        files, client = self._files, self._client
+        client = self._client
         self._files = self._outbound = self._client = None
-        if files is not None:
-            await files.close()
         if client is not None:
             await client.close()
 

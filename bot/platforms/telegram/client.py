@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import mimetypes
-import ssl
-import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from telegram import Bot, InputFile
-from telegram.request import BaseRequest
 
-from bot.platforms.telegram.request import ANSWER_SECONDS, UPLOAD_SECONDS, ViaHttpx, proxied, trust
+from bot.platforms.telegram.transport import Transport
 
 PUBLIC_API = "https://api.telegram.org"
 CONNECTIONS = 128
 """Calls at once; more wait in line (64 chats that stream, their typing, commands)."""
-UPLOADS = 8
+POLLS = 2
+CHUNK = 64 * 1024
 # The first guess of a type reads files of the system: now, not while the loop runs.
 mimetypes.init()
 POLL_GRACE = 10.0
@@ -43,17 +42,19 @@ class Client:
 
     def __init__(self, token: str, base_url: str | None = None) -> None:
         root = (base_url or PUBLIC_API).rstrip("/")
-        self.verify = trust(root)
-        """What proves the server, for downloads too."""
-        self._polling, calls = _requests(root, self.verify)
+        self._polling, self._calls = Transport(root, POLLS), Transport(root, CONNECTIONS)
         self._bot = _JsonBot(
             token,
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=calls,
+            request=self._calls,
             get_updates_request=self._polling,
         )
-        self.trust_environment = proxied(root)
+
+    async def open(self) -> None:
+        """Make ready for calls, in the loop that runs. Raises AccountRefused for a proxy of a wrong kind."""
+        await self._polling.initialize()
+        await self._calls.initialize()
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """Call a method; the result is the `result` of the answer."""
@@ -63,8 +64,7 @@ class Client:
         self, offset: int | None, seconds: int, kinds: list[str], on_sent: Callable[[], None]
     ) -> Any:
         """`getUpdates` for up to `seconds`; `on_sent` is called when the request with its offset has left."""
-        if hasattr(self._polling, "on_sent"):
-            self._polling.on_sent = on_sent
+        self._polling.on_sent = on_sent
         parameters = {"timeout": seconds, "allowed_updates": kinds, "offset": offset}
         return await self._bot.call("getUpdates", parameters, seconds + POLL_GRACE)
 
@@ -72,24 +72,10 @@ class Client:
         """A parameter that is uploaded as a file."""
         return InputFile(data, filename=filename)
 
-    def file_url(self, path: str) -> str:
-        """Where a file is fetched; holds the token: never log it."""
-        return f"{self._bot.base_file_url}/{path}"
+    def download(self, path: str) -> AsyncGenerator[bytes, None]:
+        """The content of a file that `getFile` named, in chunks."""
+        return self._calls.download(f"{self._bot.base_file_url}/{path}", CHUNK)
 
     async def close(self) -> None:
         """Cut every connection."""
-        for request in (self._polling, self._bot.request):
-            await request.shutdown()
-
-
-def _requests(root: str, verify: ssl.SSLContext | bool) -> tuple[BaseRequest, BaseRequest]:
-    if proxied(root) or sys.platform == "win32":
-        sizes = (2, CONNECTIONS)
-        poll, call = (ViaHttpx(root, size, ANSWER_SECONDS, verify) for size in sizes)
-        return poll, call
-    from bot.platforms.telegram.direct import Direct
-
-    uploads = ViaHttpx(root, UPLOADS, UPLOAD_SECONDS, verify)
-    tls = verify if isinstance(verify, ssl.SSLContext) else None
-    polling = Direct(root, 2, ANSWER_SECONDS, tls, uploads)
-    return polling, Direct(root, CONNECTIONS, ANSWER_SECONDS, tls, uploads)
+        await asyncio.gather(self._polling.shutdown(), self._calls.shutdown())

@@ -6,7 +6,7 @@ import logging
 import re
 
 _TOKEN = re.compile(r"(?<!\d)\d{5,}:[A-Za-z0-9_-]{10,}")
-_SPEAKERS = ("httpx", "httpcore", "telegram", "telegram.Bot")
+_SPEAKERS = ("aiohttp.client", "asyncio", "telegram", "telegram.Bot")
 HIDDEN = "<token>"
 
 
@@ -30,11 +30,8 @@ _FILTER = TokenFilter()
 
 
 def guard_logs() -> None:
-    """Put the filter on the loggers of libraries that see URLs, and quiet httpx's line for each request."""
+    """Put the filter on the loggers of libraries that see URLs."""
     for name in _SPEAKERS:
         logger = logging.getLogger(name)
         if _FILTER not in logger.filters:
             logger.addFilter(_FILTER)
-    httpx = logging.getLogger("httpx")
-    if httpx.level == logging.NOTSET:
-        httpx.setLevel(logging.WARNING)

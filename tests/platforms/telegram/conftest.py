@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
+import uvloop
 
 from bot.clock import SystemClock
 from bot.config import TelegramAccount
@@ -15,6 +16,11 @@ from bot.domain import AccountState, ChatKind, InboundMessage, Live, OutboundMes
 from bot.platforms.base import AdapterContext
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.testing.emulators.telegram import TelegramEmulator
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Every test runs on both loops: the service has uvloop, and it has differed before."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
 class Shelf:

@@ -90,11 +90,34 @@ async def test_an_unknown_file_is_refused(running: Running) -> None:
 async def test_a_download_that_breaks_off(running: Running, kind: str, category: DeliveryCategory) -> None:
     running.emulator.people.says("", user=7, media="document", data=b"abc")
     [message] = await running.shelf.until(1)
-    running.emulator.fault(kind, method="download", status=502)
+    running.emulator.fault(kind, method="download", status=502, times=2 if kind == "drop" else 1)
     with pytest.raises(DeliveryError) as broken:
         await fetched(running, message.attachments[0])
     assert broken.value.category is category and not broken.value.unknown_outcome
     assert await fetched(running, message.attachments[0]) == b"abc"
+
+
+async def test_a_download_is_asked_for_once_more_when_the_line_breaks(running: Running) -> None:
+    running.emulator.people.says("", user=7, media="document", data=b"abc")
+    [message] = await running.shelf.until(1)
+    running.emulator.fault("drop", method="download")
+    assert await fetched(running, message.attachments[0]) == b"abc"
+
+
+@pytest.mark.parametrize("name", ["отчёт 报告 📈.csv", 'a"b\\c.csv', "line\nbreak.csv", "half\ud800.csv"])
+async def test_an_artifact_keeps_its_name_as_far_as_it_can_be_shown(running: Running, name: str) -> None:
+    running.emulator.people.says("go", user=7)
+    await running.adapter.send_file(OutboundFile("1:1", private(), name, "text/csv", b"1"))
+    [sent] = [message for message in running.emulator.view(7)["messages"] if message["from_bot"]]
+    assert sent["filename"] == name.replace("\n", "_").replace("\ud800", "_")
+
+
+async def test_a_large_artifact_arrives_whole(running: Running) -> None:
+    running.emulator.people.says("go", user=7)
+    data = bytes(range(256)) * 4 * 4096
+    await running.adapter.send_file(OutboundFile("1:1", private(), "l.bin", "x/y", data))
+    [sent] = [message for message in running.emulator.view(7)["messages"] if message["from_bot"]]
+    assert running.emulator.world.file(sent["file_id"]).data == data
 
 
 async def test_artifacts_go_out_as_documents_and_pictures(running: Running) -> None:

@@ -163,6 +163,7 @@ async def test_a_server_that_is_gone_was_never_reached(running: Running, emulato
     from bot.platforms.telegram.outbound import Outbound
 
     client = Client(emulator.token, "http://127.0.0.1:9")
+    await client.open()
     outbound = Outbound(client, running.shelf, Health(running.states.append, running.clock), rich=False)
     with pytest.raises(DeliveryError) as unreachable:
         await outbound.send(says("hi"))

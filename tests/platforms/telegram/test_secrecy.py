@@ -18,7 +18,7 @@ from .conftest import QuickClock, Running, Shelf, account, says
 @pytest.fixture(autouse=True)
 def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     guard_logs()
-    for name in ("", "httpx", "httpcore", "telegram", "asyncio"):
+    for name in ("", "aiohttp.client", "telegram", "asyncio"):
         caplog.set_level(logging.DEBUG, logger=name)
 
 
@@ -42,7 +42,7 @@ async def test_a_day_of_work_never_shows_it(
         with pytest.raises(DeliveryError) as failed:
             await running.adapter.send(says("x"))
         errors.append(repr(failed.value) + str(failed.value) + repr(failed.value.__cause__))
-    emulator.fault("drop", method="download")
+    emulator.fault("drop", method="download", times=2)
     with pytest.raises(DeliveryError) as failed:
         async for _ in running.adapter.fetch(message.attachments[0]):
             pass
@@ -84,4 +84,4 @@ def test_a_text_is_cleared_of_tokens() -> None:
 def test_guarding_twice_filters_once() -> None:
     guard_logs()
     guard_logs()
-    assert len(logging.getLogger("httpx").filters) == 1
+    assert len(logging.getLogger("aiohttp.client").filters) == 1
