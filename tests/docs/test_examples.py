@@ -1,0 +1,103 @@
+"""What the documentation shows works: configurations load, commands exist, files are there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.config.loader import load_file
+from scripts.reference.cli import leaves, tree
+from tests.docs.blocks import ROOT, Block, blocks, pages
+
+pytestmark = pytest.mark.may_block
+KNOWN = {
+    "",
+    "console",
+    "ini",
+    "json",
+    "json file=langgraph.json",
+    "mermaid",
+    "python client",
+    "python file=graph.py",
+    "text",
+    "yaml config",
+}
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+NAME = re.compile(r"\$([A-Z][A-Z0-9_]*)")
+TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+COMMANDS = dict(leaves(tree()))
+
+
+def _options(command: Any) -> set[str]:
+    return {option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]}
+
+
+def _lines() -> list[tuple[Block, str]]:
+    """Every command of the console blocks, pipes taken apart."""
+    found = []
+    for block in blocks("console"):
+        for line in block.body.splitlines():
+            if line.startswith("$ "):
+                found += [(block, part.strip()) for part in line[2:].split("|")]
+    return found
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    assert [f"{block}: {block.info}" for block in blocks() if block.info not in KNOWN] == []
+    assert blocks("yaml config")
+    assert _lines()
+
+
+@pytest.mark.parametrize("block", blocks("yaml config"), ids=str)
+def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(block.body)
+    env = {name: f"123456:{name}" for name in NAME.findall(block.body)}
+    assert load_file(path, env, tmp_path).warnings == ()
+
+
+@pytest.mark.parametrize("block", [b for b in blocks() if b.info.startswith("json")], ids=str)
+def test_json_is_json(block: Block) -> None:
+    assert json.loads(block.body)
+
+
+@pytest.mark.parametrize(("block", "line"), _lines(), ids=[line for _, line in _lines()])
+def test_a_command_exists_with_its_options(block: Block, line: str) -> None:
+    words = [word for word in shlex.split(line, comments=True) if not re.fullmatch(r"[A-Z_]+=.*", word)]
+    program = Path(words[0]).name
+    if program == "make":
+        assert set(words[1:]) <= set(TARGETS)
+    elif program == "roebot":
+        names = [name for name in COMMANDS if " ".join(["roebot", *words[1:]]).startswith(name)]
+        assert names, f"{block}: there is no such command"
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used - {"--help"} <= _options(COMMANDS[names[0]]), str(block)
+    elif words[1:2] == ["-m"]:
+        assert (ROOT / words[2].replace(".", "/")).with_suffix(".py").exists()
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for match in LINK.finditer(page.read_text()):
+        target = match["target"].partition("#")[0]
+        if target and "://" not in target:
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_page_can_be_reached_from_the_first() -> None:
+    reached: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        for match in LINK.finditer(page.read_text()):
+            target = (page.parent / match["target"].partition("#")[0]).resolve()
+            if target.suffix == ".md" and target.is_file() and target not in reached:
+                ahead.append(target)
+    listed = {page for page in pages() if page.parent.name != "decisions"}
+    assert listed - reached == set()
