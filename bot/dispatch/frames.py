@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 TYPING_AFTER = 0.15
 TYPING_EVERY = 4.5
 AFTER_FAILURE = 2.0
+# An answer that is complete within this time after its first word is posted whole, without a frame before it.
+AT_ONCE = 0.25
 
 
 class Frames:
@@ -91,8 +93,11 @@ class Frames:
         return TYPING_EVERY
 
     async def _first(self) -> None:
-        """The first frame waits for some text, but not for long."""
+        """The first frame waits for some text, but not for long; an answer that is there at once needs
+        none.
+        """
         await self._changed.wait()
+        await first_of(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
         left = self._since + self._manifest.first_frame_after - self._clock.now()
         await first_of(self._enough, self._clock, left)
 

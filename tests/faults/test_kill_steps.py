@@ -49,6 +49,7 @@ async def restarted(service: ServiceProcess, emulator: TelegramEmulator, *, unkn
         lambda: f"no answer within {RESTART_SECONDS} s: {answers(emulator, PERSON)}\n{service.log()}",
     )
     print(f"answered {time.monotonic() - started:.1f} s after the restart")
+    await service.ready()
     await asyncio.sleep(2.5)
     check_one_answer(emulator, PERSON, ANSWER, unknown=unknown)
     assert count_429(emulator) == 0

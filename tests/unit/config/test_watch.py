@@ -48,14 +48,14 @@ async def looks(watch: ConfigWatcher, times: int = 3) -> list[object]:
 
 
 async def test_an_unchanged_file_is_no_news(folder: Folder) -> None:
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     assert await looks(watch) == []
     os.utime(folder.file, ns=(1, 1))
     assert await looks(watch) == []
 
 
 async def test_a_change_is_taken_when_two_looks_agree(folder: Folder) -> None:
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     assert await looks(watch) == []
     folder.write(V + "limits: {queue: 2}\n")
     assert await watch.look() is None
@@ -68,7 +68,7 @@ async def test_a_change_is_taken_when_two_looks_agree(folder: Folder) -> None:
 
 
 async def test_a_file_that_is_still_being_written_is_left_alone(folder: Folder) -> None:
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     for part in (
         "limits: {que",
         "limits: {queue: 2}\naccess: {def",
@@ -82,14 +82,14 @@ async def test_a_file_that_is_still_being_written_is_left_alone(folder: Folder) 
 
 
 async def test_a_change_before_the_first_look_is_seen(folder: Folder) -> None:
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     folder.write(V + "limits: {queue: 2}\n")
     (outcome,) = await looks(watch)
     assert isinstance(outcome, Reloaded)
 
 
 async def test_a_bad_file_keeps_the_last_good_one_and_is_told_once(folder: Folder) -> None:
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     good = watch.current
     folder.write(V + "limits: {queue: none}\n")
     (outcome,) = await looks(watch, 5)
@@ -104,7 +104,7 @@ async def test_a_bad_file_keeps_the_last_good_one_and_is_told_once(folder: Folde
 
 async def test_a_file_that_disappears_is_bad_and_another_is_not_taken_for_it(folder: Folder) -> None:
     (folder.path.parent / "config.yaml").write_text(V + "access: {default: allow}\n")
-    watch = watcher(folder, folder.load(FIRST))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
     folder.file.unlink()
     (outcome,) = await looks(watch, 5)
     assert isinstance(outcome, Rejected)
@@ -116,7 +116,7 @@ async def test_a_file_that_disappears_is_bad_and_another_is_not_taken_for_it(fol
 
 
 async def test_a_file_that_appears_is_taken_up(folder: Folder) -> None:
-    loaded = load_config(None, {}, folder.path)
+    loaded = await asyncio.to_thread(load_config, None, {}, folder.path)
     assert loaded.path is None
     watch = watcher(folder, loaded)
     assert await looks(watch) == []
@@ -139,7 +139,7 @@ async def test_a_variable_that_points_nowhere_is_no_change(folder: Folder) -> No
 async def test_accounts_change_one_by_one(folder: Folder) -> None:
     account = "{platform: telegram, bot_token: '%s'}"
     text = V + f"channels:\n  a: {account % '1:a'}\n  b: {account % '2:b'}\n"
-    watch = watcher(folder, folder.load(text))
+    watch = watcher(folder, await asyncio.to_thread(folder.load, text))
     folder.write(V + f"channels:\n  a: {account % '1:a'}\n  b: {account % '2:new'}\n  c: {account % '3:c'}\n")
     outcome = await watch.reload()
     assert isinstance(outcome, Reloaded)
@@ -152,7 +152,7 @@ async def test_accounts_change_one_by_one(folder: Folder) -> None:
 
 
 async def test_run_reports_until_it_is_stopped(folder: Folder) -> None:
-    loaded = folder.load(FIRST)
+    loaded = await asyncio.to_thread(folder.load, FIRST)
     clock = StepClock()
     watch = ConfigWatcher(loaded, explicit=folder.file, env={}, cwd=folder.path, clock=clock, interval=2.5)
     reports: asyncio.Queue[object] = asyncio.Queue()
@@ -172,7 +172,9 @@ async def test_run_reports_until_it_is_stopped(folder: Folder) -> None:
 
 async def test_run_can_be_cancelled_in_its_pause(folder: Folder) -> None:
     clock = StepClock()
-    watch = ConfigWatcher(folder.load(FIRST), explicit=None, env={}, cwd=folder.path, clock=clock)
+    watch = ConfigWatcher(
+        await asyncio.to_thread(folder.load, FIRST), explicit=None, env={}, cwd=folder.path, clock=clock
+    )
     running = asyncio.create_task(watch.run(asyncio.Queue[object]().put))
     assert await clock.asked.get() == 1.0
     running.cancel()
