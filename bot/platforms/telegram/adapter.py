@@ -47,7 +47,7 @@ class TelegramAdapter:
 
     @property
     def renderer(self) -> Renderer:
-        """See Adapter. Rich messages are split alike: each part must fit as entities too, to fall back to."""
+        """See Adapter. Rich messages are split alike: a part that is refused must fit with entities."""
         return TELEGRAM_ENTITIES
 
     @property

@@ -14,6 +14,7 @@ from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.failures import delivery_error
 from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.request import ApiRefused
+from bot.render.rich import rich_markdown
 from bot.render.telegram import Entity, render_entities
 
 log = structlog.get_logger(__name__)
@@ -120,7 +121,7 @@ class Outbound:
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
         """The answer, or None where entities have to do: for good on 404, for this message on 400."""
-        content = {"markdown": message.text}
+        content = {"markdown": rich_markdown(message.text)}
         try:
             return await self.attempt(method, message.address, rich_message=content, **parameters)
         except TelegramError as error:

@@ -8,6 +8,7 @@ import pytest
 
 from bot.errors import DeliveryCategory, DeliveryError, NotModified
 from bot.platforms.telegram.adapter import TelegramAdapter
+from bot.render.rich import rich_markdown
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, private, says
@@ -36,6 +37,33 @@ async def test_markdown_goes_out_as_it_is(rich: Running) -> None:
     with pytest.raises(NotModified):
         await rich.adapter.edit(says("# B"), message_id)
     assert "sendMessage" not in rich.emulator.counters()["calls"]
+
+
+async def test_only_what_we_know_of_the_dialect_goes_out(rich: Running) -> None:
+    text = "<b>no</b> $x^2$ ||hidden|| [a](https://e.org/?a=1|2)\n\n- one\n- [x] two"
+    await rich.adapter.send(says(text))
+    [(kind, sent)] = kinds(rich)
+    assert kind == "rich" and sent == rich_markdown(text)
+    assert "\\<b\\>no" in sent and "\\$x\\^2\\$" in sent and "\\|\\|hidden" in sent
+
+
+@pytest.mark.parametrize(
+    "unit", ["word ", "**b** ", "| a | b |\n|---|---|\n| 1 | 2 |\n\n", "- item\n", "😀 "]
+)
+async def test_every_part_of_a_long_reply_survives_a_refusal(rich: Running, unit: str) -> None:
+    parts = rich.adapter.renderer.split(unit * (12_000 // len(unit)))
+    rich.emulator.fault("error", method="sendRichMessage", status=400, description="Bad Request", times=-1)
+    for part in parts:
+        await rich.adapter.send(says(part))
+    assert len(parts) > 1
+    assert [kind for kind, _ in kinds(rich)] == ["text"] * len(parts)
+
+
+async def test_an_edit_that_is_refused_falls_back_in_the_same_message(rich: Running) -> None:
+    message_id = await rich.adapter.send(says("**thin**"))
+    rich.emulator.fault("error", method="editMessageText", status=400, description="Bad Request: too deep")
+    await rich.adapter.edit(says("**bold**"), message_id)
+    assert kinds(rich) == [("text", "bold")]
 
 
 async def test_drafts_are_rich_too(rich: Running) -> None:
