@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
+SWITCH_INTERVAL = 0.001
 
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
@@ -46,6 +47,9 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         from bot.service import Settings
 
         set_up(loaded.config)
+        # The store's thread gives the interpreter back soon enough for a loop that answers within
+        # milliseconds.
+        sys.setswitchinterval(SWITCH_INTERVAL)
         settings = Settings(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
         run_loop(_until_signalled(settings))
     finally:

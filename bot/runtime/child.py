@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import subprocess
 
 import httpx
@@ -10,6 +11,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.runtime.spawn import RuntimeProcess
+from bot.runtime.transport import StackedTransport
 
 log = structlog.get_logger(__name__)
 
@@ -18,7 +20,6 @@ BACKOFF = (0.0, 0.5, 2.0, 5.0, 15.0)
 LASTED = 30.0
 STOP_GRACE = 1.5
 BASE_URL = "http://127.0.0.1"
-KEEPALIVE = 64
 
 
 class RuntimeChild:
@@ -42,8 +43,10 @@ class RuntimeChild:
 
     def client(self, *, timeout: httpx.Timeout) -> httpx.AsyncClient:
         """A client of the child; it stays valid over restarts of the process."""
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=KEEPALIVE)
-        transport = httpx.AsyncHTTPTransport(uds=str(self._process.socket), limits=limits)
+        socket = str(self._process.socket)
+        # Making a TLS context takes milliseconds, and every transport wants one, used or not.
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        transport = StackedTransport(lambda: httpx.AsyncHTTPTransport(uds=socket, verify=tls))
         return httpx.AsyncClient(
             transport=transport, base_url=BASE_URL, headers=self.headers, timeout=timeout
         )

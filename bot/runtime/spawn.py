@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
+# Agent work yields to the chat loop, which answers commands while every core is busy.
+NICE = 5
 LOG_LIMIT = 10 * 1024 * 1024
 
 
@@ -57,6 +59,7 @@ class RuntimeProcess:
                 stderr=output,
                 env={**os.environ, TOKEN_VARIABLE: self.token, "ROEBOT_HOME": str(self.home)},
             )
+        os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
         return self.process
 
     def discard(self) -> None:
