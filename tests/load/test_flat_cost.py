@@ -1,0 +1,142 @@
+"""What a turn costs does not depend on how many conversations the bot knows."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.bus.bus import MessageBus
+from bot.bus.lanes import Lanes
+from bot.store import BotStore
+from bot.store.database import SqliteDatabase
+from bot.testing.adapter import RecordingAdapter
+from bot.testing.clock import ManualClock
+from bot.testing.runtime import ScriptedRuntime, saying
+from tests.load.filled import filled
+from tests.load.metered import MeteredDatabase
+from tests.unit.dispatch.bench import Bench
+
+FEW, OLD = 10, 5_000
+TURNS = 30
+MANY = [2_000, pytest.param(100_000, marks=[pytest.mark.soak, pytest.mark.timeout(300)])]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one turn in a conversation that is known, and of one in a new conversation."""
+
+    statements: float
+    steps: float
+    written: float
+    seconds: float
+
+
+async def cost(folder: Path, known: int, chats: list[str]) -> Cost:
+    """What turns in these chats cost on average; the time is the median of a turn's transactions."""
+    folder.mkdir()
+    await filled(folder / "bot.db", known)
+    inner = SqliteDatabase(folder / "bot.db")
+    await inner.open()
+    database = MeteredDatabase(inner)
+    try:
+        at = Bench(BotStore(database), ManualClock(), RecordingAdapter(), ScriptedRuntime(saying("Hello.")))
+        times = []
+        async with at.running():
+            before = await database.keep_log()
+            for chat in chats:
+                times.append(await turn(at, database, chat))
+            written = database.log_size() - before
+            await database.count_steps(True)
+            for chat in chats:
+                await turn(at, database, f"{chat}-more" if chat.endswith("new") else chat)
+            await database.count_steps(False)
+        count = len(chats)
+        return Cost(
+            database.statements / count, database.steps / count, written / count, statistics.median(times)
+        )
+    finally:
+        await database.close()
+
+
+async def turn(at: Bench, database: MeteredDatabase, chat: str) -> float:
+    """One message and its answer; the seconds in transactions."""
+    before, answers = database.seconds, len(at.adapter.texts(chat))
+    await at.adapter.hears("What is new?", chat=chat)
+    await at.until(lambda: len(at.adapter.texts(chat)) > answers)
+    await at.rest(0.2)
+    return database.seconds - before
+
+
+KNOWN = [f"old{number % FEW + 1}" for number in range(TURNS)]
+# In 30 turns of new chats the index of inbound by turn costs a page each: it is written with turn 0 first.
+NEW = [f"old{number * 3331}-new" for number in range(TURNS)]
+
+
+@pytest.mark.parametrize("many", MANY)
+@pytest.mark.parametrize("chats", [KNOWN, NEW], ids=["known", "new"])
+async def test_a_turn_reads_and_writes_the_same_however_many_conversations_are_known(
+    many: int, chats: list[str], tmp_path: Path
+) -> None:
+    few, lots = await cost(tmp_path / "few", FEW, chats), await cost(tmp_path / "lots", many, chats)
+    print(few, lots)
+    assert lots.statements == few.statements
+    assert lots.steps <= 1.01 * few.steps
+    assert lots.written <= (1.1 if chats is KNOWN else 1.15) * few.written
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+async def test_a_turn_takes_as_long_among_a_hundred_thousand_conversations(tmp_path: Path) -> None:
+    few, lots = [], []
+    for number in range(3):
+        few.append((await cost(tmp_path / f"few{number}", FEW, KNOWN)).seconds)
+        lots.append((await cost(tmp_path / f"lots{number}", 100_000, KNOWN)).seconds)
+    print(few, lots)
+    assert min(lots) <= 1.3 * min(few)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Of opening a home and finding what was open."""
+
+    statements: int
+    steps: int
+    seconds: float
+
+
+async def start(folder: Path, known: int) -> Start:
+    """Open a home of so many old conversations, and recover."""
+    folder.mkdir()
+    await filled(folder / "bot.db", known)
+    began = time.perf_counter()
+    inner = SqliteDatabase(folder / "bot.db")
+    await inner.open()
+    database = MeteredDatabase(inner)
+    await database.count_steps(True)
+    bus = MessageBus(BotStore(database), ManualClock(), 20)
+    lanes = Lanes("test", _nothing, _nothing, ManualClock())
+    bus.connect(lanes, lanes)
+    assert await bus.recover() == (0, 0)
+    seconds = time.perf_counter() - began
+    await database.close()
+    return Start(database.statements, database.steps, seconds)
+
+
+async def _nothing(_key: int) -> None:
+    await asyncio.sleep(0)
+
+
+@pytest.mark.xfail(strict=True, reason="OPEN_CONTROL reads every turn: ORDER BY id keeps it off turns_open")
+async def test_a_start_on_a_home_of_old_conversations_reads_as_little_as_on_an_empty_one(
+    tmp_path: Path,
+) -> None:
+    await start(tmp_path / "warm", 0)
+    empty, old = await start(tmp_path / "empty", 0), await start(tmp_path / "old", OLD)
+    print(empty, old)
+    assert old.statements == empty.statements
+    assert old.steps <= empty.steps + 10

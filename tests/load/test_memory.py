@@ -1,0 +1,66 @@
+"""How much memory the two processes hold, idle and after many turns (PSS, Telegram only, one provider)."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.benchmarks import stage
+from tests.benchmarks.asking import Ask
+from tests.benchmarks.stage import Side
+
+pytestmark = [pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(900)]
+
+MB = 1_000_000
+IDLE_SECONDS = 5.0
+BOT_IDLE, AGENT_IDLE, GROWTH = 120.0, 150.0, 5.0
+CHATS, FIRST, LAST, RUNS = 100, 500, 1_500, 3
+
+
+def held(side: Side) -> list[float]:
+    """PSS of bot and agent in MB."""
+    return [psutil.Process(pid).memory_full_info().pss / MB for pid in side.pids]
+
+
+async def turns(side: Side, start: int, end: int) -> None:
+    """So many turns, in rounds of one for each chat."""
+    for number in range(start, end, CHATS):
+        answers = [f"answer {number} of chat {chat}" for chat in range(CHATS)]
+        await side.watch.at_once(
+            [Ask(5000 + chat, f"[reply={answer}]", answer) for chat, answer in enumerate(answers)]
+        )
+
+
+async def test_idle_processes_stay_small(tmp_path: Path) -> None:
+    async with (
+        stage.model_server() as url,
+        stage.service(tmp_path / "home", stage.openai_model(url), 0.001) as side,
+    ):
+        await asyncio.sleep(IDLE_SECONDS)
+        bot, agent = held(side)
+    print(f"idle: bot {bot:.1f} MB, agent {agent:.1f} MB")
+    assert bot <= BOT_IDLE
+    assert agent <= AGENT_IDLE
+
+
+async def test_memory_does_not_grow_with_turns(tmp_path: Path) -> None:
+    growth: list[list[float]] = []
+    for number in range(RUNS):
+        async with (
+            stage.model_server() as url,
+            stage.service(tmp_path / f"home{number}", stage.openai_model(url), 0.001) as side,
+        ):
+            await turns(side, 0, FIRST)
+            await asyncio.sleep(1)
+            before = held(side)
+            await turns(side, FIRST, LAST)
+            await asyncio.sleep(1)
+            growth.append([after - first for after, first in zip(held(side), before, strict=True)])
+            print(f"at {FIRST} turns {before}, growth to {LAST}: {growth[-1]}")
+    bot, agent = (statistics.median(values) for values in zip(*growth, strict=True))
+    assert bot <= GROWTH
+    assert agent <= GROWTH
