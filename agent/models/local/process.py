@@ -11,16 +11,19 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import structlog
 
 from agent.errors import ModelUnavailable
 from agent.models.local.card import SLOT_TOKENS, SLOTS
+from agent.models.local.openmp import with_openmp
 from agent.models.local.weights import check_engine, find_weights
 
 log = structlog.get_logger(__name__)
@@ -98,20 +101,22 @@ class LocalServer:
         log.info("local_model_starting")
         key = secrets.token_urlsafe(24)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        process = subprocess.Popen(  # noqa: S603 - the command is ours
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        self._process = process
-        line = self._announcement(process, key)
-        url = _url(line)
-        if url is None:
-            code = self._end()
-            raise ModelUnavailable(f"The local model did not start (exit code {code}).")
+        with tempfile.TemporaryFile() as complaints:
+            process = subprocess.Popen(  # noqa: S603 - the command is ours
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+                env=with_openmp(environment),
+            )
+            self._process = process
+            url = _url(self._announcement(process, key))
+            if url is None:
+                code = self._end()
+                raise ModelUnavailable(
+                    f"The local model did not start (exit code {code}){_last_line(complaints)}."
+                )
         self._endpoint = Endpoint(url, key)
         log.info("local_model_ready", seconds=round(time.monotonic() - started, 2), pid=process.pid)
         return self._endpoint
@@ -174,3 +179,10 @@ def weights_installed() -> Path | None:
         return find_weights()
     except ModelUnavailable:
         return None
+
+
+def _last_line(complaints: IO[bytes]) -> str:
+    """What the process said last, to be appended to an error; "" if nothing."""
+    complaints.seek(0)
+    lines = complaints.read().decode(errors="replace").strip().splitlines()
+    return f": {lines[-1][:200]}" if lines else ""

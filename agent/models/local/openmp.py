@@ -1,0 +1,46 @@
+"""The OpenMP runtime that the engine is linked against, where the system has none (a bare Debian does not).
+
+The wheel `cmeel-libomp` (LLVM's, Apache-2.0) brings a `libgomp.so.1` that stands in for GNU's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+LIBRARY = "libgomp.so.1"
+WHEEL = "cmeel-libomp"
+SEARCH_PATH = "LD_LIBRARY_PATH"
+
+
+def with_openmp(
+    environment: Mapping[str, str], *, library: str = LIBRARY, wheel: str = WHEEL
+) -> dict[str, str]:
+    """The environment of the engine's process, in which the loader finds an OpenMP runtime if there is
+    one.
+    """
+    found = dict(environment)
+    if not _on_system(library) and (folder := _in_wheel(library, wheel)) is not None:
+        found[SEARCH_PATH] = ":".join(filter(None, [str(folder), found.get(SEARCH_PATH, "")]))
+    return found
+
+
+def _on_system(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _in_wheel(library: str, wheel: str) -> Path | None:
+    try:
+        files = metadata.files(wheel) or ()
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name == library:
+            return Path(str(file.locate())).parent
+    return None
