@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
+# The machine's own certificates, for networks that have one of their own.
+export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs),true,false)
 STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
