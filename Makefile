@@ -1,6 +1,7 @@
 # Targets people know; `make run` and `make test` do all their own set-up.
 SHELL := /bin/bash
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
@@ -13,8 +14,7 @@ HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 .PHONY: check install install-dev run dev stop test test-all lint format typecheck contracts bench docs config-upgrade clean
 
 check: ## what this machine has and lacks
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python has no venv here (Debian: apt install python3-venv)"; exit 1; }
 
 $(UV): | check

@@ -53,6 +53,8 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
         raise StartError(
             f"{manifest.title} needs the package {error.name}: pip install 'roebot[{manifest.extra}]'"
         ) from error
+    except ImportError as error:
+        raise StartError(f"{manifest.title} cannot be loaded: {error}") from error
     return factory
 
 

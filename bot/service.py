@@ -140,7 +140,9 @@ class Service:
         if self.config.runtime.url:
             return None
         settings = self.settings
-        process = settings.runtime or RuntimeProcess(settings.home, settings.loaded.path)
+        process = settings.runtime or RuntimeProcess(
+            settings.home, settings.loaded.path, max_runs=self.config.limits.max_runs
+        )
         return RuntimeChild(process, self.clock)
 
     def _make_runtime(self) -> LangGraphRuntime:

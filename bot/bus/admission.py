@@ -20,7 +20,7 @@ class Limits:
     """What a message may be. Sizes are characters, bytes and messages."""
 
     characters: int = 100_000
-    file_bytes: int = 20 * 1024 * 1024
+    file_bytes: int = 20_000_000
     queue: int = 20
 
 
@@ -111,4 +111,4 @@ class Admissions:
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1024 / 1024:.1f} MB"
+    return f"{size / 1_000_000:.1f} MB"

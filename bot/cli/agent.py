@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,11 +12,18 @@ from bot.cli.common import home_folder
 
 
 def agent_serve_command(
-    home: Path | None, file: Path | None, graphs: Path | None, host: str, port: int
+    home: Path | None,
+    file: Path | None,
+    graphs: Path | None,
+    host: str,
+    port: int,
+    allowed_hosts: Sequence[str],
 ) -> NoReturn:
     """Become the runtime's process: the bot's code never imports the agent's."""
     command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
     command += ["--config", str(file)] if file else []
     command += ["--graphs", str(graphs)] if graphs else []
+    for name in allowed_hosts:
+        command += ["--allowed-host", name]
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

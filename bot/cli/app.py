@@ -63,7 +63,7 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
-def manifest(platform: Annotated[str, typer.Argument(help="telegram")]) -> None:
+def manifest(platform: Annotated[str, typer.Argument(help="telegram, web or terminal")]) -> None:
     """Say how to set up a bot on a platform."""
     from bot.cli.manifest import manifest_command
 
@@ -77,19 +77,22 @@ def agent_serve(
     graphs: Annotated[
         Path | None, typer.Option(help="A langgraph.json whose graphs to serve (default: ours).")
     ] = None,
-    host: str = "127.0.0.1",
-    port: int = 2024,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 2024,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A further name by which the server may be asked for.")
+    ] = None,
 ) -> None:
     """Serve graphs by the LangGraph API, without the bot."""
     from bot.cli.agent import agent_serve_command
 
-    agent_serve_command(home, file, graphs, host, port)
+    agent_serve_command(home, file, graphs, host, port, allowed_host or [])
 
 
 @emulate.command("telegram")
 def emulate_telegram(
-    host: str = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any free one.")] = 8081,
+    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8081,
     scale: Annotated[float, typer.Option(help="Multiplies the periods of the rate limits.")] = 1.0,
     rich: Annotated[
         bool, typer.Option(help="Know sendRichMessage, as servers from Bot API 10.1 do.")

@@ -102,11 +102,15 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
     try:
         with httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False) as client:
             ready = client.get("/health/ready")
-            channels = client.get("/api/channels").json()["channels"]
+            listed = client.get("/api/channels")
             models = client.get("/api/models")
-    except (httpx.HTTPError, ValueError, KeyError) as error:
+    except httpx.HTTPError as error:
         yield Finding(False, f"service at {url}: {type(error).__name__}")
         return
+    if not listed.is_success:
+        yield Finding(False, f"service at {url} refuses: {listed.text}")
+        return
+    channels = listed.json()["channels"]
     yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else ready.text}")
     for channel in channels:
         good = {"live": True, "connecting": None, "limited": None}.get(channel["state"], False)

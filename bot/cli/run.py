@@ -40,7 +40,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
     # The runtime's process loads for as long as this one does, so it begins first.
     runtime = None
     if loaded.config.runtime.url is None and running(folder) is None:
-        runtime = RuntimeProcess(folder, loaded.path)
+        runtime = RuntimeProcess(folder, loaded.path, max_runs=loaded.config.limits.max_runs)
         runtime.start()
     try:
         from bot.logs import set_up

@@ -29,6 +29,12 @@ def _check_server(config: Config, problems: Problems) -> None:
             "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
         )
 
+    elif config.server.allowed_hosts and config.server.token is None:
+        problems.add(
+            ("server", "allowed_hosts"),
+            "other machines reach the service by these names, so server.token must be set",
+        )
+
 
 def _check_telegram(config: Config, problems: Problems) -> None:
     seen: dict[str, str] = {}

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -24,21 +23,41 @@ NICE = 5
 LOG_LIMIT = 10 * 1024 * 1024
 
 
+def socket_folder() -> Path:
+    """This user's folder for sockets, without those of services that are gone.
+
+    It is below the temporary folder because a socket's path may have 107 characters at most (sun_path).
+    """
+    folder = Path(tempfile.gettempdir()) / f"roebot-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+        return Path(tempfile.mkdtemp(prefix="roebot-"))
+    for socket in folder.glob("*.sock"):
+        try:
+            os.kill(int(socket.stem), 0)
+        except (ValueError, ProcessLookupError):
+            socket.unlink(missing_ok=True)
+        except PermissionError:
+            continue
+    return folder
+
+
 @dataclass(slots=True)
 class RuntimeProcess:
     """How the runtime is started, again and again; `process` is its current life (None before the first)."""
 
     home: Path
     config: Path | None
-    arguments: Sequence[str] = ()
+    max_runs: int = 256
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="roebot-")))
+    folder: Path = field(default_factory=socket_folder)
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def socket(self) -> Path:
         """Where it listens."""
-        return self.folder / "agent.sock"
+        return self.folder / f"{os.getpid()}.sock"
 
     @property
     def log(self) -> Path:
@@ -63,12 +82,12 @@ class RuntimeProcess:
         return self.process
 
     def discard(self) -> None:
-        """End it without waiting for anything, and remove its folder."""
+        """End it without waiting for anything, and remove its socket."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
         self._forget()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.socket.unlink(missing_ok=True)
 
     def _forget(self) -> None:
         if self.process is not None and self.process.stdin is not None:
@@ -78,7 +97,8 @@ class RuntimeProcess:
         command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]
         if self.config is not None:
             command += ["--config", str(self.config)]
-        return [*command, "--until-stdin-closes", "--parent-pid", str(os.getpid()), *self.arguments]
+        command += ["--max-runs", str(self.max_runs)]
+        return [*command, "--until-stdin-closes", "--parent-pid", str(os.getpid())]
 
     def _open_log(self) -> BinaryIO:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

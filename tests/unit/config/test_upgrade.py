@@ -84,7 +84,7 @@ OLD_FILES = {
     "braces": "{}",
     "one line": "allow_degradation: false",
     "indented": "  server:\n    port: 1\n  limits:\n    queue: 1\n",
-    "lists": "models: []\nserver:\n  allowed_hosts:\n  - a.example\n  - b.example\n",
+    "lists": "models: []\nserver:\n  token: $ROEBOT_TOKEN\n  allowed_hosts:\n  - a.example\n  - b.example\n",
     "alias at the end": "channels:\n  web: &w {enabled: no}\n  terminal: *w\n",
 }
 
