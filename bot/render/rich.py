@@ -48,6 +48,7 @@ _BLOCK_WEIGHT = RICH_TEXT_LIMIT // RICH_BLOCK_LIMIT + 1
 _SPECIAL = re.compile(r"[\\`*_~\[\]<>&$|=#^!]")
 _LINE_START = re.compile(r"^([-+])|^(\d{1,9})(?=[.)])", re.MULTILINE)
 _MARKERS = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+")
+_DOUBTFUL = re.compile(r"(?<!\\)[*~]+(?=[^\w\s*~])|[^\w\s*~][*~]|[*~]{3}|[*~] |\w\*+\w")
 _DELIMITERS = {"": "---", "left": ":--", "center": ":-:", "right": "--:"}
 _WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
 
@@ -89,7 +90,7 @@ def _block(block: Block, depth: int) -> str:
 
 
 def _running(block: Paragraph | Heading) -> str:
-    text = _LINE_START.sub(_kept_text, _inlines(block.children))
+    text = _LINE_START.sub(_kept_text, _written(block.children))
     return text if isinstance(block, Paragraph) else "#" * block.level + " " + text.replace("\n", " ")
 
 
@@ -132,7 +133,27 @@ def _table(table: Table) -> str:
 
 
 def _row(cells: Sequence[Cell]) -> str:
-    return "| " + " | ".join(_inlines(cell, cell=True) for cell in cells) + " |"
+    return "| " + " | ".join(_written(cell, cell=True) for cell in cells) + " |"
+
+
+def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
+    """Inlines as Markdown; emphasis whose delimiters would not be read as such is left out."""
+    text = _inlines(nodes, cell=cell)
+    if not _DOUBTFUL.search(text):
+        return text
+    again = parse(text).blocks
+    read = inline_text(again[0].children) if again and isinstance(again[0], Paragraph) else ""
+    if "".join(read.split()) == "".join(inline_text(tuple(nodes)).split()):
+        return text
+    return _inlines(_bare(nodes), cell=cell)
+
+
+def _bare(nodes: Sequence[Inline]) -> list[Inline]:
+    """The same without emphasis."""
+    out: list[Inline] = []
+    for node in nodes:
+        out += _bare(node.children) if isinstance(node, Strong | Emphasis | Strike) else [node]
+    return out
 
 
 def _inlines(nodes: Sequence[Inline], *, cell: bool = False) -> str:

@@ -20,7 +20,10 @@ from bot.render.weigh import SourceWeigher, Weigher
 LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""
 
-_BLOCK_START = re.compile(r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=]{3}|(\d{1,9})(?=[.)](?:[ \t]|$))", re.M)
+_BLOCK_START = re.compile(
+    r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=~]{3}|`{3}(?=[^`\n]*$)|(\d{1,9})(?=[.)](?:[ \t]|$))",
+    re.MULTILINE,
+)
 _LINK_TARGET = re.compile(r"\]\([^\s()]*\)")
 _LINE_END = re.compile(r"\r\n?")
 
@@ -278,7 +281,8 @@ class _Splitter:
         return Cover(self.source[start:seen], reopened, start)
 
     def _before_line(self, fill: _Fill, mark: Mark) -> tuple[str, _Restart]:
-        part = self._ended(fill, mark.start - 1, mark.before if _continues(mark) else State(), "")
+        closed = _continues(mark) and mark.weight + self._closing_weight(mark.before) <= self.limit
+        part = self._ended(fill, mark.start - 1, mark.before if closed else State(), "")
         end = self.source.find("\n", mark.start)
         text = self.source[mark.start : None if end < 0 else end]
         line = scan(text, mark.before)
@@ -315,7 +319,7 @@ class _Splitter:
         spans = cover.around(at) if cover else []
         reopened = "".join(span.opener for span in spans)
         closers = "".join(span.closer for span in reversed(spans))
-        if len(closers) > self._reserve:
+        if len(closers) > self._reserve or reopened.startswith(("```", "~~~")):  # would open a fence
             reopened = closers = ""
         part = self._ended(fill, at, mark.before if code else State(), closers)
         end = self.source.find("\n", mark.start)
@@ -331,7 +335,7 @@ class _Splitter:
         state = mark.line.state
         if mark.before.leaf is Leaf.FENCE:
             return self._head(mark.before)
-        if mark.line.kind is Kind.ROW:
+        if mark.before.leaf is Leaf.TABLE and mark.line.kind is Kind.ROW:
             head, before = self._head(mark.before)
             return head + "| ", before
         if mark.line.kind is Kind.HEADING:

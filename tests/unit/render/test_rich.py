@@ -149,3 +149,10 @@ def test_long_code_and_tables_split():
     parts = split_for_rich(markdown)
     assert all(utf16_units(part) <= RICH_TEXT_LIMIT for part in parts)
     assert visible_parts(parts) == visible(markdown)
+
+
+@pytest.mark.parametrize(
+    "text", ["**(**a**)**b", "*e*>**f**", "**-**x", "*****a** b**", "| a |\n|---|\n| x**(y)**z |"]
+)
+def test_emphasis_that_would_not_be_read_is_left_out(text):
+    assert visible(rich_markdown(text)) == visible(text)

@@ -247,3 +247,26 @@ def test_hostile_nesting_and_runs_end():
     ):
         for part in split(markdown, 64):
             assert len(part) <= 64
+
+
+def test_a_code_span_reopened_does_not_become_a_fence():
+    parts = split("word " * 4 + "``` " + "code " * 30 + "```", 64)
+    assert visible_parts(parts).replace("`", "") == "word" * 4 + "code" * 30
+
+
+def test_a_fence_whose_opening_line_fills_a_part():
+    parts = split("```" + "x" * 58 + "\n\na\nb\n```", 64)
+    assert all(len(part) <= 64 for part in parts)
+    assert visible_parts(parts).endswith("ab")
+
+
+def test_rows_below_containers_too_heavy_to_repeat_go_on_as_text():
+    quotes = "> " * 16
+    rows = "\n".join(f"{quotes}| row {number} | {'cell ' * 30}|" for number in range(4))
+    parts = split(f"{quotes}| a | b |\n{quotes}|---|---|\n{rows}", 64)
+    assert all(len(part) <= 64 for part in parts)
+    assert "row3" in visible("\n\n".join(parts))
+
+
+def test_tildes_after_a_border_stay_text():
+    assert visible_parts(split("x" * 60 + " ~~~~ y " + "z" * 60, 64)) == "x" * 60 + "~~~~y" + "z" * 60
