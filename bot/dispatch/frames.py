@@ -18,8 +18,11 @@ from bot.platforms.base import ChoosesFrames, Operation, ShowsTyping, StreamsDra
 
 log = structlog.get_logger(__name__)
 
-# Typing shows when nothing else did by then, and again before the platform lets it fade (Telegram: 5 s).
-TYPING_AFTER = 0.15
+# Typing shows when nothing else did that long after the message was accepted, and again before the platform
+# lets it fade (Telegram: 5 s).
+TYPING_AFTER = 0.1
+# A turn older than that waited for another one to end, not for the service.
+QUEUED_AFTER = 1.0
 TYPING_EVERY = 4.5
 AFTER_FAILURE = 2.0
 # An answer that is complete within this time after its first word is posted whole, without a frame before it.
@@ -73,7 +76,8 @@ class Frames:
         adapter = self._calls.adapter
         if not isinstance(adapter, ShowsTyping):
             return
-        pause = TYPING_AFTER
+        waited = self._clock.now() - self._calls.turn.created_at
+        pause = TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
         while not await first_of(self._closing, self._clock, pause):
             if self._calls.reply.visible:
                 return
