@@ -15,6 +15,7 @@ from bot.domain import InboundMessage, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
 from bot.store.accept import Accepted
+from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +60,11 @@ class MessageBus:
         if not admitted and not cursor:
             return
         now = self._clock.now()
-        accepted = await self._store.accept(account, admitted, cursor, now, self._queue_limit)
+        token = urgent.set(True)
+        try:
+            accepted = await self._store.accept(account, admitted, cursor, now, self._queue_limit)
+        finally:
+            urgent.reset(token)
         if accepted:
             reach(Step.STORED)
         for turn in accepted:

@@ -21,6 +21,7 @@ from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
 from bot.errors import RoebotError
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
+from bot.store.database import urgent
 from bot.store.turns import Claim
 from bot.texts import Texts
 
@@ -153,6 +154,7 @@ class Dispatcher:
 
     async def _control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
+        urgent.set(True)
         claim = await self._store.load(turn_id)
         turn = claim.turn
         if turn is None or turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):

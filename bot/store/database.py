@@ -8,11 +8,13 @@ its async driver. Either way it is one transaction.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -28,6 +30,10 @@ T = TypeVar("T")
 Job = tuple[Callable[[Connection], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
 BUSY_TIMEOUT_MS = 5_000
+_FIRST, _NORMAL, _LAST = range(3)
+
+urgent: ContextVar[bool] = ContextVar("urgent", default=False)
+"""Whether what this task asks for goes before what waits: accepting and control overtake work here too."""
 
 
 class Database(Protocol):
@@ -45,12 +51,13 @@ class Database(Protocol):
 
 
 class SqliteDatabase:
-    """SQLite in WAL mode, all transactions on one thread in the order in which they were asked for."""
+    """SQLite in WAL mode, all transactions on one thread: urgent ones first, else in the order of asking."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._engine: Engine | None = None
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.PriorityQueue[tuple[int, int, Job | None]] = queue.PriorityQueue()
+        self._order = itertools.count()
         self._thread = threading.Thread(target=self._work, name="bot.db", daemon=True)
         self._closed = False
 
@@ -78,7 +85,8 @@ class SqliteDatabase:
             raise StoreError("the database is closed")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        self._jobs.put((lambda connection: work(connection, *args, **kwargs), loop, done))
+        job = (lambda connection: work(connection, *args, **kwargs), loop, done)
+        self._jobs.put((_FIRST if urgent.get() else _NORMAL, next(self._order), job))
         # A transaction that was asked for is finished even if the asker is cancelled.
         return await asyncio.shield(done)
 
@@ -87,13 +95,13 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
-        self._jobs.put(None)
+        self._jobs.put((_LAST, next(self._order), None))
         await asyncio.to_thread(self._thread.join)
         self.engine.dispose()
 
     def _work(self) -> None:
         connection: Connection | None = None
-        while (job := self._jobs.get()) is not None:
+        while (job := self._jobs.get()[2]) is not None:
             work, loop, done = job
             try:
                 connection = connection or self.engine.connect()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from bot.domain import (
     Attachment,
@@ -23,8 +26,9 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
-from bot.store import BotStore, Database
+from bot.store import BotStore, Database, open_database
 from bot.store.accept import Accepted, Admission, Verdict
+from bot.store.database import urgent
 from bot.store.turns import PartChange
 
 ids = itertools.count(1)
@@ -379,3 +383,30 @@ async def test_a_failing_transaction_leaves_nothing(store: BotStore, database: D
         await accept(store, good, bad, cursor="7")
     assert await store.cursor("tg") == ""
     assert await store.open_lanes() == []
+
+
+async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:
+    database = await open_database(tmp_path)
+    order: list[str] = []
+    gate = threading.Event()
+
+    def note(_connection: Connection, name: str) -> None:
+        order.append(name)
+
+    def hold(_connection: Connection) -> None:
+        gate.wait(5)
+
+    async def ask(name: str, *, first: bool = False) -> None:
+        urgent.set(first)
+        await database.run(note, name)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(database.run(hold))
+        await asyncio.sleep(0)
+        for name in ("a", "b"):
+            group.create_task(ask(name))
+        group.create_task(ask("control", first=True))
+        await asyncio.sleep(0)
+        gate.set()
+    assert order == ["control", "a", "b"]
+    await database.close()
