@@ -8,7 +8,6 @@ its async driver. Either way it is one transaction.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import queue
 import sqlite3
 import threading
@@ -51,13 +50,16 @@ class Database(Protocol):
 
 
 class SqliteDatabase:
-    """SQLite in WAL mode, all transactions on one thread: urgent ones first, else in the order of asking."""
+    """SQLite in WAL mode, all transactions on one thread: urgent ones first, else in the order of asking.
+
+    `asked` counts them.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._engine: Engine | None = None
         self._jobs: queue.PriorityQueue[tuple[int, int, Job | None]] = queue.PriorityQueue()
-        self._order = itertools.count()
+        self.asked = 0
         self._thread = threading.Thread(target=self._work, name="bot.db", daemon=True)
         self._closed = False
 
@@ -86,7 +88,8 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         job = (lambda connection: work(connection, *args, **kwargs), loop, done)
-        self._jobs.put((_FIRST if urgent.get() else _NORMAL, next(self._order), job))
+        self.asked += 1
+        self._jobs.put((_FIRST if urgent.get() else _NORMAL, self.asked, job))
         # A transaction that was asked for is finished even if the asker is cancelled.
         return await asyncio.shield(done)
 
@@ -95,7 +98,7 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
-        self._jobs.put((_LAST, next(self._order), None))
+        self._jobs.put((_LAST, self.asked, None))
         await asyncio.to_thread(self._thread.join)
         self.engine.dispose()
 

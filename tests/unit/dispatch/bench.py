@@ -20,6 +20,7 @@ from bot.dispatch.outlet import Outlet
 from bot.domain import AccountState, Isolation, IsolationPolicy, Live
 from bot.platforms.base import AdapterContext
 from bot.store import BotStore, open_database
+from bot.store.database import SqliteDatabase
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
@@ -83,12 +84,24 @@ class Bench:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
+    async def quiet(self) -> None:
+        """Wait until everything that goes on waits for the clock: the store has nothing left to do."""
+        database = self.store.database
+        assert isinstance(database, SqliteDatabase)
+        await self.clock.settle()
+        while True:
+            asked = database.asked
+            await database.run(lambda _connection: None)
+            await self.clock.settle()
+            if database.asked == asked + 1:
+                return
+
     async def until(self, condition: Callable[[], object], *, step: float = 0.05, most: float = 60.0) -> None:
         """Move the clock until something holds; the store's thread gets real time to work."""
         waited = 0.0
         while not condition():
             assert waited < most, "it did not happen"
-            await asyncio.sleep(0.002)
+            await self.quiet()
             await self.clock.advance(step)
             waited += step
 
@@ -96,7 +109,7 @@ class Bench:
         """Let so much time pass."""
         waited = 0.0
         while waited < seconds:
-            await asyncio.sleep(0.002)
+            await self.quiet()
             await self.clock.advance(step)
             waited += step
 
