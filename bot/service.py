@@ -25,7 +25,7 @@ from bot.commands.builtin import builtin
 from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded
 from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Isolation, IsolationPolicy, Origin, Turn
-from bot.errors import StartError
+from bot.errors import RoebotError
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild
@@ -187,6 +187,15 @@ class Service:
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 
+def _known(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error of ours that ended the service, or all that happened where there is none."""
+    for error in group.exceptions:
+        found = _known(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, RoebotError):
+            return found
+    return group
+
+
 def new_id() -> str:
     """A fresh thread id."""
     return str(uuid.uuid4())
@@ -216,5 +225,5 @@ async def run_service(
 
                     group.create_task(serve_api(service, ready), name="api")
                     group.create_task(service.run(), name="service")
-            except* StartError as problems:
-                raise problems.exceptions[0] from None
+            except BaseExceptionGroup as group:
+                raise _known(group) from None

@@ -112,7 +112,9 @@ TURN_PARTS = _sql(
 OPEN_LANES = _sql(
     f"SELECT DISTINCT conversation_id FROM turns WHERE kind = 'chat' AND state IN {OPEN} ORDER BY 1"
 )
-OPEN_CONTROL = _sql(f"SELECT id FROM turns WHERE kind <> 'chat' AND state IN {OPEN} ORDER BY id")
+OPEN_CONTROL = _sql(
+    f"SELECT id FROM turns WHERE kind <> 'chat' AND state IN {OPEN} ORDER BY conversation_id, id"
+)
 SET_RUN = _sql("UPDATE turns SET run_id = :run_id, attempt = :attempt WHERE id = :id")
 SET_STATE = _sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
 SAVE_PART = _sql(

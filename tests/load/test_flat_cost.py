@@ -131,7 +131,6 @@ async def _nothing(_key: int) -> None:
     await asyncio.sleep(0)
 
 
-@pytest.mark.xfail(strict=True, reason="OPEN_CONTROL reads every turn: ORDER BY id keeps it off turns_open")
 async def test_a_start_on_a_home_of_old_conversations_reads_as_little_as_on_an_empty_one(
     tmp_path: Path,
 ) -> None:

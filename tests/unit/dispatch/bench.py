@@ -87,8 +87,11 @@ class Bench:
     async def quiet(self) -> None:
         """Wait until everything that goes on waits for the clock: the store has nothing left to do."""
         database = self.store.database
-        assert isinstance(database, SqliteDatabase)
         await self.clock.settle()
+        if not isinstance(database, SqliteDatabase):
+            # One that a test has wrapped does not say what it was asked.
+            await asyncio.sleep(0.002)
+            return
         while True:
             asked = database.asked
             await database.run(lambda _connection: None)
