@@ -12,18 +12,14 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
-from bot.render.grammar import split_row
-from bot.render.lines import Container, Kind, Leaf, Line, State, scan
+from bot.render.lines import Kind, Leaf, Line, State, scan
 from bot.render.measure import sound
+from bot.render.reopen import blank, escaped, least_head, openers
 from bot.render.weigh import SourceWeigher, Weigher
 
 LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""
 
-_BLOCK_START = re.compile(
-    r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=~]{3}|`{3}(?=[^`\n]*$)|(\d{1,9})(?=[.)](?:[ \t]|$))",
-    re.MULTILINE,
-)
 _LINK_TARGET = re.compile(r"\]\([^\s()]*\)")
 _LINE_END = re.compile(r"\r\n?")
 
@@ -297,12 +293,12 @@ class _Splitter:
             return _Restart(mark.start, head, before=before)
         if line.kind is Kind.TEXT and not line.starts:
             at = mark.start + line.content
-            prefix, skipped = _escaped(self.source, at)
+            prefix, skipped = escaped(self.source, at)
             return _Restart(
-                at + skipped, self._bounded(_openers(before.containers) + prefix), "", before, line
+                at + skipped, self._bounded(openers(before.containers) + prefix), "", before, line
             )
         kept = before.containers[: line.kept]
-        at, prefix = line.inner if kept else 0, _openers(kept)
+        at, prefix = line.inner if kept else 0, openers(kept)
         new = line.state.containers[line.kept :][:1]
         if new and new[0].reopen != new[0].opener and text.startswith(new[0].opener, at):
             at, prefix = at + len(new[0].opener), prefix + new[0].reopen
@@ -326,7 +322,7 @@ class _Splitter:
         line = self._line(fill, mark.start, self.source[mark.start : None if end < 0 else end], mark.before)
         head, before = self._inner_head(mark)
         if not code:
-            escape, skipped = _escaped(self.source, at) if not reopened else ("", _blank(self.source, at))
+            escape, skipped = escaped(self.source, at) if not reopened else ("", blank(self.source, at))
             head, at = head + reopened + escape, at + skipped
         return part, _Restart(at, self._bounded(head), reopened, before, line)
 
@@ -340,15 +336,15 @@ class _Splitter:
             return head + "| ", before
         if mark.line.kind is Kind.HEADING:
             text = self.source[mark.start : mark.start + mark.line.content]
-            return _openers(state.containers) + "#" * max(1, text.count("#")) + " ", mark.before
-        return _openers(state.containers), mark.before
+            return openers(state.containers) + "#" * max(1, text.count("#")) + " ", mark.before
+        return openers(state.containers), mark.before
 
     def _head(self, state: State) -> tuple[str, State]:
         """The opening line of a fence, or the header of a table, with the containers around it."""
-        openers = _openers(state.containers)
+        first = openers(state.containers)
         follow = "".join(container.follow for container in state.containers)
-        for rows in (state.head, _least_head(state)):
-            head = "".join((follow if index else openers) + row + "\n" for index, row in enumerate(rows))
+        for rows in (state.head, least_head(state)):
+            head = "".join((follow if index else first) + row + "\n" for index, row in enumerate(rows))
             if not self._heavy(head):
                 return head, replace(state, head=rows)
         return "", State()
@@ -370,34 +366,3 @@ class _Splitter:
 def _continues(mark: Mark) -> bool:
     """Whether the border before `mark` cuts a fence or a table."""
     return mark.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE, Kind.ROW)
-
-
-def _least_head(state: State) -> tuple[str, ...]:
-    """The shortest head that keeps a fence a fence and a table a table."""
-    if state.fence:
-        return (state.fence[:3],)
-    columns = len(split_row(state.head[1]))
-    return "|" + " |" * columns, "|" + "-|" * columns
-
-
-def _openers(containers: tuple[Container, ...]) -> str:
-    return "".join(container.reopen for container in containers)
-
-
-def _blank(source: str, at: int) -> int:
-    """How many spaces and tabs stand at `at`."""
-    end = at
-    while end < len(source) and source[end] in " \t":
-        end += 1
-    return end - at
-
-
-def _escaped(source: str, at: int) -> tuple[str, int]:
-    """What to write instead of the next characters so that text there stays text, and how many those are."""
-    skipped = _blank(source, at)
-    found = _BLOCK_START.match(source, at + skipped)
-    if found is None:
-        return "", skipped
-    if found[1]:
-        return found[1] + "\\", skipped + len(found[1])
-    return "\\", skipped

@@ -13,6 +13,7 @@ _HALF_MARKER = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")
 _HALF_TASK = re.compile(r"\[[ xX]?\]?\s*$")
 _TRAILING_RUN = re.compile(r"(?:[*_~`]+|\s+|!)$")
 _LONGEST_HELD = 300  # an unfinished bracket older than this is text
+_MOST_CUTS = 8  # held back one after the other; more is not half-written but hostile
 _LONGEST_TARGET = 2000  # the same for a link whose address has begun
 
 
@@ -103,12 +104,13 @@ def _close_fence(source: str, tail: _Tail) -> str:
 
 def _close_inline(text: str) -> str:
     """Close what is open in the source of one paragraph and hold back what is half written."""
-    while True:
-        found = scan_inline(text)
+    found = scan_inline(text)
+    for _ in range(_MOST_CUTS):
         cut = _certain(text, found)
         if cut == len(text):
             break
         text = text[:cut]
+        found = scan_inline(text)
     code = next((span for span in found.open if span.opener.startswith("`")), None)
     spans = [span for span in found.open if span.opener and (code is None or span.start <= code.start)]
     return text + "".join(span.closer for span in reversed(spans))
@@ -127,5 +129,7 @@ def _certain(text: str, found: Inlines) -> int:
 
 
 def _waits(text: str, span: Span) -> bool:
+    if span.end - span.start > _LONGEST_TARGET:
+        return False
     target = text.startswith(("[", "!["), span.start) and "](" in text[span.start : span.end]
-    return span.end - span.start <= (_LONGEST_TARGET if target else _LONGEST_HELD)
+    return target or span.end - span.start <= _LONGEST_HELD

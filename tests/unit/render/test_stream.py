@@ -102,6 +102,11 @@ def test_a_bracket_left_open_for_long_is_text():
     assert close_open(text).startswith("see [word")
 
 
+@pytest.mark.parametrize("half", ["<a", "&a", "[", "![", "[a](b\n", "*a ", "`"])
+def test_endless_half_markup_has_a_frame(half):
+    assert close_open("start " + half * 3000).startswith("start")
+
+
 def test_finished_text_is_unchanged():
     text = "# a\n\n**b** `c` [d](http://e.f)\n\n- g\n\n| h |\n|---|\n| i |\n\n```\nj\n```"
     assert close_open(text) == text
