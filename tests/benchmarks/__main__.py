@@ -1,0 +1,29 @@
+"""Every benchmark, one after the other: `make bench`. Each compares with a floor or a peer of the same run.
+
+Names after the command choose some: `python -m tests.benchmarks load`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PARTS = {
+    "runtime": "The agent runtime against the same graphs in process",
+    "load": "The whole service against a bare relay",
+}
+
+
+def main(chosen: list[str]) -> int:
+    """Run them; 1 where one could not be measured."""
+    failed = 0
+    for name, title in PARTS.items():
+        if chosen and name not in chosen:
+            continue
+        print(f"\n{title}\n{'-' * len(title)}", flush=True)
+        failed |= subprocess.call([sys.executable, "-m", f"tests.benchmarks.{name}"])
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""Two hundred kills at seeded random instants under mixed load, judged from the emulator's transcript."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.dispatch.calls import REPEATED_COUNTER
+from bot.dispatch.reply import REPEATED_MARK
+from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.judge import Seen, answers, count_429, until
+from tests.harness.service import ServiceProcess, config_text
+
+pytestmark = [pytest.mark.fault, pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(1800)]
+
+SEED, KILLS, CHATS = 20261122, 200, 6
+FIRST_CHAT = 4001
+# Seconds of life between a start and the kill: part of them fall into the start itself.
+LIFE = (0.2, 3.0)
+# The runtime gives a run up that was cut off three times, so a message that met two kills is waited for.
+MOST_CUTS = 2
+PATIENCE = 60.0
+# Periods of the limits are shortened alike for the bot and the emulator, so that answers don't wait for them.
+SCALE = 0.2
+
+
+@dataclass
+class Message:
+    """What a person asked, and the whole text of its answer."""
+
+    key: str
+    text: str
+    answer: str
+    cuts: int = 0
+
+
+@dataclass
+class Person:
+    """Asks one thing after the other in a private chat."""
+
+    chat: int
+    chance: random.Random
+    asked: list[Message] = field(default_factory=list)
+
+    def ask(self, emulator: TelegramEmulator) -> None:
+        """Write the next message."""
+        key = f"c{self.chat}m{len(self.asked)}"
+        words = " ".join(f"{key}w{number}" for number in range(self.chance.choice((1, 12, 30))))
+        answer = f"{key} {words}"
+        delay = self.chance.uniform(0, 1.5) if self.chance.random() < 0.7 else 0.0
+        every = self.chance.choice((0.0, 0.02, 0.05))
+        self.asked.append(Message(key, f"[delay={delay:.2f}] [every={every}] [reply={answer}]", answer))
+        emulator.people.says(self.asked[-1].text, user=self.chat)
+
+    def waits(self, emulator: TelegramEmulator) -> Message | None:
+        """The message that has no complete answer yet."""
+        if not self.asked:
+            return None
+        last = self.asked[-1]
+        return None if any(whole(seen, last) for seen in seen_in(emulator, self.chat)) else last
+
+
+def seen_in(emulator: TelegramEmulator, chat: int) -> list[Seen]:
+    """The bot's messages in a chat; none before the chat exists."""
+    return answers(emulator, chat) if chat in emulator.world.chats else []
+
+
+def plain(seen: Seen) -> str:
+    """A text without the mark of a possible repeat."""
+    return seen.text.removeprefix(REPEATED_MARK).strip()
+
+
+def whole(seen: Seen, message: Message) -> bool:
+    """Whether this is the complete answer."""
+    return plain(seen) == message.answer
+
+
+def judge(emulator: TelegramEmulator, person: Person) -> int:
+    """Each message has exactly one complete answer, or one that is marked beside what the kill left unknown.
+
+    Returns how many were marked. Nothing else stands in the chat.
+    """
+    standing = seen_in(emulator, person.chat)
+    marked_count = 0
+    for message in person.asked:
+        mine = [seen for seen in standing if message.key in plain(seen).split()]
+        complete = [seen for seen in mine if whole(seen, message)]
+        marked = [seen for seen in mine if seen.text.startswith(REPEATED_MARK)]
+        assert complete, (message, mine)
+        assert len(marked) <= 1, (message, mine)
+        assert len(mine) == 1 or (len(mine) == 2 and mine[-1] in marked and mine[-1] in complete), mine
+        marked_count += len(marked)
+        standing = [seen for seen in standing if seen not in mine]
+    assert standing == []
+    return marked_count
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[TelegramEmulator]:
+    async with TelegramEmulator.serve(scale=SCALE) as served:
+        yield served
+
+
+@pytest.fixture
+def service(tmp_path: Path, emulator: TelegramEmulator) -> Any:
+    process = ServiceProcess(tmp_path / "home", config_text(emulator, scale=SCALE))
+    process.start()
+    yield process
+    if process.process is not None and process.process.poll() is None:
+        process.kill()
+
+
+async def keep_asking(emulator: TelegramEmulator, people: list[Person]) -> None:
+    """Everybody asks again soon after the last answer, until cancelled."""
+    while True:
+        for person in people:
+            if person.waits(emulator) is None and person.chance.random() < 0.5:
+                person.ask(emulator)
+        await asyncio.sleep(0.1)
+
+
+def open_messages(emulator: TelegramEmulator, people: list[Person]) -> list[tuple[Person, Message]]:
+    """Who waits for what."""
+    return [(person, message) for person in people if (message := person.waits(emulator))]
+
+
+async def answered(
+    emulator: TelegramEmulator, expected: list[tuple[Person, Message]], service: ServiceProcess
+) -> None:
+    """Wait until these have their answers."""
+
+    def late() -> list[tuple[Message, list[Seen]]]:
+        return [
+            (message, seen_in(emulator, person.chat)[-2:])
+            for person, message in expected
+            if person.waits(emulator) is message
+        ]
+
+    await until(lambda: not late(), PATIENCE, lambda: f"no answer: {late()}\n{service.log()}")
+
+
+def kill(service: ServiceProcess, chance: random.Random) -> None:
+    """End the agent alone in a third of the cases (where it runs), the whole service otherwise."""
+    agent = service.agent() if chance.random() < 1 / 3 else None
+    if agent is not None:
+        agent.kill()
+    else:
+        service.kill()
+        service.start()
+
+
+def counted(service: ServiceProcess) -> int:
+    """How many possible repeats the service counted itself."""
+    with closing(sqlite3.connect(service.home / "bot.db")) as database:
+        row = database.execute("SELECT value FROM counters WHERE name = ?", (REPEATED_COUNTER,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+async def test_two_hundred_kills_lose_nothing(emulator: TelegramEmulator, service: ServiceProcess) -> None:
+    chance = random.Random(SEED)
+    people = [Person(FIRST_CHAT + number, random.Random(SEED + number)) for number in range(CHATS)]
+    in_flight = 0
+    asking = asyncio.create_task(keep_asking(emulator, people))
+    try:
+        for _ in range(KILLS):
+            await asyncio.sleep(chance.uniform(*LIFE))
+            waiting = open_messages(emulator, people)
+            if tired := [one for one in waiting if one[1].cuts >= MOST_CUTS]:
+                await answered(emulator, tired, service)
+                waiting = open_messages(emulator, people)
+            for _, message in waiting:
+                message.cuts += 1
+            in_flight += len(waiting)
+            kill(service, chance)
+    finally:
+        asking.cancel()
+    await answered(emulator, open_messages(emulator, people), service)
+    await asyncio.sleep(3)
+    marked = sum(judge(emulator, person) for person in people)
+    asked = sum(len(person.asked) for person in people)
+    print(f"{KILLS} kills, {asked} messages, {in_flight} in flight at a kill, {marked} marked repeats")
+    assert count_429(emulator) == 0
+    assert service.stop() == 0
+    assert marked <= counted(service)
