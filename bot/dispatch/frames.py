@@ -15,6 +15,7 @@ from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import ChoosesFrames, Operation, ShowsTyping, StreamsDrafts
+from bot.render.port import Splitter
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +41,7 @@ class Frames:
         self._manifest = calls.outlet.manifest
         self._text = ""
         self._since = 0.0
+        self._splitter: Splitter | None = None
         self._changed = asyncio.Event()
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
@@ -125,7 +127,8 @@ class Frames:
     def _texts(self) -> list[str]:
         """The text so far as parts: the full ones as they will stay, the last one closed for now."""
         renderer = self._calls.adapter.renderer
-        texts = renderer.split(self._text)
+        self._splitter = self._splitter or renderer.growing()
+        texts = list(self._splitter.split(self._text))
         if texts:
             texts[-1] = renderer.frame(texts[-1])
         return [text for text in texts if text.strip()]

@@ -474,6 +474,9 @@ class _Halves:
     def frame(self, markdown: str) -> str:
         return markdown
 
+    def growing(self) -> _Halves:
+        return self
+
 
 class TestCommands:
     """Commands overtake work and need no model."""
