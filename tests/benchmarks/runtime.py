@@ -92,7 +92,7 @@ async def over_http(folder: Path) -> AsyncIterator[LangGraphClient]:
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)  # noqa: ASYNC220
     try:
         began = time.perf_counter()
-        while not port_file.exists():  # noqa: ASYNC110
+        while not port_file.exists():
             await asyncio.sleep(0.02)
         print(f"server ready after {time.perf_counter() - began:.2f} s")
         client = get_client(url=f"http://127.0.0.1:{port_file.read_text()}", api_key=TOKEN)

@@ -115,7 +115,7 @@ async def service(home: Path, model: str, scale: float, *, extra: str = "") -> A
 async def processes(process: ServiceProcess) -> tuple[int, int]:
     """The process ids of bot and agent."""
     async with asyncio.timeout(START_SECONDS):
-        while (agent := process.agent()) is None:  # noqa: ASYNC110
+        while (agent := process.agent()) is None:
             await asyncio.sleep(0.05)
     return process.pid, agent.pid
 
@@ -123,7 +123,7 @@ async def processes(process: ServiceProcess) -> tuple[int, int]:
 async def polled(emulator: RemoteEmulator) -> None:
     """Wait until the system has asked for updates."""
     async with asyncio.timeout(START_SECONDS):
-        while not (await emulator.do("counters"))["calls"].get("getUpdates"):  # noqa: ASYNC110
+        while not (await emulator.do("counters"))["calls"].get("getUpdates"):
             await asyncio.sleep(0.05)
 
 

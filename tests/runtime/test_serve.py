@@ -30,7 +30,7 @@ async def start(home: Path, *arguments: str) -> asyncio.subprocess.Process:
 
 async def until(path: Path) -> None:
     """Wait for a file."""
-    while not path.exists():  # noqa: ASYNC110 - another process makes it
+    while not path.exists():
         await asyncio.sleep(0.02)
 
 

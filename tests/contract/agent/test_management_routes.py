@@ -51,7 +51,7 @@ async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
     listener = socket.create_server(("127.0.0.1", 0))
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve([listener]))
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        while not server.started:
             await asyncio.sleep(0)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
@@ -163,11 +163,11 @@ async def test_a_body_that_is_broken_off_leaves_nothing(client: httpx.AsyncClien
         "--b\r\ncontent-disposition: form-data; name=f; filename=half.txt\r\n\r\nhalf".encode()
     )
     user_data = home / "threads" / THREAD / "user-data"
-    while not list(user_data.glob(".incoming-*/part-0")):  # noqa: ASYNC110 - the folder is all there is to see
+    while not list(user_data.glob(".incoming-*/part-0")):
         await asyncio.sleep(0)
     writer.close()
     await writer.wait_closed()
-    while [path.name for path in user_data.iterdir()] != ["uploads"]:  # noqa: ASYNC110
+    while [path.name for path in user_data.iterdir()] != ["uploads"]:
         await asyncio.sleep(0)
     assert not list((user_data / "uploads").iterdir())
 

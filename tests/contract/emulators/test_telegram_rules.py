@@ -230,7 +230,7 @@ async def test_only_what_was_asked_for(emulator: TelegramEmulator, bot: Bot) -> 
 
 async def test_the_second_poller_takes_over(emulator: TelegramEmulator, bot: Bot) -> None:
     polling = asyncio.create_task(bot.get_updates(timeout=20))
-    while emulator.queue._poller is None:  # noqa: ASYNC110 - until the poll has arrived
+    while emulator.queue._poller is None:
         await asyncio.sleep(0.002)
     assert await bot.get_updates(timeout=0) == ()
     with pytest.raises(Conflict, match="terminated by other getUpdates"):
@@ -333,7 +333,7 @@ async def test_a_stalled_poll_waits_until_released(emulator: TelegramEmulator, b
     emulator.stall()
     polling = asyncio.create_task(bot.get_updates(timeout=0))
     emulator.people.says("a", user=7)
-    while emulator.queue._poller is None:  # noqa: ASYNC110 - until the poll has arrived
+    while emulator.queue._poller is None:
         await asyncio.sleep(0.002)
     assert not polling.done()
     emulator.release()

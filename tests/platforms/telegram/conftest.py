@@ -126,7 +126,7 @@ class Running:
 async def eventually(condition: Callable[[], Any]) -> None:
     """Wait until something is so; ten seconds at most."""
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - whatever the condition is
+        while not condition():
             await asyncio.sleep(0.002)
 
 
