@@ -99,5 +99,6 @@ def test_every_page_can_be_reached_from_the_first() -> None:
             target = (page.parent / match["target"].partition("#")[0]).resolve()
             if target.suffix == ".md" and target.is_file() and target not in reached:
                 ahead.append(target)
-    listed = {page for page in pages() if page.parent.name != "decisions"}
+    # NOTES.md is for whoever goes on building, while an issue is under way.
+    listed = {page for page in pages() if page.parent.name != "decisions" and page.name != "NOTES.md"}
     assert listed - reached == set()
