@@ -11,6 +11,7 @@ import itertools
 import statistics
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.benchmarks import stage
@@ -166,13 +167,21 @@ async def manners(ours: Side) -> list[Figure]:
     ]
     stop = Ask(user, "/stop", words=("Stopped",))
     await ours.watch.ask([*waiting, stop])
-    await ours.watch.until_answered([long, stop, *waiting], 20)
+    await ours.watch.until_answered([long, stop], 20)
+    with suppress(AssertionError):
+        await ours.watch.until_answered(waiting, 20)
     other = next(_users)
     quick = [Ask(other, f"quick{number}", words=(f"quick{number}",)) for number in range(5)]
-    await ours.watch.at_once(quick, 20)
+    with suppress(AssertionError):
+        await ours.watch.at_once(quick, 20)
     return [
         Figure("/stop before five waiting: the run has ended", long.final - stop.asked, 1.0, "s"),
-        Figure("five waiting and five quick messages: lost", 0, 0, ""),
+        Figure(
+            "five waiting and five quick messages: lost",
+            sum(not ask.final for ask in [*waiting, *quick]),
+            0,
+            "",
+        ),
     ]
 
 
