@@ -16,7 +16,7 @@ from bot.dispatch.transcript import Transcript
 from bot.domain import Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.runtime.port import RuntimePort
+from bot.runtime.port import Answer, RuntimePort
 from bot.store import BotStore
 from bot.texts import Texts
 
@@ -162,8 +162,16 @@ class Conversation:
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:
-            self._transcript.settle(await self._runtime.answer(self._turn.thread_id, message_ids(self._turn)))
+            self._transcript.settle(await self._read(_Tries(self._clock)))
         return self._outcome()
+
+    async def _read(self, tries: _Tries) -> Answer:
+        """What the thread's state answers to the turn, however often the runtime has to be asked."""
+        while True:
+            try:
+                return await self._runtime.answer(self._turn.thread_id, message_ids(self._turn))
+            except RuntimeUnreachable as problem:
+                await tries.pause(problem)
 
     def _outcome(self) -> Outcome:
         said = self._transcript

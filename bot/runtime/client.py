@@ -72,9 +72,9 @@ class LangGraphRuntime:
     async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
         """See RuntimePort."""
         with _problems():
-            stream = self._client.runs.join_stream(
-                thread_id, run_id, stream_mode=STREAM_MODES, last_event_id=after or "-1"
-            )
+            # No stream_mode: the run logs the modes that it was created with, and langgraph dev sends no
+            # messages to a join that names more than one.
+            stream = self._client.runs.join_stream(thread_id, run_id, last_event_id=after or "-1")
             ended = False
             async for part in stream:
                 for event in translate(part.event.partition("|")[0] if part.event else "", part.data):

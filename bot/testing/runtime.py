@@ -62,6 +62,7 @@ class ScriptedRuntime:
     offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
     down: bool = False
     cut_after: int | None = None
+    down_for_answers: int = 0
 
     async def create(self, request: RunRequest) -> str:
         """See RuntimePort."""
@@ -109,6 +110,9 @@ class ScriptedRuntime:
     async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
         """See RuntimePort."""
         self._reachable()
+        if self.down_for_answers:
+            self.down_for_answers -= 1
+            raise RuntimeUnreachable("down")
         return self.answers.get(thread_id, Answer(()))
 
     async def before(self, thread_id: str, run_id: str) -> str | None:

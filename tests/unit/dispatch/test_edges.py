@@ -10,6 +10,7 @@ from bot.clock import Clock
 from bot.dispatch.waiting import first_of, uncut
 from bot.domain import TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
+from bot.runtime.port import Answer, Attempt
 from bot.store.accept import Accepted
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
@@ -31,6 +32,20 @@ async def first_run(at: Bench) -> ScriptedRun:
     await at.adapter.hears("hi")
     await at.until(lambda: at.runtime.runs)
     return at.runtime.runs["run-1"]
+
+
+async def test_a_runtime_that_dies_before_the_state_is_read_costs_nothing(at: Bench) -> None:
+    def script(run: ScriptedRun) -> None:
+        at.runtime.answers[run.request.thread_id] = Answer(("the whole answer",))
+        run.emit(Attempt(2))
+        run.end()
+        at.runtime.down_for_answers = 3
+
+    at.runtime.script = script
+    async with at.running():
+        await at.adapter.hears("hi")
+        assert await closed(at) == [TurnState.DONE]
+    assert at.adapter.texts() == ["the whole answer"]
 
 
 async def test_an_account_can_be_told_to_show_no_frames(at: Bench) -> None:
