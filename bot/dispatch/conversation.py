@@ -118,10 +118,7 @@ class Conversation:
                 await self._create(repeated=restarted)
                 naming = asyncio.ensure_future(self._name())
             try:
-                outcome = await self._follow()
-                if naming is not None:
-                    await naming
-                return outcome
+                return await self._follow_named(naming)
             except RunMissing:
                 # The runtime has lost the run (another home, a server that forgets): ask again.
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
@@ -147,6 +144,14 @@ class Conversation:
     async def _name(self) -> None:
         """Record the run. Nothing waits for it: the idempotency key finds the run all the same."""
         await self._store.set_run(self._turn.id, self._turn.run_id, self._turn.attempt)
+
+    async def _follow_named(self, naming: asyncio.Future[None] | None) -> Outcome:
+        """Follow the run while it is being recorded; the recording has ended when this has."""
+        try:
+            return await self._follow()
+        finally:
+            if naming is not None:
+                await naming
 
     async def _follow(self) -> Outcome:
         """Read the run's events up to its end, from where the last connection broke."""
