@@ -82,6 +82,7 @@ class Service:
             max_runs=self.config.limits.max_runs,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
+        self.bus.watch(self.dispatcher.starts.noticed)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastapi import HTTPException
-from sqlalchemy import Connection
 
 from bot.api import shapes, views
 from bot.api.failures import missing
@@ -13,6 +12,7 @@ from bot.api.services import ApiServices
 from bot.domain import Attachment, ChatKind, ConversationKey, Origin, Sender
 from bot.platforms.local.adapter import OWNER, LocalAdapter
 from bot.store import statements as sql
+from bot.store.connection import Connection
 from bot.store.views import ConversationView, TurnView
 
 # A message that was just accepted is among so many latest turns.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
-SWITCH_INTERVAL = 0.001
+SWITCH_INTERVAL = 0.0002
 
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:

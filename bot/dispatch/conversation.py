@@ -12,6 +12,7 @@ import structlog
 from bot.clock import Clock
 from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
+from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
 from bot.domain import Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
@@ -45,8 +46,7 @@ class Outcome:
 class Conversation:
     """Talks to the runtime for one turn.
 
-    `show` is called with the whole text whenever it has grown; `starting` bounds how many runs are being
-    created at once, so that a burst does not keep the loop from everything else.
+    `show` is called with the whole text whenever it has grown; `starts` gives the place to create a run in.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Conversation:
         clock: Clock,
         texts: Texts,
         show: Callable[[str], None],
-        starting: asyncio.Semaphore,
+        starts: Starts,
     ) -> None:
         self._turn = turn
         self._outlet = outlet
@@ -68,7 +68,7 @@ class Conversation:
         self._clock = clock
         self._texts = texts
         self._show = show
-        self._starting = starting
+        self._starts = starts
         self._stop = asyncio.Event()
         self._transcript = Transcript()
         if turn.stopped:
@@ -132,7 +132,7 @@ class Conversation:
         tries = _Tries(self._clock)
         while True:
             try:
-                async with self._starting:
+                async with self._starts.creation():
                     run_id = await self._runtime.create(request)
                 break
             except RuntimeUnreachable as problem:

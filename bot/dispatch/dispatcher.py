@@ -17,6 +17,7 @@ from bot.dispatch.conversation import Conversation, Outcome
 from bot.dispatch.delivery import Delivery
 from bot.dispatch.frames import Frames
 from bot.dispatch.outlet import Accounts, Outlet
+from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
 from bot.errors import RoebotError
 from bot.runtime.port import RuntimePort
@@ -29,8 +30,6 @@ log = structlog.get_logger(__name__)
 
 # A turn that was not begun within this time is not answered any more, but told so (seconds).
 EXPIRES_AFTER = 12 * 3600.0
-# Runs that are being created at the same time; typing and commands get through between them.
-STARTING = 8
 
 
 class Dispatcher:
@@ -57,7 +56,7 @@ class Dispatcher:
         self._roles = roles
         self._clock = clock
         self._slots = asyncio.Semaphore(max_runs)
-        self._starting = asyncio.Semaphore(STARTING)
+        self.starts = Starts(accounts, clock)
         self._talking: dict[int, Conversation] = {}
         self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
         self.control = Lanes("control", self._control, self._give_up_control, clock)
@@ -74,6 +73,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.starts.run(), name="starts")
             group.create_task(self.chat.run(), name="lanes:chat")
             group.create_task(self.control.run(), name="lanes:control")
 
@@ -93,7 +93,8 @@ class Dispatcher:
     async def _lane(self, conversation: int) -> None:
         """Work off the open chat turns of a conversation."""
         while True:
-            claim = await self._store.claim(conversation, self._clock.now())
+            async with self.starts.claim(conversation):
+                claim = await self._store.claim(conversation, self._clock.now())
             if claim.turn is None and not claim.wait:
                 return
             if claim.turn is None:
@@ -128,7 +129,7 @@ class Dispatcher:
         texts = self._texts(turn.address.account)
         if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
             return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
-        frames = Frames(calls)
+        frames = Frames(calls, typed_at=self.starts.greeted(turn.conversation))
         talk = Conversation(
             turn,
             outlet,
@@ -137,7 +138,7 @@ class Dispatcher:
             clock=self._clock,
             texts=texts,
             show=frames.show,
-            starting=self._starting,
+            starts=self.starts,
         )
         self._talking[turn.conversation] = talk
         try:

@@ -11,20 +11,19 @@ import structlog
 
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.reply import Action, Edit, Post
+from bot.dispatch.typing import TYPING_EVERY, show_typing
 from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import ChoosesFrames, Operation, ShowsTyping, StreamsDrafts
+from bot.platforms.base import ChoosesFrames, Operation, StreamsDrafts
 from bot.render.port import Splitter
 
 log = structlog.get_logger(__name__)
 
-# Typing shows when nothing else did that long after the message was accepted, and again before the platform
-# lets it fade (Telegram: 5 s).
+# Typing shows when nothing else did that long after the message was accepted (seconds).
 TYPING_AFTER = 0.1
 # A turn older than that waited for another one to end, not for the service.
 QUEUED_AFTER = 1.0
-TYPING_EVERY = 4.5
 AFTER_FAILURE = 2.0
 # An answer that is complete within this time after its first word is posted whole, without a frame before it.
 AT_ONCE = 0.25
@@ -32,11 +31,12 @@ AT_ONCE = 0.25
 
 class Frames:
     """Streams one reply. `show` takes the newest text, `run` is its task, `close` ends it between two
-    calls.
+    calls. `typed_at` is when typing was shown for it already (0.0: not yet).
     """
 
-    def __init__(self, calls: ReplyCalls) -> None:
+    def __init__(self, calls: ReplyCalls, *, typed_at: float = 0.0) -> None:
         self._calls = calls
+        self._typed_at = typed_at
         self._clock = calls.clock
         self._manifest = calls.outlet.manifest
         self._text = ""
@@ -75,28 +75,18 @@ class Frames:
 
     async def run_typing(self) -> None:
         """Show typing until the first frame stands or the reply is closed."""
-        adapter = self._calls.adapter
-        if not isinstance(adapter, ShowsTyping):
-            return
-        waited = self._clock.now() - self._calls.turn.created_at
-        pause = TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
+        pause = self._until_typing()
         while not await first_of(self._closing, self._clock, pause):
             if self._calls.reply.visible:
                 return
-            pause = await self._typing(adapter)
+            pause = await show_typing(self._calls.outlet, self._calls.turn.address) or TYPING_EVERY
 
-    async def _typing(self, adapter: ShowsTyping) -> float:
-        address = self._calls.turn.address
-        async with self._calls.outlet.governor.may(address, Operation.TYPING) as wait:
-            if wait:
-                return wait
-            try:
-                await adapter.typing(address)
-            except RateLimited as error:
-                self._penalty(error)
-            except DeliveryError as error:
-                log.debug("typing_failed", turn=self._calls.turn.id, category=error.category.value)
-        return TYPING_EVERY
+    def _until_typing(self) -> float:
+        now = self._clock.now()
+        if self._typed_at:
+            return TYPING_EVERY - (now - self._typed_at)
+        waited = now - self._calls.turn.created_at
+        return TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
 
     async def _first(self) -> None:
         """The first frame waits for some text, but not for long; an answer that is there at once needs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import subprocess
 
 import httpx
@@ -11,7 +10,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.runtime.spawn import RuntimeProcess
-from bot.runtime.transport import StackedTransport
+from bot.runtime.transport import unix_transport
 
 log = structlog.get_logger(__name__)
 
@@ -43,10 +42,7 @@ class RuntimeChild:
 
     def client(self, *, timeout: httpx.Timeout) -> httpx.AsyncClient:
         """A client of the child; it stays valid over restarts of the process."""
-        socket = str(self._process.socket)
-        # Making a TLS context takes milliseconds, and every transport wants one, used or not.
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        transport = StackedTransport(lambda: httpx.AsyncHTTPTransport(uds=socket, verify=tls))
+        transport = unix_transport(str(self._process.socket))
         return httpx.AsyncClient(
             transport=transport, base_url=BASE_URL, headers=self.headers, timeout=timeout
         )

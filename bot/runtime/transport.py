@@ -1,79 +1,27 @@
-"""Connections to the runtime: one small pool for each request under way, so that none looks at the others.
+"""HTTP to the bundled runtime: aiohttp below httpx, on its Unix socket.
 
-httpcore's pool goes over all of its connections whenever a request begins or ends; with some hundred open
-streams that was half of the bot's work. Here an idle connection is taken from a stack.
+httpx's own transport looks at every connection of its pool whenever a request begins or ends; with some
+hundred open streams that was half of the bot's work.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from types import TracebackType
-
+import aiohttp
 import httpx
+from httpx_aiohttp import AiohttpTransport
 
-# Idle connections that are kept for the next requests.
-KEPT = 64
-
-
-class StackedTransport(httpx.AsyncBaseTransport):
-    """A transport over many transports of one connection each; `make` makes one."""
-
-    def __init__(self, make: Callable[[], httpx.AsyncBaseTransport]) -> None:
-        self._make = make
-        self._idle: list[httpx.AsyncBaseTransport] = []
-        self._closed = False
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. The connection is free again when the response is closed."""
-        transport = self._idle.pop() if self._idle else self._make()
-        try:
-            response = await transport.handle_async_request(request)
-        except BaseException:
-            await transport.aclose()
-            raise
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _Borrowed(response.stream, transport, self)
-        return response
-
-    async def give_back(self, transport: httpx.AsyncBaseTransport) -> None:
-        """A request over `transport` is over."""
-        if self._closed or len(self._idle) >= KEPT:
-            await transport.aclose()
-        else:
-            self._idle.append(transport)
-
-    async def aclose(self) -> None:
-        """Close what is idle now, and the rest as it comes back."""
-        self._closed = True
-        idle, self._idle = self._idle, []
-        for transport in idle:
-            await transport.aclose()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        traceback: TracebackType | None = None,
-    ) -> None:
-        await self.aclose()
+# Idle connections are closed after this time (seconds); uvicorn would close them after its own 5.
+KEEP_ALIVE = 4.0
 
 
-class _Borrowed(httpx.AsyncByteStream):
-    """A response body that gives its connection back when it is closed."""
+def unix_transport(socket: str) -> httpx.AsyncBaseTransport:
+    """A transport of any number of connections to one Unix socket."""
 
-    def __init__(
-        self, body: httpx.AsyncByteStream, transport: httpx.AsyncBaseTransport, owner: StackedTransport
-    ) -> None:
-        self._body = body
-        self._transport: httpx.AsyncBaseTransport | None = transport
-        self._owner = owner
+    def session() -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.UnixConnector(socket, limit=0, keepalive_timeout=KEEP_ALIVE),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._body:
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
-        transport, self._transport = self._transport, None
-        if transport is not None:
-            await self._owner.give_back(transport)
+    # The TLS settings are never used on a socket, and the default ones take milliseconds to make.
+    return AiohttpTransport(client=session, verify=False)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sqlalchemy import Connection
-
 from bot.domain import (
     ChatKind,
     ConversationKey,
@@ -24,6 +22,7 @@ from bot.domain import (
 )
 from bot.store import rows
 from bot.store import statements as sql
+from bot.store.connection import Connection
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -64,6 +63,7 @@ class Accepted:
     turn: int
     conversation: int
     kind: TurnKind
+    address: ReplyAddress
     refused: bool = False
 
 
@@ -109,11 +109,11 @@ def _accept_one(
         turn, refused = _notice(connection, admission, place, admission.notice, now), True
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     kind = TurnKind.NOTICE if refused else TurnKind(admission.verdict.value)
-    return Accepted(turn, place.conversation, kind, refused)
+    return Accepted(turn, place.conversation, kind, place.address, refused)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
-    return connection.execute(
+    stored: int | None = connection.execute(
         sql.ADD_INBOUND,
         {
             "account": message.origin.account,
@@ -127,6 +127,7 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
             "now": now,
         },
     ).scalar_one_or_none()
+    return stored
 
 
 def _may_tell(connection: Connection, admission: Admission, now: float) -> bool:

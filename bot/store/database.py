@@ -17,11 +17,14 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+import sqlalchemy
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
 
 from bot.errors import HomeUnusable, StoreError
+from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
 from bot.store.migrate import migrate
 
 P = ParamSpec("P")
@@ -29,6 +32,7 @@ T = TypeVar("T")
 Job = tuple[Callable[[Connection], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 
 BUSY_TIMEOUT_MS = 5_000
+BEGIN = "BEGIN IMMEDIATE"
 _FIRST, _NORMAL, _LAST = range(3)
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
@@ -44,6 +48,10 @@ class Database(Protocol):
         """Run `work(connection, *args, **kwargs)`, commit, and return its result; roll back if it raises."""
         ...
 
+    async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
+        """Run `work` over SQLAlchemy in a transaction: for migrations and what looks at the schema."""
+        ...
+
     async def close(self) -> None:
         """Finish what is under way and close the database."""
         ...
@@ -57,27 +65,32 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._engine: Engine | None = None
         self._jobs: queue.PriorityQueue[tuple[int, int, Job | None]] = queue.PriorityQueue()
         self.asked = 0
         self._thread = threading.Thread(target=self._work, name="bot.db", daemon=True)
         self._closed = False
 
-    @property
-    def engine(self) -> Engine:
-        """The engine, for event listeners of tests and metrics. There is one once the database is open."""
-        assert self._engine is not None
-        return self._engine
-
     async def open(self) -> None:
-        """Start the thread and bring the schema up to date. Raises HomeUnusable."""
-        self._engine = await asyncio.to_thread(_sqlite_engine, self.path)
-        self._thread.start()
+        """Bring the schema up to date and start the thread. Raises HomeUnusable."""
         try:
-            await self.run(migrate)
+            await self.schema(migrate)
         except (DatabaseError, StoreError) as error:
-            await self.close()
             raise HomeUnusable(str(self.path), _reason(error)) from error
+        self._thread.start()
+
+    async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
+        """See Database."""
+        return await asyncio.to_thread(self._schema, work)
+
+    def _schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
+        engine = create_engine("sqlite://", creator=lambda: _connect(self.path), poolclass=NullPool)
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: sqlalchemy.Connection) -> None:
+            connection.exec_driver_sql(BEGIN)
+
+        with engine.begin() as connection:
+            return work(connection)
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -100,22 +113,20 @@ class SqliteDatabase:
         self._closed = True
         self._jobs.put((_LAST, self.asked, None))
         await asyncio.to_thread(self._thread.join)
-        self.engine.dispose()
 
     def _work(self) -> None:
-        connection: Connection | None = None
+        connection: SqliteConnection | None = None
         while (job := self._jobs.get()[2]) is not None:
             work, loop, done = job
             try:
-                connection = connection or self.engine.connect()
-                with connection.begin():
-                    result = work(connection)
+                connection = connection or SqliteConnection(_connect(self.path))
+                result = _transaction(connection, work)
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
                 _settle(loop, done, None, error)
             else:
                 _settle(loop, done, result, None)
         if connection is not None:
-            connection.close()
+            connection.raw.close()
 
 
 class PostgresDatabase:
@@ -125,24 +136,23 @@ class PostgresDatabase:
         self._url = _psycopg_url(url)
         self._engine = create_async_engine(self._url, pool_size=8, max_overflow=8, pool_pre_ping=True)
 
-    @property
-    def engine(self) -> AsyncEngine:
-        """The engine, for event listeners of tests and metrics."""
-        return self._engine
-
     async def open(self) -> None:
-        """Bring the schema up to date (on a thread: migrations read files). Raises HomeUnusable."""
+        """Bring the schema up to date. Raises HomeUnusable."""
         try:
-            await asyncio.to_thread(self._migrate)
+            await self.schema(migrate)
         except (DatabaseError, StoreError) as error:
             await self.close()
             raise HomeUnusable("database.url", _reason(error)) from error
 
-    def _migrate(self) -> None:
+    async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
+        """See Database. On a thread: migrations read files."""
+        return await asyncio.to_thread(self._schema, work)
+
+    def _schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
         engine = create_engine(self._url)
         try:
             with engine.begin() as connection:
-                migrate(connection)
+                return work(connection)
         finally:
             engine.dispose()
 
@@ -154,7 +164,7 @@ class PostgresDatabase:
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
         async with self._engine.begin() as connection:
-            return await connection.run_sync(work)
+            return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))
 
     async def close(self) -> None:
         """See Database."""
@@ -183,26 +193,29 @@ def _settle(
         loop.call_soon_threadsafe(settle)
 
 
-def _sqlite_engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}")
+def _connect(path: Path) -> sqlite3.Connection:
+    # No isolation level: the driver's own BEGIN comes too late for reads, so ours is sent.
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in (
+        f"busy_timeout={BUSY_TIMEOUT_MS}",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
 
-    @event.listens_for(engine, "connect")
-    def configure(connection: sqlite3.Connection, _record: Any) -> None:
-        # The driver's own BEGIN comes too late for reads, so ours is emitted below.
-        connection.isolation_level = None
-        for pragma in (
-            f"busy_timeout={BUSY_TIMEOUT_MS}",
-            "journal_mode=WAL",
-            "synchronous=NORMAL",
-            "foreign_keys=ON",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    return engine
+def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) -> T:
+    connection.raw.execute(BEGIN)
+    try:
+        result = work(connection)
+        connection.raw.execute("COMMIT")
+    except BaseException:
+        if connection.raw.in_transaction:
+            connection.raw.execute("ROLLBACK")
+        raise
+    return result
 
 
 def _psycopg_url(url: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Row
 
 from bot.domain import (
     Attachment,
@@ -63,7 +62,7 @@ def attachments_in(column: str) -> tuple[Attachment, ...]:
     )
 
 
-def message_in(row: Row[Any]) -> TurnMessage:
+def message_in(row: Any) -> TurnMessage:
     """A message of a turn."""
     return TurnMessage(
         id=row.id,
@@ -76,7 +75,7 @@ def message_in(row: Row[Any]) -> TurnMessage:
     )
 
 
-def part_in(row: Row[Any]) -> Part:
+def part_in(row: Any) -> Part:
     """A part of a reply."""
     return Part(
         index=row.position,
@@ -89,7 +88,7 @@ def part_in(row: Row[Any]) -> Part:
     )
 
 
-def turn_in(row: Row[Any], messages: Sequence[TurnMessage]) -> Turn:
+def turn_in(row: Any, messages: Sequence[TurnMessage]) -> Turn:
     """A turn with its messages."""
     return Turn(
         id=row.id,

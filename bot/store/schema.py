@@ -25,6 +25,9 @@ metadata = MetaData()
 # SQLite gives row ids of its own only to INTEGER keys.
 Id = BigInteger().with_variant(Integer, "sqlite")
 
+# A message is stored before it has a turn, and enters the index when it gets one.
+HAS_TURN = text("turn_id > 0")
+
 
 def _text(name: str) -> Column[str]:
     return Column(name, String, nullable=False, server_default="")
@@ -106,7 +109,9 @@ inbound = Table(
     _time("sent_at"),
     _time("accepted_at"),
     UniqueConstraint("account", "event_id"),
-    Index("inbound_of_turn", "turn_id"),
+    Index(
+        "inbound_of_turn", "turn_id", sqlite_where=text("turn_id > 0"), postgresql_where=text("turn_id > 0")
+    ),
 )
 
 parts = Table(

@@ -1,6 +1,6 @@
 """Every statement of the bot's store, by name. SQLite and PostgreSQL read them alike."""
 
-from sqlalchemy import TextClause, bindparam, text
+from bot.store.connection import Statement
 
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
 TURN_COLUMNS = (
@@ -9,8 +9,8 @@ TURN_COLUMNS = (
 )
 
 
-def _sql(statement: str) -> TextClause:
-    return text(" ".join(statement.split()))
+def _sql(statement: str, *lists: str) -> Statement:
+    return Statement(" ".join(statement.split()), lists)
 
 
 # Accounts
@@ -103,7 +103,7 @@ CONVERSATION_MODEL = _sql("SELECT model FROM conversations WHERE id = :id")
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
     """SELECT id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
-    WHERE turn_id = :turn ORDER BY id"""
+    WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
 TURN_PARTS = _sql(
     """SELECT position, kind, state, content, filename, platform_id, repeated FROM parts
@@ -159,10 +159,12 @@ TURNS_OF = _sql(
 )
 MESSAGES_OF_TURNS = _sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
-    WHERE turn_id IN :turns ORDER BY id"""
-).bindparams(bindparam("turns", expanding=True))
+    WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
+    "turns",
+)
 PARTS_OF_TURNS = _sql(
     """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated FROM parts
-    WHERE turn_id IN :turns ORDER BY turn_id, position"""
-).bindparams(bindparam("turns", expanding=True))
+    WHERE turn_id IN :turns ORDER BY turn_id, position""",
+    "turns",
+)
 OPEN_COUNTS = _sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")

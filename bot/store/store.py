@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, TextClause
-
 from bot.domain import ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
 from bot.store import statements as sql
 from bot.store import turns, views
 from bot.store.accept import Accepted, Admission
+from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.turns import Answered, Claim, PartChange
 from bot.store.views import ConversationView, Counter, LaneView, TurnView
@@ -148,9 +147,9 @@ def _cursor(connection: Connection, account: str) -> str:
     return str(connection.execute(sql.GET_CURSOR, {"account": account}).scalar_one_or_none() or "")
 
 
-def _ids(connection: Connection, statement: TextClause) -> list[int]:
+def _ids(connection: Connection, statement: Statement) -> list[int]:
     return [int(row[0]) for row in connection.execute(statement).all()]
 
 
-def _execute(connection: Connection, statement: TextClause, values: dict[str, object]) -> None:
+def _execute(connection: Connection, statement: Statement, values: dict[str, object]) -> None:
     connection.execute(statement, values)

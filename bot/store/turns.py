@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection
-
 from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
 from bot.store import rows
 from bot.store import statements as sql
 from bot.store.accept import save_part
+from bot.store.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def save(
 
 def stop(connection: Connection, conversation: int) -> int:
     """Mark the running turn as to be stopped; returns its id, 0 where none runs."""
-    return int(connection.execute(sql.STOP_RUNNING, {"conversation": conversation}).scalar() or 0)
+    return int(connection.execute(sql.STOP_RUNNING, {"conversation": conversation}).scalar_one_or_none() or 0)
 
 
 @dataclass(frozen=True, slots=True)

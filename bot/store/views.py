@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from sqlalchemy import Connection, Row
+from typing import Any
 
 from bot.domain import ConversationKey, Part, TurnKind, TurnMessage, TurnState
 from bot.store import rows
 from bot.store import statements as sql
+from bot.store.connection import Connection
 
 NEWEST = 2**62
 
@@ -123,7 +123,7 @@ def open_counts(connection: Connection) -> dict[tuple[str, str], int]:
     return {(row[0], row[1]): row[2] for row in connection.execute(sql.OPEN_COUNTS).all()}
 
 
-def _conversation(row: Row[tuple[object, ...]]) -> ConversationView:
+def _conversation(row: Any) -> ConversationView:
     return ConversationView(
         id=row.id,
         key=ConversationKey(row.account, row.chat, row.topic, row.member),
@@ -137,7 +137,7 @@ def _conversation(row: Row[tuple[object, ...]]) -> ConversationView:
     )
 
 
-def _turn(row: Row[tuple[object, ...]], messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
+def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
     return TurnView(
         id=row.id,
         kind=TurnKind(row.kind),

@@ -24,7 +24,6 @@ SCALE = 0.001
 CHATS, ROUNDS = 200, 3
 SINGLES = 60
 COMMANDS, COMMAND_CHATS, COMMANDS_PER_SECOND = 2000, 50, 50
-BURSTS_EVERY = 4.0
 WORDS = " ".join(f"w{number}" for number in range(1, 20))
 # A reply that takes the model a second: all of it at the end, or a token every 40 ms after 0.2 s.
 SHAPES = {"silent": ("[delay=1.0]", ""), "streamed": ("[delay=0.2] [every=0.04]", f" {WORDS}")}
@@ -125,7 +124,7 @@ async def unloaded_commands(relay: Side, ours: Side) -> tuple[list[Figure], floa
 
 
 async def loaded_commands(ours: Side, calm: float) -> list[Figure]:
-    """Commands of other chats at a steady rate, while crowds ask at once again and again."""
+    """Commands of other chats at a steady rate, while crowds ask at once, each when the last is answered."""
     sent = commands(COMMANDS, list(itertools.islice(_users, COMMAND_CHATS)))
     crowds: list[Ask] = []
 
@@ -133,8 +132,7 @@ async def loaded_commands(ours: Side, calm: float) -> list[Figure]:
         while True:
             asked = asks(CHATS, "streamed")
             crowds.extend(asked)
-            await ours.watch.ask(asked)
-            await asyncio.sleep(BURSTS_EVERY)
+            await ours.watch.at_once(asked)
 
     busy = asyncio.create_task(ask_again())
     try:

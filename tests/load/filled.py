@@ -51,7 +51,7 @@ async def filled(path: Path, count: int) -> None:
             connection.execute(text(statement.replace('"id":', '"id"\\:')), rows)
 
     if rows:
-        await database.run(work)
+        await database.schema(work)
     await database.close()
 
 

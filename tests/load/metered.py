@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, event
-
+from bot.store.connection import Connection, SqliteConnection
 from bot.store.database import SqliteDatabase
 
 P = ParamSpec("P")
@@ -28,7 +27,6 @@ class MeteredDatabase:
         self.steps = 0
         self.seconds = 0.0
         self.counting = False
-        event.listen(inner.engine, "after_cursor_execute", self._executed)
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -48,6 +46,7 @@ class MeteredDatabase:
         """Count steps and statements from now on, or no more."""
         self.counting = on
         await self.inner.run(lambda at: _raw(at).set_progress_handler(self._step if on else None, 1))
+        await self.inner.run(lambda at: _raw(at).set_trace_callback(self._executed if on else None))
 
     async def keep_log(self) -> int:
         """Let the WAL grow from now on; its size in bytes."""
@@ -58,7 +57,7 @@ class MeteredDatabase:
         """The size of the WAL in bytes."""
         return self.inner.path.with_name(self.inner.path.name + "-wal").stat().st_size
 
-    def _executed(self, *_: Any) -> None:
+    def _executed(self, _statement: str) -> None:
         self.statements += self.counting
 
     def _step(self) -> int:
@@ -67,6 +66,5 @@ class MeteredDatabase:
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:
-    raw = connection.connection.driver_connection
-    assert isinstance(raw, sqlite3.Connection)
-    return raw
+    assert isinstance(connection, SqliteConnection)
+    return connection.raw

@@ -17,9 +17,9 @@ def differences(connection: Connection) -> list[object]:
 
 
 async def test_migrating_gives_the_tables_of_the_metadata(database: Database) -> None:
-    assert await database.run(current) == HEAD
-    await database.run(migrate)
-    assert await database.run(current) == HEAD
+    assert await database.schema(current) == HEAD
+    await database.schema(migrate)
+    assert await database.schema(current) == HEAD
 
 
 def test_the_known_revisions_are_the_scripts() -> None:
@@ -36,4 +36,4 @@ async def test_no_difference_between_migrated_and_declared(
 ) -> None:
     if nothing_blocks is not None:
         nothing_blocks.deactivate()  # type: ignore[attr-defined]
-    assert await database.run(differences) == []
+    assert await database.schema(differences) == []

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from bot.domain import (
     Attachment,
@@ -28,6 +27,7 @@ from bot.domain import (
 )
 from bot.store import BotStore, Database, open_database
 from bot.store.accept import Accepted, Admission, Verdict
+from bot.store.connection import Connection
 from bot.store.database import urgent
 from bot.store.turns import PartChange
 

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 
 from bot.api.feed import HEARTBEAT, Event, Typing, encode
 from bot.api.watching import Collector, Feeds
-from bot.domain import TurnKind
+from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.platforms.local.hub import Frame
 from bot.store.accept import Accepted
 from bot.testing.clock import ManualClock
+
+HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)
 
 
 async def test_only_the_newest_frame_of_a_part_is_taken() -> None:
@@ -39,14 +41,14 @@ async def test_nothing_is_told_after_the_time_is_up() -> None:
 async def test_the_bus_nudges_who_watches_that_conversation() -> None:
     clock, feeds, mine, other = ManualClock(), Feeds(), Collector(), Collector()
     with feeds.watch(1, mine), feeds.watch(2, other):
-        feeds.accepted(Accepted(5, 1, TurnKind.CHAT))
+        feeds.accepted(Accepted(5, 1, TurnKind.CHAT, HERE))
         assert (await mine.changes(clock, 0)).rows
         assert not (await other.changes(clock, 0)).rows
         feeds.close()
     assert mine.closed
     assert other.closed
     late = Collector()
-    feeds.accepted(Accepted(6, 1, TurnKind.CHAT))
+    feeds.accepted(Accepted(6, 1, TurnKind.CHAT, HERE))
     assert not (await late.changes(clock, 0)).rows
 
 

@@ -1,88 +1,112 @@
-"""Connections are taken from a stack, given back, and never shared by two requests."""
+"""The runtime's socket: connections are used again, streams run side by side, failures are httpx's."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
+from aiohttp import web
 
-from bot.runtime.transport import KEPT, StackedTransport
+from bot.runtime.transport import unix_transport
 
-
-class Body(httpx.AsyncByteStream):
-    def __init__(self, pieces: list[bytes]) -> None:
-        self.pieces = pieces
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self.pieces:
-            await asyncio.sleep(0)
-            yield piece
+STREAMS = 150
 
 
-class One(httpx.AsyncBaseTransport):
-    """A connection that notices when it is used twice at once."""
+class Server:
+    """Counts connections; `/stream` sends "a", waits for `go`, then "b"; `/cut` breaks off."""
 
-    def __init__(self, made: list[One]) -> None:
-        made.append(self)
-        self.busy = False
-        self.closed = False
+    def __init__(self) -> None:
+        self.connections: set[object] = set()
+        self.go = asyncio.Event()
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        assert not self.busy
-        assert not self.closed
-        if request.url.path == "/broken":
-            raise httpx.ReadError("cut")
-        self.busy = True
-        one = self
-
-        class Told(Body):
-            async def aclose(self) -> None:
-                one.busy = False
-
-        return httpx.Response(200, stream=Told([b"a", b"b"]))
-
-    async def aclose(self) -> None:
-        self.closed = True
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.connections.add(request.transport)
+        if request.path == "/stream":
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(b"a")
+            await self.go.wait()
+            await response.write(b"b")
+            return response
+        if request.path == "/cut":
+            assert request.transport is not None
+            request.transport.close()
+        return web.Response(text=f"{request.headers['authorization']} {await request.text()}")
 
 
-async def test_connections_are_used_again_one_request_at_a_time() -> None:
-    made: list[One] = []
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[tuple[Server, httpx.AsyncClient]]:
+    server = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{name}", server.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.UnixSite(runner, str(folder / "s.sock")).start()
     async with httpx.AsyncClient(
-        transport=StackedTransport(lambda: One(made)), base_url="http://x"
+        transport=unix_transport(str(folder / "s.sock")),
+        base_url="http://127.0.0.1",
+        headers={"Authorization": "Bearer x"},
+        timeout=5.0,
     ) as client:
-        for _ in range(5):
-            assert (await client.get("/")).content == b"ab"
-        assert len(made) == 1
-        await asyncio.gather(*(client.get("/") for _ in range(KEPT + 10)))
-        assert len(made) == KEPT + 10
-        assert sum(one.closed for one in made) == 10
-    assert all(one.closed for one in made)
+        yield server, client
+    await runner.cleanup()
 
 
-async def test_a_broken_connection_is_not_used_again() -> None:
-    made: list[One] = []
-    async with httpx.AsyncClient(
-        transport=StackedTransport(lambda: One(made)), base_url="http://x"
-    ) as client:
-        with pytest.raises(httpx.ReadError):
-            await client.get("/broken")
-        assert made[0].closed
-        await client.get("/")
-        assert len(made) == 2
+async def test_one_connection_serves_many_requests(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, client):
+        for number in range(5):
+            answer = await client.post("/echo", content=f"n{number}")
+            assert (answer.status_code, answer.text) == (200, f"Bearer x n{number}")
+        assert len(server.connections) == 1
 
 
-async def test_a_stream_that_is_left_gives_its_connection_back() -> None:
-    made: list[One] = []
-    transport = StackedTransport(lambda: One(made))
-    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
-        async with client.stream("GET", "/") as response:
-            async for piece in response.aiter_bytes():
-                assert piece == b"a"
+async def test_many_streams_are_open_side_by_side(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, client):
+
+        async def read() -> str:
+            text = ""
+            async with client.stream("GET", "/stream") as response:
+                async for piece in response.aiter_text():
+                    text += piece
+            return text
+
+        reading = [asyncio.create_task(read()) for _ in range(STREAMS)]
+        while len(server.connections) < STREAMS:
+            await asyncio.sleep(0.01)
+        assert (await client.get("/echo")).status_code == 200
+        server.go.set()
+        assert await asyncio.gather(*reading) == ["ab"] * STREAMS
+
+
+async def test_a_stream_that_is_left_does_not_spoil_the_next_request(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, client):
+        async with client.stream("GET", "/stream") as response:
+            async for piece in response.aiter_text():
+                assert piece == "a"
                 break
-        await client.get("/")
-        assert len(made) == 1
-        async with client.stream("GET", "/"):
-            await transport.aclose()
-    assert made[0].closed
+        assert (await client.get("/echo")).text == "Bearer x "
+        server.go.set()
+
+
+async def test_a_socket_that_nobody_serves_is_a_transport_error(tmp_path: Path) -> None:
+    async with httpx.AsyncClient(transport=unix_transport(str(tmp_path / "none"))) as client:
+        with pytest.raises(httpx.TransportError):
+            await client.get("http://127.0.0.1/")
+
+
+async def test_an_answer_that_breaks_off_is_a_transport_error(tmp_path: Path) -> None:
+    async with served(tmp_path) as (_, client):
+        with pytest.raises(httpx.TransportError):
+            await client.post("/cut")
+
+
+async def test_a_server_that_says_nothing_is_a_transport_error(tmp_path: Path) -> None:
+    async with served(tmp_path) as (server, client):
+        with pytest.raises(httpx.ReadTimeout):
+            async with client.stream("GET", "/stream", timeout=0.05) as response:
+                await response.aread()
+        server.go.set()

@@ -71,6 +71,7 @@ class Bench:
         )
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
+        bus.watch(dispatcher.starts.noticed)
         access = AccessConfig(members=(AccessEntry("recording", "7"), AccessEntry("recording", "8")))
         rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits())
         admissions = Admissions(rules, builtin(), lambda: f"thread-{next(numbers)}-{id(bus)}")
