@@ -3,7 +3,15 @@
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
-from bot.config.accounts import AccountConfig, TelegramAccount, TerminalAccount, WebAccount
+from bot.config.accounts import (
+    AccountConfig,
+    DiscordAccount,
+    FeishuAccount,
+    SlackAccount,
+    TelegramAccount,
+    TerminalAccount,
+    WebAccount,
+)
 from bot.config.loader import LoadedConfig, load_config
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
 from bot.config.redact import masked, secrets_of
@@ -22,6 +30,8 @@ __all__ = [
     "ConfigWarning",
     "ConfigWatcher",
     "DatabaseConfig",
+    "DiscordAccount",
+    "FeishuAccount",
     "LimitsConfig",
     "LoadedConfig",
     "LoggingConfig",
@@ -30,6 +40,7 @@ __all__ = [
     "Reloaded",
     "RuntimeConfig",
     "ServerConfig",
+    "SlackAccount",
     "TelegramAccount",
     "TerminalAccount",
     "WebAccount",

@@ -86,13 +86,64 @@ class TelegramAccount(AccountConfig):
         return value
 
 
+class SlackAccount(AccountConfig):
+    """An app in one Slack workspace."""
+
+    # Slack's ids: a letter for the kind, then capitals and digits (docs.slack.dev/reference/objects).
+    person_pattern: ClassVar[str] = r"[UW][A-Z0-9]{2,30}"
+    group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
+
+    platform: Literal["slack"] = "slack"
+    bot_token: Secret | None = Field(None, description="The bot token of the app (xoxb-…).")
+    app_token: Secret | None = Field(None, description="The app-level token for Socket Mode (xapp-…).")
+    signing_secret: Secret | None = Field(None, description="What requests are signed with in mode http.")
+    mode: Literal["socket", "http"] = Field(
+        "socket", description="socket: a connection that the service opens; http: requests to its port."
+    )
+    threads_in_dm: Switch = Field(
+        False, description="Whether a thread in a direct message is a conversation of its own."
+    )
+
+
+class FeishuAccount(AccountConfig):
+    """A self-built app on Feishu or Lark."""
+
+    # Open ids of people and of chats (open.feishu.cn, "How to get open_id" and "Chat ID description").
+    person_pattern: ClassVar[str] = r"ou_[0-9a-z]{8,64}"
+    group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
+
+    platform: Literal["feishu"] = "feishu"
+    app_id: Text | None = Field(None, description="The id of the app (cli_…).")
+    app_secret: Secret | None = Field(None, description="The secret of the app.")
+    encrypt_key: Secret | None = Field(None, description="What callbacks are encrypted and signed with.")
+    verification_token: Secret | None = Field(None, description="The token that callbacks carry.")
+    domain: Literal["feishu", "lark"] = Field("feishu", description="feishu.cn or larksuite.com.")
+    mode: Literal["socket", "webhook"] = Field(
+        "socket", description="socket: a connection that the service opens; webhook: requests to its port."
+    )
+
+
+class DiscordAccount(AccountConfig):
+    """A bot on Discord."""
+
+    # Snowflakes (docs.discord.com/developers/reference#snowflakes).
+    person_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
+    group_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
+
+    platform: Literal["discord"] = "discord"
+    bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
+
+
 PLATFORMS: Mapping[str, type[AccountConfig]] = {
     "web": WebAccount,
     "terminal": TerminalAccount,
     "telegram": TelegramAccount,
+    "slack": SlackAccount,
+    "feishu": FeishuAccount,
+    "discord": DiscordAccount,
 }
 """The platforms of this version."""
 BUILT_IN = ("web", "terminal")
 """Platforms whose one account is always there, unless `enabled: false`."""
-LATER = frozenset({"slack", "feishu", "discord"})
+LATER: frozenset[str] = frozenset()
 """Platforms that are not in this version."""
