@@ -1,0 +1,234 @@
+"""The emulator as a whole: state, API, gateway, people, faults, transcript, and the server around them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from bot.testing.emulators.control import PREFIX as CONTROL
+from bot.testing.emulators.control import Control
+from bot.testing.emulators.discord.api import CDN, PREFIX, RestApi
+from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
+from bot.testing.emulators.discord.interactions import Interactions
+from bot.testing.emulators.discord.limits import Limits
+from bot.testing.emulators.discord.messages import Messages
+from bot.testing.emulators.discord.misbehaviour import ACTIONS, Misbehaviour
+from bot.testing.emulators.discord.people import People
+from bot.testing.emulators.discord.state import Message
+from bot.testing.emulators.discord.wire import channel_wire, seen, view
+from bot.testing.emulators.discord.world import DEFAULT_TOKEN, World
+from bot.testing.emulators.http import answer
+from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.transcript import FrameKind, Transcript
+
+_PEOPLE = (
+    "says",
+    "says_many",
+    "edits",
+    "deletes",
+    "uses",
+    "dm",
+    "make_guild",
+    "make_channel",
+    "make_group",
+    "make_thread",
+    "removes_bot",
+    "removes_channel",
+    "bars",
+)
+_STARTS = {"session_start_limit": {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}}
+_OWN = ("view", "views", "counters", "limits", "reset")
+
+
+class DiscordEmulator(Misbehaviour):
+    """One emulated bot account. `scale` shortens the limits' periods and the life of tokens.
+
+    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token: str = DEFAULT_TOKEN,
+        scale: float = 1.0,
+        limits: bool = True,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.token = token
+        self.world = World(wall)
+        self.transcript = Transcript(monotonic)
+        self.rate_limits = Limits(scale, limits)
+        self.gateway = Gateway(self.world, self._knows)
+        self.gateway.heartbeat = heartbeat
+        messages = Messages(self.world, self.gateway.emit)
+        self.interactions = Interactions(self.world, messages, self.gateway.emit)
+        self.interactions.scale = scale
+        self.people = People(self.world, self.gateway.emit, self._record)
+        self.api = RestApi(
+            self.world,
+            self._handlers(messages, self.interactions),
+            self.rate_limits,
+            self.transcript,
+            token=token,
+            monotonic=monotonic,
+        )
+        self._monotonic = monotonic
+        self._control = Control(self.transcript, self._actions(), _presenter(self.world))
+        self._server = LoopbackServer(self, port)
+        self.world.base = self._server.url
+        self.gateway.url = self._server.url.replace("http", "ws", 1) + "/gateway"
+
+    @property
+    def url(self) -> str:
+        """The API root as a configuration's `base_url` names it."""
+        return self._server.url + PREFIX
+
+    @property
+    def origin(self) -> str:
+        """Where the control surface is."""
+        return self._server.url
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def serve(cls, **options: Any) -> AsyncIterator[DiscordEmulator]:
+        """An emulator that listens while the block runs; takes the arguments of the class."""
+        emulator = cls(**options)
+        async with emulator.running():
+            yield emulator
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen while the block runs."""
+        async with self._server.running():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+        path = scope.get("path", "")
+        if scope["type"] == "websocket":
+            await self.gateway.serve(scope, receive, send)
+        elif scope["type"] != "http":
+            return
+        elif path.startswith(PREFIX + "/"):
+            await self.api.call(scope, receive, send, self._server.abort)
+        elif path.startswith(CDN):
+            await self.api.download(scope, receive, send, self._server.abort)
+        elif path.startswith(CONTROL):
+            await self._control(scope, receive, send)
+        else:
+            await answer(send, 404, {"message": "404: Not Found", "code": 0})
+
+    def limits(self, enabled: bool, scale: float | None = None) -> None:
+        """Switch the rate limits on or off, and set their scale."""
+        self.rate_limits.enabled = enabled
+        if scale is not None:
+            self.rate_limits.scale = scale
+
+    def view(self, chat: int) -> dict[str, Any]:
+        """One channel as a person sees it now."""
+        return view(self.world.channels[chat], self.world.bot.id)
+
+    def views(self) -> list[dict[str, Any]]:
+        """All channels as people see them now."""
+        return [view(channel, self.world.bot.id) for channel in self.world.channels.values()]
+
+    def counters(self) -> dict[str, Any]:
+        """Calls by name, answers by status (0: connection closed), and what the gateway saw."""
+        return {
+            "calls": dict(self.transcript.calls),
+            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
+            "limited": self.transcript.statuses[429],
+            "invalid": self.api.invalid,
+            "sockets": len(self.gateway.sockets),
+            "identified": self.gateway.identified,
+            "resumed": self.gateway.resumed,
+            "heartbeats": self.gateway.heartbeats,
+            "faults_struck": self.api.faults.struck,
+        }
+
+    def reset(self) -> None:
+        """Forget places, people, faults, limits and transcript; token, server and sockets stay."""
+        for kept in (self.world.channels, self.world.users, self.world.guilds, self.world.files):
+            kept.clear()
+        self.world.interactions.clear()
+        self.rate_limits.reset()
+        self.transcript.reset()
+        self.clear_faults()
+        self.restore_token()
+        self.come_back()
+
+    def _handlers(self, messages: Messages, interactions: Interactions) -> dict[str, Callable[[Call], Done]]:
+        return {
+            "getMe": lambda call: Done({**self.world.bot.wire(), "verified": True, "flags": 0}),
+            "getApplication": lambda call: Done(self._application()),
+            "getGateway": lambda call: Done({"url": self.gateway.url}),
+            "getGatewayBot": lambda call: Done({"url": self.gateway.url, "shards": 1, **_STARTS}),
+            "createDm": lambda call: Done(
+                channel_wire(self.world.private(self.world.user(int(call.json["recipient_id"]))))
+            ),
+            "getChannel": messages.channel,
+            "createMessage": messages.create,
+            "listMessages": messages.list,
+            "getMessage": messages.get,
+            "editMessage": messages.edit,
+            "deleteMessage": messages.delete,
+            "startThread": messages.start_thread,
+            "typing": messages.typing,
+            "putCommands": interactions.put_commands,
+            "getCommands": interactions.get_commands,
+            "callback": interactions.callback,
+            "followup": interactions.followup,
+            "editAnswer": interactions.edit,
+            "getAnswer": interactions.get,
+            "deleteAnswer": interactions.delete,
+        }
+
+    def _knows(self, token: str) -> bool:
+        return self.api.knows(token)
+
+    def _application(self) -> dict[str, Any]:
+        content = 1 << 19 if self.gateway.content_allowed else 0
+        owner = self.world.user(self.world.bot.id + 1, "Owner").wire()
+        return {
+            "id": str(self.world.bot.id),
+            "name": self.world.bot.name,
+            "icon": None,
+            "description": "",
+            "bot_public": True,
+            "bot_require_code_grant": False,
+            "verify_key": "0" * 64,
+            "flags": content,
+            "owner": owner,
+            "team": None,
+            "summary": "",
+        }
+
+    def _actions(self) -> dict[str, Callable[..., Any]]:
+        actions = {name: getattr(self.people, name) for name in _PEOPLE}
+        return actions | {name: getattr(self, name) for name in (*_OWN, *ACTIONS)}
+
+    def _record(self, message: Message, method: str) -> None:
+        self.transcript.add(
+            FrameKind.PERSON,
+            method,
+            chat=str(message.channel.id),
+            message_id=str(message.id),
+            text=message.text,
+        )
+
+
+def _presenter(world: World) -> Callable[[Any], Any]:
+    def present(result: Any) -> Any:
+        if isinstance(result, Message):
+            return {**seen(result, world.bot.id), "chat": result.channel.id}
+        if isinstance(result, list):
+            return [present(item) for item in result]
+        return result
+
+    return present

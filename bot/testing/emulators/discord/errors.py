@@ -1,0 +1,79 @@
+"""The refusals of Discord's API (docs.discord.com/developers/topics/opcodes-and-status-codes#json)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ApiError(Exception):
+    """A call is refused: HTTP `status`, JSON error `code` and `message`."""
+
+    def __init__(self, status: int, code: int, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.more = {"code": code, **more}
+
+    def body(self) -> dict[str, Any]:
+        """The answer's JSON body."""
+        return {"message": self.message, **self.more}
+
+
+class TooMany(ApiError):
+    """429; `wait` is in seconds."""
+
+    def __init__(self, wait: float, *, everywhere: bool) -> None:
+        super().__init__(429, 0, "You are being rate limited.")
+        self.wait = wait
+        self.more = {"retry_after": round(wait, 3), "global": everywhere}
+
+
+def unauthorized() -> ApiError:
+    """The token is wrong or was reset."""
+    return ApiError(401, 0, "401: Unauthorized")
+
+
+def not_found() -> ApiError:
+    """No such route."""
+    return ApiError(404, 0, "404: Not Found")
+
+
+def unknown_channel() -> ApiError:
+    """No such channel, or it was deleted."""
+    return ApiError(404, 10003, "Unknown Channel")
+
+
+def unknown_message() -> ApiError:
+    """No such message, or it was deleted."""
+    return ApiError(404, 10008, "Unknown Message")
+
+
+def unknown_interaction() -> ApiError:
+    """Three seconds passed without an answer, or there is no such interaction."""
+    return ApiError(404, 10062, "Unknown interaction")
+
+
+def unknown_webhook() -> ApiError:
+    """The token of an interaction is over after 15 minutes."""
+    return ApiError(404, 10015, "Unknown Webhook")
+
+
+def missing_access() -> ApiError:
+    """The bot cannot see that place."""
+    return ApiError(403, 50001, "Missing Access")
+
+
+def not_the_author() -> ApiError:
+    """Somebody else's message."""
+    return ApiError(403, 50005, "Cannot edit a message authored by another user")
+
+
+def invalid(**fields: str) -> ApiError:
+    """A form error: field by field."""
+    errors = {name: {"_errors": [{"code": "INVALID", "message": text}]} for name, text in fields.items()}
+    return ApiError(400, 50035, "Invalid Form Body", errors=errors)
+
+
+def empty_message() -> ApiError:
+    """Neither text nor file."""
+    return ApiError(400, 50006, "Cannot send an empty message")

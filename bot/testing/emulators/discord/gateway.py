@@ -1,0 +1,206 @@
+"""The gateway: HELLO, IDENTIFY, heartbeats, events in order, RESUME with replay, and its close codes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from bot.testing.emulators.discord.sessions import MESSAGE_CONTENT, Json, Session
+from bot.testing.emulators.discord.wire import guild_wire
+from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.server import Receive, Scope, Send
+
+UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED = 4001, 4002, 4003, 4004
+DISALLOWED_INTENTS = 4014
+"""Close codes (docs.discord.com/developers/topics/opcodes-and-status-codes#gateway)."""
+DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
+_IGNORED = frozenset({3, 4, 8})
+HEARTBEAT_SECONDS = 41.25
+
+
+class Socket:
+    """One connection; what is sent goes through a queue, so that order is kept."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.session: Session | None = None
+        self._queue: asyncio.Queue[Json | int] = asyncio.Queue()
+
+    def send(self, payload: Json) -> None:
+        """Queue a payload."""
+        self._queue.put_nowait(payload)
+
+    def close(self, code: int) -> None:
+        """Close after what is queued."""
+        self._queue.put_nowait(code)
+
+    async def write(self, send: Send, held: Callable[[], asyncio.Event]) -> None:
+        """Write what is queued, until closed; nothing leaves while `held` is not set."""
+        while True:
+            item = await self._queue.get()
+            if isinstance(item, int):
+                await send({"type": "websocket.close", "code": item})
+                return
+            await held().wait()
+            await send({"type": "websocket.send", "text": orjson.dumps(item).decode()})
+
+
+class Gateway:
+    """The sessions and sockets of one bot. `accepting` False refuses connections, `stall` keeps them mute."""
+
+    def __init__(self, world: World, knows: Callable[[str], bool]) -> None:
+        self.accepting = True
+        self.content_allowed = True
+        self.url = ""
+        self.heartbeat = HEARTBEAT_SECONDS
+        self.sockets: list[Socket] = []
+        self.sessions: dict[str, Session] = {}
+        self.identified = self.resumed = self.heartbeats = 0
+        self._world = world
+        self._knows = knows
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._late: list[tuple[str, Json]] | None = None
+
+    @property
+    def session(self) -> Session | None:
+        """The newest session."""
+        return next(reversed(self.sessions.values()), None)
+
+    def emit(self, event: str, data: Json) -> None:
+        """Send an event to the bot, or keep it for its RESUME."""
+        if self._late is not None:
+            self._late.append((event, data))
+            return
+        if self.session is not None and not self._out(data):
+            self.session.emit(event, data)
+
+    def stall(self) -> None:
+        """Send nothing, heartbeats included."""
+        self._flowing.clear()
+
+    def release(self) -> None:
+        """End `stall`."""
+        self._flowing.set()
+
+    def hold(self) -> None:
+        """Collect events instead of sending them."""
+        self._late = []
+
+    def let_go(self, *, reverse: bool) -> None:
+        """Send what `hold` collected, the last one first where wanted."""
+        late, self._late = self._late or [], None
+        for event, data in reversed(late) if reverse else late:
+            self.emit(event, data)
+
+    def close(self, code: int) -> int:
+        """Close every socket; how many there were."""
+        for socket in self.sockets:
+            socket.close(code)
+        return len(self.sockets)
+
+    def invalidate(self) -> None:
+        """Forget every session: a RESUME is refused, and what happens meanwhile is not kept."""
+        for session in self.sessions.values():
+            session.send = None
+        self.sessions.clear()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection, from its handshake to its end."""
+        await receive()
+        if not self.accepting:
+            await send({"type": "websocket.close", "code": 1013})
+            return
+        await send({"type": "websocket.accept"})
+        socket = Socket(scope)
+        self.sockets.append(socket)
+        writer = asyncio.create_task(socket.write(send, lambda: self._flowing))
+        socket.send({"op": HELLO, "d": {"heartbeat_interval": int(self.heartbeat * 1000)}})
+        try:
+            while (message := await receive())["type"] == "websocket.receive":
+                self._take(socket, message.get("text") or message.get("bytes") or "")
+        finally:
+            self._gone(socket)
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+
+    def _out(self, data: Json) -> bool:
+        """Whether the event is one of a guild that is unavailable."""
+        guild = self._world.guilds.get(int(data.get("guild_id") or 0)) if "guild_id" in data else None
+        return guild is not None and not guild.available
+
+    def _gone(self, socket: Socket) -> None:
+        self.sockets.remove(socket)
+        if socket.session is not None and socket.session.send == socket.send:
+            socket.session.send = None
+
+    def _take(self, socket: Socket, text: str | bytes) -> None:
+        try:
+            payload = orjson.loads(text)
+            op, data = payload["op"], payload.get("d")
+        except (orjson.JSONDecodeError, TypeError, KeyError):
+            socket.close(DECODE_ERROR)
+            return
+        if op == HEARTBEAT:
+            self.heartbeats += 1
+            socket.send({"op": ACK})
+        elif op == IDENTIFY:
+            self._identify(socket, data)
+        elif op == RESUME:
+            self._resume(socket, data)
+        elif op not in _IGNORED:
+            socket.close(UNKNOWN_OPCODE)
+        elif socket.session is None:
+            socket.close(NOT_AUTHENTICATED)
+
+    def _identify(self, socket: Socket, data: Any) -> None:
+        if not isinstance(data, dict) or not self._knows(str(data.get("token"))):
+            socket.close(AUTHENTICATION_FAILED)
+            return
+        intents = int(data.get("intents", 0))
+        if intents & MESSAGE_CONTENT and not self.content_allowed:
+            socket.close(DISALLOWED_INTENTS)
+            return
+        self.identified += 1
+        session = Session(f"session{self._world.snowflake()}", intents, str(self._world.bot.id))
+        self.sessions = {session.id: session}
+        self._attach(socket, session)
+        guilds = [guild for guild in self._world.guilds.values() if guild.present]
+        session.emit("READY", self._ready(session, [str(guild.id) for guild in guilds]))
+        for guild in guilds:
+            if guild.available:
+                session.emit("GUILD_CREATE", guild_wire(self._world, guild))
+
+    def _ready(self, session: Session, guilds: list[str]) -> Json:
+        app = {"id": str(self._world.bot.id), "flags": 1 << 19}
+        return {
+            "v": 10,
+            "user": {**self._world.bot.wire(), "verified": True, "mfa_enabled": False, "flags": 0},
+            "guilds": [{"id": guild, "unavailable": True} for guild in guilds],
+            "private_channels": [],
+            "session_id": session.id,
+            "resume_gateway_url": self.url,
+            "application": app,
+        }
+
+    def _resume(self, socket: Socket, data: Any) -> None:
+        if not isinstance(data, dict) or not self._knows(str(data.get("token"))):
+            socket.close(AUTHENTICATION_FAILED)
+            return
+        session = self.sessions.get(str(data.get("session_id")))
+        missed = session.since(int(data.get("seq") or 0)) if session else None
+        if session is None or missed is None:
+            socket.send({"op": INVALID_SESSION, "d": False})
+            return
+        self.resumed += 1
+        self._attach(socket, session)
+        for payload in missed:
+            socket.send(payload)
+        session.emit("RESUMED", {"_trace": []})
+
+    def _attach(self, socket: Socket, session: Session) -> None:
+        socket.session = session
+        session.send = socket.send

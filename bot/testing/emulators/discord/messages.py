@@ -1,0 +1,179 @@
+"""Messages, typing and threads: what the API's handlers do to the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.errors import (
+    ApiError,
+    empty_message,
+    invalid,
+    not_found,
+    not_the_author,
+)
+from bot.testing.emulators.discord.state import DEFAULT, LOADING, PUBLIC_THREAD, REPLY, Channel, Message
+from bot.testing.emulators.discord.wire import channel_wire, message_wire
+from bot.testing.emulators.discord.world import World
+
+TEXT_LIMIT = 2000
+"""Characters of a message (docs.discord.com/developers/resources/message#create-message)."""
+UPLOAD_LIMIT = 10 * 1024 * 1024
+"""Bytes of a request's files (docs.discord.com/developers/reference#uploading-files)."""
+NONCE_LIMIT = 25
+NONCE_SECONDS = 300.0
+PAGE = 100
+
+Emit = Callable[[str, dict[str, Any]], None]
+
+
+class Messages:
+    """Handlers around channels; `emit` sends an event to the bot's gateway session."""
+
+    def __init__(self, world: World, emit: Emit) -> None:
+        self._world = world
+        self._emit = emit
+        self._nonces: dict[tuple[int, str], tuple[Message, float]] = {}
+
+    def create(self, call: Call) -> Done:
+        """Create Message; one of the same nonce within minutes is the one that stands."""
+        channel = self._world.place(call.number("channel"))
+        body = call.json
+        text = content_of(body, call)
+        nonce = str(body.get("nonce") or "")
+        if len(nonce) > NONCE_LIMIT:
+            raise invalid(nonce="Must be 25 or fewer in length.")
+        known = self._known(channel, nonce) if body.get("enforce_nonce") else None
+        if known is not None:
+            return done(known)
+        replied = self._replied(channel, body.get("message_reference"))
+        message = self.post(channel, text, call, kind=REPLY if replied else DEFAULT, reply_to=replied)
+        message.nonce = nonce
+        if nonce:
+            self._nonces[channel.id, nonce] = (message, self._world.wall())
+        self._emit("MESSAGE_CREATE", message_wire(message, event=True))
+        return done(message)
+
+    def post(self, channel: Channel, text: str, call: Call, **content: Any) -> Message:
+        """Put a message of the bot into a channel."""
+        if sum(len(file.data) for file in call.files) > UPLOAD_LIMIT:
+            raise ApiError(413, 40005, "Request entity too large")
+        files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
+        return self._world.add(channel, self._world.bot, text, files=files, **content)
+
+    def edit(self, call: Call) -> Done:
+        """Edit Message: only the bot's own."""
+        channel = self._world.place(call.number("channel"))
+        message = self._world.message(channel, call.number("message"))
+        if message.sender is not self._world.bot:
+            raise not_the_author()
+        return self.change(message, call)
+
+    def change(self, message: Message, call: Call) -> Done:
+        """Replace a text, and tell the bot."""
+        text = content_of(call.json, call)
+        files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
+        if message.flags & LOADING:
+            message.flags &= ~LOADING
+        else:
+            message.edits.append(message.text)
+        message.text, message.files = text, message.files + files
+        self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
+        return done(message)
+
+    def delete(self, call: Call) -> Done:
+        """Delete Message: the bot's own."""
+        channel = self._world.place(call.number("channel"))
+        message = self._world.message(channel, call.number("message"))
+        if message.sender is not self._world.bot:
+            raise ApiError(403, 50013, "Missing Permissions")
+        self.remove(message)
+        return Done(None, str(message.id), message.text)
+
+    def remove(self, message: Message) -> None:
+        """Take a message away, and tell the bot."""
+        message.deleted = True
+        gone = {"id": str(message.id), "channel_id": str(message.channel.id)}
+        if message.channel.guild is not None:
+            gone["guild_id"] = str(message.channel.guild.id)
+        self._emit("MESSAGE_DELETE", gone)
+
+    def get(self, call: Call) -> Done:
+        """Get Channel Message."""
+        channel = self._world.place(call.number("channel"))
+        return Done(message_wire(self._world.message(channel, call.number("message"))))
+
+    def list(self, call: Call) -> Done:
+        """Get Channel Messages: newest first; `after` gives the oldest page behind an id."""
+        channel = self._world.place(call.number("channel"))
+        limit = min(max(int(call.query.get("limit", 50)), 1), PAGE)
+        standing = sorted(number for number, message in channel.messages.items() if not message.deleted)
+        if "after" in call.query:
+            chosen = [number for number in standing if number > int(call.query["after"])][:limit]
+        else:
+            before = int(call.query.get("before", 2**63))
+            chosen = [number for number in standing if number < before][-limit:]
+        return Done([message_wire(channel.messages[number]) for number in reversed(chosen)])
+
+    def typing(self, call: Call) -> Done:
+        """Trigger Typing Indicator."""
+        self._world.place(call.number("channel"))
+        return Done(text="typing")
+
+    def channel(self, call: Call) -> Done:
+        """Get Channel."""
+        return Done(channel_wire(self._world.place(call.number("channel"))))
+
+    def start_thread(self, call: Call) -> Done:
+        """Start Thread from Message: the thread has the message's id."""
+        parent = self._world.place(call.number("channel"))
+        message = self._world.message(parent, call.number("message"))
+        if parent.guild is None:
+            raise ApiError(400, 50024, "Cannot execute action on this channel type")
+        if message.id in self._world.channels:
+            raise ApiError(400, 160004, "A thread has already been created for this message")
+        name = str(call.json.get("name", ""))
+        if not 1 <= len(name) <= 100:
+            raise invalid(name="Must be between 1 and 100 in length.")
+        thread = self._world.make_thread(parent, name, self._world.bot.id, PUBLIC_THREAD, id_=message.id)
+        self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
+        return Done(channel_wire(thread), str(thread.id), name)
+
+    def _known(self, channel: Channel, nonce: str) -> Message | None:
+        found = self._nonces.get((channel.id, nonce)) if nonce else None
+        if found is None or self._world.wall() - found[1] > NONCE_SECONDS or found[0].deleted:
+            return None
+        return found[0]
+
+    def _replied(self, channel: Channel, reference: Any) -> Message | None:
+        if not isinstance(reference, dict):
+            return None
+        message = channel.messages.get(int(reference.get("message_id", 0)))
+        if message is not None and not message.deleted:
+            return message
+        if reference.get("fail_if_not_exists", True):
+            raise invalid(message_reference="Unknown message")
+        return None
+
+
+def content_of(body: dict[str, Any], call: Call) -> str:
+    """The text of a message to come. Raises ApiError 400 where it is too long, or nothing is there."""
+    text = body.get("content") or ""
+    if not isinstance(text, str):
+        raise invalid(content="Could not interpret as string.")
+    if len(text) > TEXT_LIMIT:
+        raise invalid(content="Must be 2000 or fewer in length.")
+    if not text.strip() and not call.files:
+        raise empty_message()
+    return text.strip()
+
+
+def done(message: Message) -> Done:
+    """The answer that carries a message."""
+    return Done(message_wire(message), str(message.id), message.text)
+
+
+def nowhere(call: Call) -> Done:
+    """A route that there is not."""
+    raise not_found()

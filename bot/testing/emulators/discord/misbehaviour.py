@@ -1,0 +1,144 @@
+"""What an emulated Discord can be told to do wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.testing.emulators.discord.api import RestApi
+from bot.testing.emulators.discord.gateway import INVALID_SESSION, RECONNECT, Gateway
+from bot.testing.emulators.discord.limits import Limits
+from bot.testing.emulators.discord.wire import guild_wire
+from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.faults import Fault, FaultKind
+
+ACTIONS = (
+    "fault",
+    "clear_faults",
+    "penalize",
+    "revoke_token",
+    "restore_token",
+    "disallow_content",
+    "close_sockets",
+    "ask_to_reconnect",
+    "invalidate_sessions",
+    "go_away",
+    "come_back",
+    "stall",
+    "release",
+    "hold",
+    "let_go",
+    "redeliver",
+    "inject",
+    "outage",
+)
+
+
+class Misbehaviour:
+    """Faults of the API, of the gateway and of its sockets."""
+
+    api: RestApi
+    gateway: Gateway
+    rate_limits: Limits
+    world: World
+    _monotonic: Callable[[], float]
+
+    def fault(
+        self,
+        kind: str,
+        *,
+        method: str = "",
+        chat: int | str = "",
+        times: int = 1,
+        skip: int = 0,
+        seconds: float = 0.0,
+        status: int = 500,
+        description: str = "500: Internal Server Error",
+    ) -> None:
+        """Arm a fault (see `faults.Fault`); `method` is a route's name (`routes.ROUTES`) or `download`."""
+        self.api.faults.add(
+            Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, description)
+        )
+
+    def clear_faults(self) -> None:
+        """Disarm every fault."""
+        self.api.faults.clear()
+
+    def penalize(self, chat: int, seconds: float) -> None:
+        """Refuse every call about one channel for that long (not scaled)."""
+        self.rate_limits.penalize(str(chat), self._monotonic() + seconds)
+
+    def revoke_token(self) -> None:
+        """Answer 401 from now on; sockets that are open stay."""
+        self.api.revoked = True
+
+    def restore_token(self) -> None:
+        """Know the token again."""
+        self.api.revoked = False
+
+    def disallow_content(self, allowed: bool = False) -> None:
+        """Switch the privileged Message Content Intent off (or on) in the developer portal."""
+        self.gateway.content_allowed = allowed
+
+    def close_sockets(self, code: int = 1001) -> int:
+        """Close every socket with a code; the session can be resumed."""
+        return self.gateway.close(code)
+
+    def ask_to_reconnect(self) -> None:
+        """Send RECONNECT."""
+        self._to_all({"op": RECONNECT, "d": None})
+
+    def invalidate_sessions(self) -> None:
+        """End every session: INVALID_SESSION, no RESUME, and nothing is kept for the bot from now on."""
+        self.gateway.invalidate()
+        self._to_all({"op": INVALID_SESSION, "d": False})
+
+    def go_away(self, code: int = 1001) -> None:
+        """Cut the gateway off: sockets close, sessions are forgotten, connections are refused."""
+        self.gateway.accepting = False
+        self.gateway.invalidate()
+        self.gateway.close(code)
+
+    def come_back(self) -> None:
+        """End `go_away` and `stall`."""
+        self.gateway.accepting = True
+        self.gateway.release()
+
+    def stall(self) -> None:
+        """Let the sockets stand but say nothing, not even to heartbeats."""
+        self.gateway.stall()
+
+    def release(self) -> None:
+        """End `stall`."""
+        self.gateway.release()
+
+    def hold(self) -> None:
+        """Collect events until `let_go`."""
+        self.gateway.hold()
+
+    def let_go(self, reverse: bool = False) -> None:
+        """Send what was collected, in reverse order where wanted."""
+        self.gateway.let_go(reverse=reverse)
+
+    def redeliver(self, count: int = 1) -> None:
+        """Send the last events once more, as new ones."""
+        session = self.gateway.session
+        for payload in list(session.events)[-count:] if session else []:
+            self.gateway.emit(payload["t"], payload["d"])
+
+    def inject(self, event: str, data: Any) -> None:
+        """Send an event as it is."""
+        self.gateway.emit(event, data)
+
+    def outage(self, guild: int, on: bool = True) -> None:
+        """A server of Discord's is out: its guild is unavailable, and its events are not sent."""
+        place = self.world.guilds[guild]
+        place.available = not on
+        if on:
+            self.gateway.emit("GUILD_DELETE", {"id": str(guild), "unavailable": True})
+        else:
+            self.gateway.emit("GUILD_CREATE", guild_wire(self.world, place))
+
+    def _to_all(self, payload: dict[str, Any]) -> None:
+        for socket in self.gateway.sockets:
+            socket.send(payload)

@@ -1,0 +1,202 @@
+"""What people do: write in DMs, channels and threads, reply, mention, send files, use commands."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot.testing.emulators.discord.messages import Emit
+from bot.testing.emulators.discord.state import (
+    DEFAULT,
+    FORUM,
+    PUBLIC_THREAD,
+    REPLY,
+    TEXT,
+    Channel,
+    Interaction,
+    Message,
+)
+from bot.testing.emulators.discord.wire import (
+    ALL_PERMISSIONS,
+    channel_wire,
+    guild_wire,
+    member_wire,
+    message_wire,
+)
+from bot.testing.emulators.discord.world import FIRST_PERSON, World
+
+PERSON = FIRST_PERSON + 1001
+Record = Callable[[Message, str], None]
+
+
+class People:
+    """Acts on a world and sends the events that a bot would get; `record` writes the transcript."""
+
+    def __init__(self, world: World, emit: Emit, record: Record) -> None:
+        self._world = world
+        self._emit = emit
+        self._record = record
+
+    def says(
+        self,
+        text: str = "",
+        *,
+        user: int = PERSON,
+        name: str = "",
+        chat: int = 0,
+        reply_to: int = 0,
+        files: Sequence[dict[str, Any]] = (),
+        filename: str = "",
+        data: bytes = b"",
+        mime: str = "",
+        is_bot: bool = False,
+        kind: int = DEFAULT,
+        extra: dict[str, Any] | None = None,
+    ) -> Message:
+        """A person (or another bot) writes; `chat` 0 is their DM. `<@id>` mentions somebody.
+
+        `files` holds objects with `filename`, `data` and `mime`; `extra` is merged into the message.
+        """
+        sender = self._world.user(user, name, is_bot=is_bot)
+        place = self._world.channels[chat] if chat else self._world.private(sender)
+        given = [*files, {"filename": filename, "data": data, "mime": mime}] if filename else files
+        stored = [
+            self._world.store(
+                file["filename"], file.get("mime") or "application/octet-stream", _bytes(file["data"])
+            )
+            for file in given
+        ]
+        replied = place.messages.get(reply_to)
+        message = self._world.add(
+            place,
+            sender,
+            text,
+            kind=REPLY if replied else kind,
+            reply_to=replied,
+            files=stored,
+            extra=dict(extra or {}),
+        )
+        self._record(message, "says")
+        self._emit("MESSAGE_CREATE", message_wire(message, event=True))
+        return message
+
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        return [self.says(**message) for message in messages]
+
+    def edits(self, chat: int, message_id: int, text: str) -> Message:
+        """The author of a message changes its text."""
+        message = self._world.channels[chat].messages[message_id]
+        message.edits.append(message.text)
+        message.text = text
+        self._record(message, "edits")
+        self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
+        return message
+
+    def deletes(self, chat: int, message_id: int) -> None:
+        """Somebody takes a message away, the bot's too."""
+        message = self._world.channels[chat].messages[message_id]
+        message.deleted = True
+        gone = {"id": str(message_id), "channel_id": str(chat)}
+        if message.channel.guild is not None:
+            gone["guild_id"] = str(message.channel.guild.id)
+        self._emit("MESSAGE_DELETE", gone)
+
+    def uses(
+        self, command: str, words: str = "", *, user: int = PERSON, name: str = "", chat: int = 0
+    ) -> int:
+        """A person uses an application command of the bot; returns the interaction's id."""
+        person = self._world.user(user, name)
+        place = self._world.channels[chat] if chat else self._world.private(person)
+        number, token = self._world.snowflake(), secrets.token_urlsafe(24)
+        self._world.interactions[token] = Interaction(
+            number, token, place, person, command, self._world.wall()
+        )
+        options = [{"name": "text", "type": 3, "value": words}] if words else []
+        data = {"id": self._command_id(command), "name": command, "type": 1, "options": options}
+        self._emit("INTERACTION_CREATE", self._interaction(number, token, person.wire(), place, data))
+        return number
+
+    def dm(self, user: int = PERSON, name: str = "") -> int:
+        """The id of somebody's DM channel with the bot."""
+        return self._world.private(self._world.user(user, name)).id
+
+    def make_guild(self, title: str = "Guild") -> int:
+        """A new server that the bot joins; returns its id."""
+        guild = self._world.make_guild(title)
+        self._emit("GUILD_CREATE", guild_wire(self._world, guild))
+        return guild.id
+
+    def make_channel(self, guild: int, title: str = "general", *, forum: bool = False) -> int:
+        """A new channel; returns its id."""
+        channel = self._world.make_channel(self._world.guilds[guild], title, FORUM if forum else TEXT)
+        self._emit("CHANNEL_CREATE", channel_wire(channel))
+        return channel.id
+
+    def make_group(self, title: str = "general") -> int:
+        """A new server with one channel; returns the channel's id."""
+        return self.make_channel(self.make_guild(), title)
+
+    def make_thread(
+        self,
+        chat: int,
+        title: str = "thread",
+        *,
+        message_id: int = 0,
+        user: int = PERSON,
+        by_bot: bool = False,
+    ) -> int:
+        """A new thread, of a message where one is given; returns its id."""
+        owner = self._world.bot.id if by_bot else self._world.user(user).id
+        parent = self._world.channels[chat]
+        thread = self._world.make_thread(parent, title, owner, PUBLIC_THREAD, id_=message_id)
+        self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
+        return thread.id
+
+    def removes_bot(self, guild: int) -> None:
+        """The bot is thrown out of a server."""
+        self._world.guilds[guild].present = False
+        self._emit("GUILD_DELETE", {"id": str(guild)})
+
+    def bars(self, chat: int, code: int = 50013, reason: str = "Missing Permissions") -> None:
+        """The bot may not use a channel any more (code 0: it may again)."""
+        self._world.channels[chat].barred = (code, reason)
+
+    def removes_channel(self, chat: int) -> None:
+        """A channel or thread is deleted."""
+        channel = self._world.channels[chat]
+        channel.deleted = True
+        event = "THREAD_DELETE" if channel.parent else "CHANNEL_DELETE"
+        self._emit(event, channel_wire(channel))
+
+    def _interaction(
+        self, number: int, token: str, person: dict[str, Any], place: Channel, data: dict[str, Any]
+    ) -> dict[str, Any]:
+        wire: dict[str, Any] = {
+            "id": str(number),
+            "application_id": str(self._world.bot.id),
+            "type": 2,
+            "data": data,
+            "channel_id": str(place.id),
+            "channel": channel_wire(place),
+            "token": token,
+            "version": 1,
+            "locale": "en-US",
+            "entitlements": [],
+            "authorizing_integration_owners": {},
+            "attachment_size_limit": 10 * 1024 * 1024,
+            "app_permissions": str(ALL_PERMISSIONS),
+        }
+        if place.guild is None:
+            return {**wire, "user": person, "context": 1}
+        member = {**member_wire(place.guild, person), "permissions": "0"}
+        return {**wire, "guild_id": str(place.guild.id), "member": member, "context": 0}
+
+    def _command_id(self, name: str) -> str:
+        known = [command["id"] for command in self._world.commands if command["name"] == name]
+        return known[0] if known else str(self._world.bot.id)
+
+
+def _bytes(data: Any) -> bytes:
+    return data.encode() if isinstance(data, str) else bytes(data)

@@ -1,0 +1,61 @@
+"""What a gateway session remembers: numbered events, kept for a RESUME."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+KEPT = 1000
+GUILDS, GUILD_MESSAGES, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+"""Intents (docs.discord.com/developers/events/gateway#list-of-intents)."""
+_ALWAYS = frozenset({"READY", "RESUMED", "INTERACTION_CREATE"})
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Session:
+    """One session of the bot; `send` reaches its socket, None while it has none."""
+
+    id: str
+    intents: int
+    bot_id: str
+    sequence: int = 0
+    events: deque[Json] = field(default_factory=lambda: deque(maxlen=KEPT))
+    send: Callable[[Json], None] | None = None
+
+    def emit(self, event: str, data: Json) -> None:
+        """Number an event, keep it and send it, if the intents ask for it."""
+        if not self._wanted(event, data):
+            return
+        self.sequence += 1
+        payload = {"op": 0, "t": event, "s": self.sequence, "d": self._shown(event, data)}
+        self.events.append(payload)
+        if self.send is not None:
+            self.send(payload)
+
+    def since(self, sequence: int) -> list[Json] | None:
+        """The events after a number; None where they are not kept any more."""
+        if sequence > self.sequence:
+            return None
+        if self.events and self.events[0]["s"] > sequence + 1:
+            return None
+        return [payload for payload in self.events if payload["s"] > sequence]
+
+    def _wanted(self, event: str, data: Json) -> bool:
+        if event in _ALWAYS:
+            return True
+        if not event.startswith("MESSAGE_"):
+            return bool(self.intents & GUILDS)
+        return bool(self.intents & (GUILD_MESSAGES if "guild_id" in data else DIRECT_MESSAGES))
+
+    def _shown(self, event: str, data: Json) -> Json:
+        """Without the privileged intent, what people say in guilds comes empty, unless they mean the bot."""
+        if self.intents & MESSAGE_CONTENT or event != "MESSAGE_CREATE" or "guild_id" not in data:
+            return data
+        involved = [data["author"], *data["mentions"]]
+        if any(person["id"] == self.bot_id for person in involved):
+            return data
+        return {**data, "content": "", "attachments": [], "embeds": [], "components": []}

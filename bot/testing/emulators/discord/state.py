@@ -1,0 +1,128 @@
+"""What the emulated Discord keeps: people, guilds, channels, messages, files, interactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+TEXT, DM, NEWS_THREAD, PUBLIC_THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
+THREADS = frozenset({NEWS_THREAD, PUBLIC_THREAD, PRIVATE_THREAD})
+"""Channel types (docs.discord.com/developers/resources/channel#channel-object-channel-types)."""
+
+DEFAULT, REPLY, COMMAND_REPLY, PINNED, THREAD_CREATED, THREAD_STARTER = 0, 19, 20, 6, 18, 21
+"""Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
+
+LOADING = 1 << 7
+"""Flag of a deferred answer that has no content yet."""
+
+
+@dataclass(slots=True)
+class User:
+    """A person or a bot."""
+
+    id: int
+    name: str
+    is_bot: bool = False
+
+    def wire(self) -> dict[str, Any]:
+        """The user object."""
+        wire: dict[str, Any] = {
+            "id": str(self.id),
+            "username": self.name.lower().replace(" ", "_"),
+            "global_name": self.name,
+            "discriminator": "0",
+            "avatar": None,
+        }
+        if self.is_bot:
+            wire["bot"] = True
+        return wire
+
+
+@dataclass(slots=True)
+class Guild:
+    """A server; `present` says that the bot is in it, `available` that Discord can serve it."""
+
+    id: int
+    name: str
+    present: bool = True
+    available: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """An attachment's content."""
+
+    id: int
+    name: str
+    mime: str
+    data: bytes = field(repr=False)
+    url: str = ""
+
+    def wire(self) -> dict[str, Any]:
+        """The attachment object."""
+        return {
+            "id": str(self.id),
+            "filename": self.name,
+            "content_type": self.mime,
+            "size": len(self.data),
+            "url": self.url,
+            "proxy_url": self.url,
+        }
+
+
+@dataclass(slots=True)
+class Message:
+    """A message; `edits` holds its earlier texts, `nonce` what it was sent with."""
+
+    id: int
+    channel: Channel
+    sender: User
+    text: str = ""
+    kind: int = DEFAULT
+    reply_to: Message | None = None
+    files: list[StoredFile] = field(default_factory=list)
+    mentions: list[User] = field(default_factory=list)
+    flags: int = 0
+    nonce: str = ""
+    edits: list[str] = field(default_factory=list)
+    deleted: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Channel:
+    """A place for messages; `parent` is set for threads, `person` for a DM.
+
+    `barred` is the error code and text that the bot gets there (0 where it may read and write).
+    """
+
+    id: int
+    type: int
+    name: str
+    guild: Guild | None = None
+    parent: Channel | None = None
+    person: User | None = None
+    owner: int = 0
+    archived: bool = False
+    deleted: bool = False
+    barred: tuple[int, str] = (0, "")
+    messages: dict[int, Message] = field(default_factory=dict)
+
+    @property
+    def last_message_id(self) -> str | None:
+        """The newest message, deleted ones included, as Discord counts."""
+        return str(max(self.messages)) if self.messages else None
+
+
+@dataclass(slots=True)
+class Interaction:
+    """A use of an application command; `answer` is the message that stands for its response."""
+
+    id: int
+    token: str
+    channel: Channel
+    user: User
+    command: str
+    made_at: float
+    acknowledged: bool = False
+    answer: Message | None = None

@@ -1,0 +1,180 @@
+"""Objects as Discord's API writes them, and as a person sees them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.testing.emulators.discord.state import DM, THREADS, Channel, Guild, Message
+from bot.testing.emulators.discord.world import EPOCH_MS, World
+
+ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
+
+
+def timestamp(snowflake: int) -> str:
+    """The time in an id, as ISO 8601."""
+    seconds = ((snowflake >> 22) + EPOCH_MS) / 1000
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def message_wire(message: Message, *, nested: bool = False, event: bool = False) -> dict[str, Any]:
+    """The message object; `event` adds what only gateway events carry."""
+    wire: dict[str, Any] = {
+        "id": str(message.id),
+        "channel_id": str(message.channel.id),
+        "author": message.sender.wire(),
+        "content": message.text,
+        "timestamp": timestamp(message.id),
+        "edited_timestamp": timestamp(message.id) if message.edits else None,
+        "tts": False,
+        "mention_everyone": False,
+        "mentions": [user.wire() for user in message.mentions],
+        "mention_roles": [],
+        "attachments": [file.wire() for file in message.files],
+        "embeds": [],
+        "components": [],
+        "pinned": False,
+        "type": message.kind,
+        "flags": message.flags,
+        **({"nonce": message.nonce} if message.nonce else {}),
+    }
+    if message.reply_to is not None:
+        replied = message.reply_to
+        wire["message_reference"] = _reference(replied)
+        if not nested:
+            wire["referenced_message"] = None if replied.deleted else message_wire(replied, nested=True)
+    guild = message.channel.guild
+    if event and guild is not None:
+        wire["guild_id"] = str(guild.id)
+        wire["member"] = member_wire(guild)
+    if event:
+        wire["channel_type"] = message.channel.type
+    return {**wire, **message.extra}
+
+
+def _reference(message: Message) -> dict[str, Any]:
+    reference = {"type": 0, "message_id": str(message.id), "channel_id": str(message.channel.id)}
+    if message.channel.guild is not None:
+        reference["guild_id"] = str(message.channel.guild.id)
+    return reference
+
+
+def channel_wire(channel: Channel) -> dict[str, Any]:
+    """The channel object; threads and DMs have fields of their own."""
+    wire: dict[str, Any] = {
+        "id": str(channel.id),
+        "type": channel.type,
+        "last_message_id": channel.last_message_id,
+        "flags": 0,
+    }
+    if channel.type == DM and channel.person is not None:
+        return {**wire, "recipients": [channel.person.wire()]}
+    wire |= {"name": channel.name, "parent_id": None, "nsfw": False, "rate_limit_per_user": 0}
+    if channel.guild is not None:
+        wire["guild_id"] = str(channel.guild.id)
+    if channel.parent is None:
+        return {**wire, "position": 0, "permission_overwrites": [], "topic": None}
+    wire |= {
+        "parent_id": str(channel.parent.id),
+        "owner_id": str(channel.owner),
+        "message_count": len(channel.messages),
+        "member_count": 1,
+        "thread_metadata": {
+            "archived": channel.archived,
+            "auto_archive_duration": 1440,
+            "archive_timestamp": timestamp(channel.id),
+            "locked": False,
+            "create_timestamp": timestamp(channel.id),
+        },
+    }
+    return wire
+
+
+def member_wire(guild: Guild, person: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The member object, with the user in it where given."""
+    wire: dict[str, Any] = {"roles": [], "joined_at": timestamp(guild.id), "nick": None, "flags": 0}
+    wire |= {"deaf": False, "mute": False}
+    return {**wire, "user": person} if person else wire
+
+
+def _everyone(guild: Guild) -> dict[str, Any]:
+    return {
+        "id": str(guild.id),
+        "name": "@everyone",
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "position": 0,
+        "permissions": str(ALL_PERMISSIONS),
+        "managed": False,
+        "mentionable": False,
+        "flags": 0,
+    }
+
+
+def guild_wire(world: World, guild: Guild) -> dict[str, Any]:
+    """The guild object of GUILD_CREATE."""
+    return {
+        "id": str(guild.id),
+        "name": guild.name,
+        "icon": None,
+        "owner_id": str(world.bot.id),
+        "roles": [_everyone(guild)],
+        "emojis": [],
+        "stickers": [],
+        "features": [],
+        "verification_level": 0,
+        "default_message_notifications": 0,
+        "explicit_content_filter": 0,
+        "mfa_level": 0,
+        "nsfw_level": 0,
+        "premium_tier": 0,
+        "premium_progress_bar_enabled": False,
+        "preferred_locale": "en-US",
+        "system_channel_flags": 0,
+        "afk_timeout": 300,
+        "afk_channel_id": None,
+        "large": False,
+        "member_count": 2,
+        "voice_states": [],
+        "presences": [],
+        "stage_instances": [],
+        "guild_scheduled_events": [],
+        "soundboard_sounds": [],
+        "members": [member_wire(guild, world.bot.wire())],
+        "channels": [channel_wire(channel) for channel in world.channels_of(guild)],
+        "threads": [channel_wire(channel) for channel in world.threads(guild)],
+        "joined_at": timestamp(guild.id),
+        "unavailable": False,
+    }
+
+
+def seen(message: Message, bot_id: int) -> dict[str, Any]:
+    """A message as a person sees it now."""
+    return {
+        "message_id": message.id,
+        "sender": message.sender.id,
+        "name": message.sender.name,
+        "from_bot": message.sender.id == bot_id,
+        "text": message.text,
+        "kind": "file" if message.files else "text",
+        "filename": message.files[0].name if message.files else "",
+        "files": [file.name for file in message.files],
+        "topic": message.channel.id if message.channel.type in THREADS else 0,
+        "reply_to": message.reply_to.id if message.reply_to else 0,
+        "edits": len(message.edits),
+        "thinking": bool(message.flags & 1 << 7),
+    }
+
+
+def view(channel: Channel, bot_id: int) -> dict[str, Any]:
+    """A channel as a person sees it now: messages in order."""
+    standing = [message for message in channel.messages.values() if not message.deleted]
+    return {
+        "chat": channel.id,
+        "kind": "private" if channel.type == DM else "thread" if channel.type in THREADS else "group",
+        "title": channel.name,
+        "guild": channel.guild.id if channel.guild else 0,
+        "parent": channel.parent.id if channel.parent else 0,
+        "messages": [seen(message, bot_id) for message in standing],
+    }

@@ -1,0 +1,134 @@
+"""The server's memory: who exists, which places there are, and how ids are made."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.testing.emulators.discord.errors import ApiError, missing_access, unknown_channel, unknown_message
+from bot.testing.emulators.discord.state import (
+    DM,
+    TEXT,
+    Channel,
+    Guild,
+    Interaction,
+    Message,
+    StoredFile,
+    User,
+)
+
+DEFAULT_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.emulated.token-for-loopback-only"  # noqa: S105 - no secret
+BOT_ID = 123456789012345678
+EPOCH_MS = 1_420_070_400_000
+"""Discord's epoch: the first second of 2015 (docs.discord.com/developers/reference#snowflakes)."""
+FIRST_PERSON = 200_000_000_000_000_000
+_MENTION = re.compile(r"<@!?(\d+)>")
+
+
+@dataclass(slots=True)
+class World:
+    """One bot and everybody it can meet. `base` is where files are fetched from."""
+
+    wall: Callable[[], float] = time.time
+    base: str = ""
+    bot: User = field(default_factory=lambda: User(BOT_ID, "Roebot", is_bot=True))
+    users: dict[int, User] = field(default_factory=dict)
+    guilds: dict[int, Guild] = field(default_factory=dict)
+    channels: dict[int, Channel] = field(default_factory=dict)
+    files: dict[str, StoredFile] = field(default_factory=dict)
+    interactions: dict[str, Interaction] = field(default_factory=dict)
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    _last_id: int = 0
+
+    def snowflake(self) -> int:
+        """The next id: made of the time, and always rising."""
+        wanted = (int(self.wall() * 1000) - EPOCH_MS) << 22
+        self._last_id = max(wanted, self._last_id + 1)
+        return self._last_id
+
+    def user(self, user_id: int, name: str = "", *, is_bot: bool = False) -> User:
+        """The person with that id, made on first use."""
+        if user_id == self.bot.id:
+            return self.bot
+        user = self.users.get(user_id)
+        if user is None:
+            user = self.users[user_id] = User(user_id, name or f"Person {user_id % 10000}", is_bot)
+        elif name:
+            user.name = name
+        return user
+
+    def make_guild(self, name: str) -> Guild:
+        """A new server with the bot in it."""
+        guild = Guild(self.snowflake(), name)
+        self.guilds[guild.id] = guild
+        return guild
+
+    def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> Channel:
+        """A new channel of a server."""
+        return self._keep(Channel(self.snowflake(), kind, name, guild))
+
+    def make_thread(self, parent: Channel, name: str, owner: int, kind: int, *, id_: int = 0) -> Channel:
+        """A new thread; one from a message has that message's id."""
+        return self._keep(Channel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner))
+
+    def private(self, person: User) -> Channel:
+        """The DM channel with a person, made on first use."""
+        for channel in self.channels.values():
+            if channel.type == DM and channel.person is person:
+                return channel
+        return self._keep(Channel(self.snowflake(), DM, "", person=person))
+
+    def add(self, channel: Channel, sender: User, text: str = "", **content: Any) -> Message:
+        """Put a new message into a channel; mentions are read from its text."""
+        mentioned = [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
+        message = Message(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
+        replied = message.reply_to
+        if replied is not None and replied.sender is not sender and replied.sender not in mentioned:
+            message.mentions.append(replied.sender)
+        channel.messages[message.id] = message
+        return message
+
+    def store(self, name: str, mime: str, data: bytes) -> StoredFile:
+        """Keep a file; its address carries a signature, as Discord's do."""
+        number = self.snowflake()
+        path = f"/attachments/1/{number}/{name}"
+        file = StoredFile(number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}")
+        self.files[f"/attachments/1/{number}"] = file
+        return file
+
+    def place(self, channel_id: int) -> Channel:
+        """The channel that the bot may use. Raises ApiError 403 or 404 as Discord would."""
+        channel = self.channels.get(channel_id)
+        if channel is None or channel.deleted:
+            raise unknown_channel()
+        if channel.guild is not None and not channel.guild.present:
+            raise missing_access()
+        code, reason = channel.barred
+        if code:
+            raise ApiError(403, code, reason)
+        return channel
+
+    def message(self, channel: Channel, message_id: int) -> Message:
+        """A message that stands. Raises ApiError 404."""
+        message = channel.messages.get(message_id)
+        if message is None or message.deleted:
+            raise unknown_message()
+        return message
+
+    def threads(self, guild: Guild) -> list[Channel]:
+        """The active threads of a server."""
+        return [c for c in self._of(guild) if c.parent is not None and not c.archived]
+
+    def channels_of(self, guild: Guild) -> list[Channel]:
+        """The channels of a server, threads aside."""
+        return [channel for channel in self._of(guild) if channel.parent is None]
+
+    def _of(self, guild: Guild) -> list[Channel]:
+        return [c for c in self.channels.values() if c.guild is guild and not c.deleted]
+
+    def _keep(self, channel: Channel) -> Channel:
+        self.channels[channel.id] = channel
+        return channel
