@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
 
-from bot.api import channels, conversations, health, metrics, passing, sessions, turns
+from bot.api import channels, conversations, health, metrics, passing, sessions, turns, webhooks
 from bot.api.failures import LastResort, add_handlers
 from bot.api.metrics import Gauges
 from bot.api.passing import Runtime
@@ -57,6 +57,7 @@ def create_app(services: ApiServices) -> FastAPI:
     for module in (health, metrics, sessions, channels, conversations, turns):
         app.include_router(module.router)
     add_page(app)
+    app.include_router(webhooks.router)
     app.include_router(passing.router)
     return app
 

@@ -22,6 +22,10 @@ class AccountConfig(Section):
     """What the id of a person looks like on the platform."""
     group_pattern: ClassVar[str] = r".+"
     """What the id of a group looks like on the platform."""
+    person_words: ClassVar[str] = "the number of a person"
+    group_words: ClassVar[str] = "the number of a group"
+    identity: ClassVar[str] = ""
+    """The key that two enabled accounts of the platform may not share, "" for none."""
 
     name: Text = Field(description="The key of the entry.")
     platform: Text = Field(description="The platform; the name of the entry where it is absent.")
@@ -35,7 +39,7 @@ class AccountConfig(Section):
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="What has a conversation of its own: a chat, a topic in it, or each member."
     )
-    locale: Literal["en"] = Field("en", description="Language of the service's own texts.")
+    locale: Literal["en", "zh"] = Field("en", description="Language of the service's own texts.")
     access: AccessOverrides = Field(
         default_factory=AccessOverrides, description="Access rules that differ from the general ones."
     )
@@ -45,6 +49,10 @@ class AccountConfig(Section):
         le=1000,
         description="The periods of the platform's published limits are multiplied by this.",
     )
+
+    def needs(self) -> Mapping[str, str]:
+        """The keys without which the account cannot work, each with what to do about it."""
+        return {}
 
 
 class WebAccount(AccountConfig):
@@ -67,6 +75,8 @@ class TelegramAccount(AccountConfig):
     # Telegram counts people up from 1 and groups down from -1, in 52 bits (core.telegram.org/bots/api#chat).
     person_pattern: ClassVar[str] = r"[1-9][0-9]{0,15}"
     group_pattern: ClassVar[str] = r"-[1-9][0-9]{0,15}"
+    group_words: ClassVar[str] = "the number of a group (it begins with a minus sign)"
+    identity: ClassVar[str] = "bot_token"
 
     platform: Literal["telegram"] = "telegram"
     bot_token: Secret | None = Field(None, description="The token that @BotFather gave.")
@@ -74,7 +84,22 @@ class TelegramAccount(AccountConfig):
         "edit",
         description="edit: one message that grows; draft: a draft, then a fresh message; off: the end only.",
     )
-    mode: Literal["polling"] = Field("polling", description="How updates arrive.")
+    mode: Literal["polling", "webhook"] = Field(
+        "polling", description="polling: the service asks; webhook: Telegram calls the service's port."
+    )
+    webhook_url: Url | None = Field(
+        None, description="Mode webhook: the public https root of the service's port, as Telegram reaches it."
+    )
+    webhook_secret: Secret | None = Field(
+        None, description="Mode webhook: what Telegram proves itself with; 1 to 256 of A-Z a-z 0-9 _ -."
+    )
+
+    def needs(self) -> Mapping[str, str]:
+        """See AccountConfig."""
+        token = {"bot_token": "add the token from @BotFather"}
+        if self.mode == "polling":
+            return token
+        return {**token, "webhook_url": "mode webhook needs it", "webhook_secret": "mode webhook needs it"}
 
     @field_validator("bot_token")
     @classmethod
@@ -85,6 +110,14 @@ class TelegramAccount(AccountConfig):
             )
         return value
 
+    @field_validator("webhook_secret")
+    @classmethod
+    def _fits_into_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        # Bot API, setWebhook: secret_token.
+        if value and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", value.get_secret_value()):
+            raise ValueError("expected 1 to 256 letters, digits, _ or -")
+        return value
+
 
 class SlackAccount(AccountConfig):
     """An app in one Slack workspace."""
@@ -92,6 +125,9 @@ class SlackAccount(AccountConfig):
     # Slack's ids: a letter for the kind, then capitals and digits (docs.slack.dev/reference/objects).
     person_pattern: ClassVar[str] = r"[UW][A-Z0-9]{2,30}"
     group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
+    person_words: ClassVar[str] = "the member id of a person (U…)"
+    group_words: ClassVar[str] = "the id of a channel (C…)"
+    identity: ClassVar[str] = "bot_token"
 
     platform: Literal["slack"] = "slack"
     bot_token: Secret | None = Field(None, description="The bot token of the app (xoxb-…).")
@@ -104,6 +140,13 @@ class SlackAccount(AccountConfig):
         False, description="Whether a thread in a direct message is a conversation of its own."
     )
 
+    def needs(self) -> Mapping[str, str]:
+        """See AccountConfig."""
+        token = {"bot_token": "add the bot token of the app (xoxb-…)"}
+        if self.mode == "socket":
+            return {**token, "app_token": "add the app-level token (xapp-…), or choose mode http"}
+        return {**token, "signing_secret": "mode http needs it"}
+
 
 class FeishuAccount(AccountConfig):
     """A self-built app on Feishu or Lark."""
@@ -111,6 +154,9 @@ class FeishuAccount(AccountConfig):
     # Open ids of people and of chats (open.feishu.cn, "How to get open_id" and "Chat ID description").
     person_pattern: ClassVar[str] = r"ou_[0-9a-z]{8,64}"
     group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
+    person_words: ClassVar[str] = "the open id of a person (ou_…)"
+    group_words: ClassVar[str] = "the id of a chat (oc_…)"
+    identity: ClassVar[str] = "app_id"
 
     platform: Literal["feishu"] = "feishu"
     app_id: Text | None = Field(None, description="The id of the app (cli_…).")
@@ -122,6 +168,13 @@ class FeishuAccount(AccountConfig):
         "socket", description="socket: a connection that the service opens; webhook: requests to its port."
     )
 
+    def needs(self) -> Mapping[str, str]:
+        """See AccountConfig."""
+        app = {"app_id": "add the id of the app (cli_…)", "app_secret": "add the secret of the app"}
+        if self.mode == "socket":
+            return app
+        return {**app, "encrypt_key": "mode webhook needs it: requests are signed with it"}
+
 
 class DiscordAccount(AccountConfig):
     """A bot on Discord."""
@@ -129,9 +182,15 @@ class DiscordAccount(AccountConfig):
     # Snowflakes (docs.discord.com/developers/reference#snowflakes).
     person_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
     group_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
+    group_words: ClassVar[str] = "the number of a channel"
+    identity: ClassVar[str] = "bot_token"
 
     platform: Literal["discord"] = "discord"
     bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
+
+    def needs(self) -> Mapping[str, str]:
+        """See AccountConfig."""
+        return {"bot_token": "add the bot's token from the developer portal"}
 
 
 PLATFORMS: Mapping[str, type[AccountConfig]] = {
@@ -145,5 +204,3 @@ PLATFORMS: Mapping[str, type[AccountConfig]] = {
 """The platforms of this version."""
 BUILT_IN = ("web", "terminal")
 """Platforms whose one account is always there, unless `enabled: false`."""
-LATER: frozenset[str] = frozenset()
-"""Platforms that are not in this version."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pydantic import SecretStr
+
 from agent.config.errors import KeyPath, listed
 from agent.config.problems import Problems
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
-from bot.config.accounts import LATER, PLATFORMS, AccountConfig, TelegramAccount
+from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.config.models import Config
 
 
 def check(config: Config, problems: Problems) -> None:
     """Note what does not fit together."""
     _check_server(config, problems)
-    _check_telegram(config, problems)
+    _check_accounts(config, problems)
     _check_models(config, problems)
     for path, entry in _entries(config):
         if complaint := _complaint(config, path, entry):
@@ -36,20 +38,26 @@ def _check_server(config: Config, problems: Problems) -> None:
         )
 
 
-def _check_telegram(config: Config, problems: Problems) -> None:
-    seen: dict[str, str] = {}
+def _check_accounts(config: Config, problems: Problems) -> None:
+    seen: dict[tuple[str, str], str] = {}
     for account in config.accounts:
-        if not isinstance(account, TelegramAccount):
+        for key, advice in account.needs().items():
+            if getattr(account, key) is None:
+                problems.add(("channels", account.name, key), f"is missing; {advice}, or `enabled: false`")
+        identity = _identity(account)
+        if not identity:
             continue
-        path = ("channels", account.name, "bot_token")
-        if account.bot_token is None:
-            problems.add(path, "is missing; add the token from @BotFather, or `enabled: false`")
-            continue
-        first = seen.setdefault(account.bot_token.get_secret_value(), account.name)
+        first = seen.setdefault((account.platform, identity), account.name)
         if first != account.name:
             problems.add(
-                path, f"is the token of {first} too; Telegram lets one account at a time read updates"
+                ("channels", account.name, account.identity),
+                f"is that of {first} too; one bot receives its messages in one account",
             )
+
+
+def _identity(account: AccountConfig) -> str:
+    value = getattr(account, account.identity) if account.identity else None
+    return value.get_secret_value() if isinstance(value, SecretStr) else value or ""
 
 
 def _check_models(config: Config, problems: Problems) -> None:
@@ -75,8 +83,6 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     account = config.channels.get(entry.scope)
     kind = type(account) if account else PLATFORMS.get(entry.scope)
     if kind is None:
-        if entry.scope in LATER:
-            return f"{entry.scope} is not in this version; remove the entry"
         known = sorted({*PLATFORMS, *config.channels})
         return f"{entry.scope} is neither a platform nor an account; expected {listed(known)}"
     if path[0] == "channels":
@@ -90,7 +96,7 @@ def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str 
     is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
     is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
     if field != "groups" and not is_person and not (field == "blocked" and is_group):
-        return f"expected the number of a person after {entry.scope}: (their /whoami shows it)"
+        return f"expected {kind.person_words} after {entry.scope}: (their /whoami shows it)"
     if field == "groups" and not is_group:
-        return f"expected the number of a group after {entry.scope}: (it begins with a minus sign)"
+        return f"expected {kind.group_words} after {entry.scope}:"
     return None

@@ -17,7 +17,7 @@ from agent.config.reader import find_config, read_document, shown
 from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern
 from agent.config.validate import load
 from bot.config.access import AccessConfig
-from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, LATER, PLATFORMS, AccountConfig
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
 
@@ -26,16 +26,12 @@ _KEYS: Sequence[Pattern] = (
     ("budgets",),
     ("schedules",),
     ("retention",),
-    ("channels", "*", "webhook_url"),
-    ("channels", "*", "webhook_secret"),
 )
 _VALUES: Mapping[Pattern, frozenset[str]] = {
     **AGENT_VALUES,
     ("access", "default"): frozenset({"pair"}),
     ("channels", "*", "access", "default"): frozenset({"pair"}),
     ("channels", "*", "busy"): frozenset({"interrupt", "steer", "reject"}),
-    ("channels", "*", "locale"): frozenset({"zh"}),
-    ("channels", "*", "mode"): frozenset({"webhook"}),
 }
 
 
@@ -64,7 +60,6 @@ def load_file(path: Path, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
     problems = Problems(document)
     document, warnings = prepared(document, problems, _KEYS, _VALUES)
     take_out_unknown(document, Config.model_fields.keys(), problems)
-    _refuse_later_platforms(document, problems)
     document = resolve_env(document, env, idle=_idle(document), problems=problems)
     config = _sections(document, problems)
     problems.raise_if_any()
@@ -142,16 +137,3 @@ def _account(name: str, entry: Any, document: Document, problems: Problems) -> A
 def _platform(name: str, entry: dict[str, Any]) -> Any:
     given = entry.get("platform")
     return name if given is None else given
-
-
-def _refuse_later_platforms(document: Document, problems: Problems) -> None:
-    channels = document.data.get("channels")
-    if not isinstance(channels, dict):
-        return
-    for name, entry in list(channels.items()):
-        platform = _platform(name, entry) if isinstance(entry, dict) else name
-        if isinstance(platform, str) and platform in LATER:
-            problems.add(
-                ("channels", name), f"the platform {platform} is not in this version; remove the entry"
-            )
-            del channels[name]

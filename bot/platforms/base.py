@@ -7,7 +7,7 @@ settled elsewhere. Every method that talks to a platform raises `bot.errors.Deli
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -162,6 +162,32 @@ class RegistersCommands(Protocol):
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         """Replace the native list."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRequest:
+    """A request of a platform to `/webhooks/{account}`. Header names are lower case."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """What the platform hears. 200 only when everything in the request is stored."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/json"
+
+
+@runtime_checkable
+class ReceivesWebhooks(Protocol):
+    """Receives by requests of the platform to the service's port."""
+
+    async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        """Check who sent it, store what it brings, then answer. A forged one gets 401 or 403."""
         ...
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.texts.en import ENGLISH
+from bot.texts.zh import CHINESE
 
-CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH}
+CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}
 
 
 class Texts:

@@ -12,16 +12,18 @@ from telegram.error import TelegramError
 from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
-from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.files import Files
 from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import Inbound
 from bot.platforms.telegram.mentions import Identity
 from bot.platforms.telegram.outbound import Outbound, is_private
-from bot.platforms.telegram.polling import POLL_SECONDS, Counts, Poller, refused
+from bot.platforms.telegram.polling import POLL_SECONDS, Poller, refused
+from bot.platforms.telegram.received import Counts, Received
 from bot.platforms.telegram.redaction import guard_logs, without_token
 from bot.platforms.telegram.request import ApiRefused
+from bot.platforms.telegram.webhook import Webhook
 from bot.render.port import TELEGRAM_ENTITIES, Renderer
 
 COMMANDS_LIMIT = 100
@@ -31,8 +33,9 @@ STOP_SECONDS = 1.5
 
 
 class TelegramAdapter:
-    """Receives by long polling and answers. Implements every optional capability but RepeatsSafely: Telegram
-    has no idempotent send."""
+    """Receives by long polling or webhook, and answers. Implements every optional capability but
+    RepeatsSafely: Telegram has no idempotent send.
+    """
 
     def __init__(self, name: str, config: TelegramAccount, *, poll_seconds: int = POLL_SECONDS) -> None:
         self.name = name
@@ -41,7 +44,7 @@ class TelegramAdapter:
         self._client: Client | None = None
         self._outbound: Outbound | None = None
         self._files: Files | None = None
-        self._poller: Poller | None = None
+        self._receiver: Poller | Webhook | None = None
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
 
@@ -53,7 +56,7 @@ class TelegramAdapter:
     @property
     def counts(self) -> Counts:
         """What came in since the last start."""
-        return self._poller.counts if self._poller is not None else Counts()
+        return self._receiver.counts if self._receiver is not None else Counts()
 
     async def start(self, context: AdapterContext) -> None:
         """See Adapter."""
@@ -63,8 +66,8 @@ class TelegramAdapter:
         health = Health(context.report, context.clock)
         health.connecting()
         try:
-            poller = await self._connect(context, health)
-            await poller.run()
+            receiver = await self._connect(context, health)
+            await receiver.run()
             health.stopped()
         except (AccountRefused, AccountLost) as error:
             health.failed(str(error))
@@ -79,8 +82,8 @@ class TelegramAdapter:
         running = self._running
         if running is None:
             return
-        if self._poller is not None:
-            self._poller.stop()
+        if self._receiver is not None:
+            self._receiver.stop()
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._ended.wait()
@@ -143,7 +146,13 @@ class TelegramAdapter:
         except TelegramError as error:
             raise outbound.failure(error, posting=False) from None
 
-    async def _connect(self, context: AdapterContext, health: Health) -> Poller:
+    async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        """See ReceivesWebhooks. 404 where the account polls."""
+        if not isinstance(self._receiver, Webhook) or self._client is None:
+            return WebhookAnswer(404)
+        return await self._receiver.take(request)
+
+    async def _connect(self, context: AdapterContext, health: Health) -> Poller | Webhook:
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
@@ -151,7 +160,8 @@ class TelegramAdapter:
         await client.open()
         try:
             me = await client.call("getMe")
-            await client.call("deleteWebhook")
+            if self._config.mode == "polling":
+                await client.call("deleteWebhook")
             rich = await self._knows_rich(client)
         except ApiRefused as error:
             if error.status in (401, 404):
@@ -163,9 +173,24 @@ class TelegramAdapter:
         health.identity = f"@{identity.username}"
         self._outbound = Outbound(client, context.inbox, health, rich=rich)
         self._files = Files(client, self._outbound)
-        inbound = Inbound(self.name, identity)
-        self._poller = Poller(self.name, client, inbound, context, health, poll_seconds=self._poll_seconds)
-        return self._poller
+        received = Received(self.name, Inbound(self.name, identity), context.inbox)
+        self._receiver = self._make_receiver(client, received, context, health)
+        return self._receiver
+
+    def _make_receiver(
+        self, client: Client, received: Received, context: AdapterContext, health: Health
+    ) -> Poller | Webhook:
+        url, secret = self._config.webhook_url, self._config.webhook_secret
+        if self._config.mode == "webhook":
+            if url is None or secret is None:
+                raise AccountRefused(
+                    f"account {self.name} has mode webhook, but no webhook_url or no webhook_secret"
+                )
+            address = f"{url.rstrip('/')}/webhooks/{self.name}"
+            return Webhook(
+                self.name, client, received, context.clock, health, address, secret.get_secret_value()
+            )
+        return Poller(self.name, client, received, context, health, poll_seconds=self._poll_seconds)
 
     async def _knows_rich(self, client: Client) -> bool:
         """A method that the server knows refuses an empty call with 400, an unknown one with 404."""

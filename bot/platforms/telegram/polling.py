@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
 from telegram.error import TelegramError
 
-from bot.domain import InboundMessage
 from bot.errors import AccountLost, AccountRefused
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.health import Health
-from bot.platforms.telegram.inbound import UPDATE_KINDS, Inbound, Migration
-from bot.platforms.telegram.payload import Malformed
+from bot.platforms.telegram.inbound import UPDATE_KINDS
+from bot.platforms.telegram.received import Received
 from bot.platforms.telegram.redaction import without_token
 from bot.platforms.telegram.request import ApiRefused
 
@@ -40,19 +38,6 @@ def refused(account: str) -> AccountRefused:
     )
 
 
-@dataclass(slots=True)
-class Counts:
-    """What came in, for people who look."""
-
-    polls: int = 0
-    updates: int = 0
-    messages: int = 0
-    edits: int = 0
-    ignored: int = 0
-    malformed: int = 0
-    conflicts: int = 0
-
-
 class _Stopped(Exception):
     """`stop` was called while something was waited for."""
 
@@ -64,16 +49,16 @@ class Poller:
         self,
         account: str,
         client: Client,
-        inbound: Inbound,
+        received: Received,
         context: AdapterContext,
         health: Health,
         *,
         poll_seconds: int = POLL_SECONDS,
     ) -> None:
-        self.counts = Counts()
         self._account = account
         self._client = client
-        self._inbound = inbound
+        self._received = received
+        self.counts = received.counts
         self._inbox = context.inbox
         self._clock = context.clock
         self._health = health
@@ -124,51 +109,17 @@ class Poller:
         return updates if isinstance(updates, list) else []
 
     async def _take(self, updates: list[Any], offset: int | None) -> int | None:
-        """Store a batch in order and return the next offset. A migration splits it."""
-        batch: list[InboundMessage] = []
-        following = offset
-        for update in updates:
-            number = update.get("update_id") if isinstance(update, dict) else None
-            if not isinstance(number, int):
-                self.counts.malformed += 1
-                continue
-            following = number + 1
-            converted = self._convert(update, number)
-            if isinstance(converted, Migration):
-                await self._store(batch, number)
-                batch = []
-                await self._inbox.migrate_chat(converted.old, converted.new)
-            elif converted is not None:
-                batch.append(converted)
-        if batch or following != offset:
-            await self._store(batch, following)
-        if updates and following == offset:
+        """Store a batch in order and return the next offset."""
+        following, stored = await self._received.take(updates)
+        self._unconfirmed = self._unconfirmed or stored
+        if updates and following is None:
             await self._pause()
-        return following
-
-    async def _store(self, batch: list[InboundMessage], following: int | None) -> None:
-        await self._inbox.accept(batch, cursor=str(following))
-        self._unconfirmed = self._unconfirmed or bool(batch)
+        return offset if following is None else following
 
     def _confirmed(self) -> None:
         if self._unconfirmed:
             self._unconfirmed = False
             reach(Step.ACKNOWLEDGED)
-
-    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | None:
-        self.counts.updates += 1
-        try:
-            converted = self._inbound.convert(update)
-        except Malformed as error:
-            self.counts.malformed += 1
-            log.warning("telegram.update_skipped", account=self._account, update_id=number, reason=str(error))
-            return None
-        if isinstance(converted, InboundMessage):
-            self.counts.messages += 1
-        elif converted is None:
-            self.counts.ignored += 1
-            self.counts.edits += "edited_message" in update
-        return converted
 
     async def _refused(self, error: ApiRefused) -> None:
         if error.status in (401, 404):

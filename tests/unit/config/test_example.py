@@ -25,6 +25,11 @@ ENV = {
     "ROEBOT_TOKEN": "server-token",
     "LANGGRAPH_API_KEY": "runtime-key",
     "TELEGRAM_BOT_TOKEN": "1:a",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
+    "FEISHU_APP_ID": "cli_1",
+    "FEISHU_APP_SECRET": "feishu-secret",
+    "DISCORD_BOT_TOKEN": "discord-token",
     "OPENAI_API_KEY": "openai-key",
 }
 
@@ -59,7 +64,14 @@ def test_its_examples_work_when_they_are_switched_on(folder: Folder) -> None:
     assert isinstance(telegram, TelegramAccount)
     assert telegram.bot_token is not None
     assert telegram.bot_token.get_secret_value() == "1:a"
-    assert [account.name for account in config.accounts] == ["web", "terminal", "telegram"]
+    assert [account.name for account in config.accounts] == [
+        "web",
+        "terminal",
+        "telegram",
+        "slack",
+        "feishu",
+        "discord",
+    ]
     assert config.models[0].arguments() == {"model": "gpt-5-mini", "api_key": "openai-key"}
     assert config.server.token is not None
     assert [str(entry) for entry in config.access_for("telegram").members] == ["telegram:123456789"]

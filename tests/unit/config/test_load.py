@@ -258,7 +258,7 @@ REFUSED = [
     (
         "channels: {telegram: {bot_token: '1:a'}, t2: {platform: telegram, bot_token: '1:a'}}",
         "channels.t2.bot_token",
-        "is the token of telegram too; Telegram lets one account at a time read updates",
+        "is that of telegram too; one bot receives its messages in one account",
     ),
     ("channels: {web: {bot_token: x}}", "channels.web.bot_token", None),
     (
@@ -286,16 +286,20 @@ REFUSED = [
         "expected a number, got other text in the environment variable WORD",
     ),
     ("channels: {Bot: {platform: web}}", "channels.Bot", None),
-    ("channels: {bot: {}}", "channels.bot", "expected `platform` to be telegram, terminal or web"),
+    (
+        "channels: {bot: {}}",
+        "channels.bot",
+        "expected `platform` to be discord, feishu, slack, telegram, terminal or web",
+    ),
     (
         "channels: {bot: {platform: irc}}",
         "channels.bot.platform",
-        "expected `platform` to be telegram, terminal or web",
+        "expected `platform` to be discord, feishu, slack, telegram, terminal or web",
     ),
     (
         "channels: {bot: {platform: [web]}}",
         "channels.bot.platform",
-        "expected `platform` to be telegram, terminal or web",
+        "expected `platform` to be discord, feishu, slack, telegram, terminal or web",
     ),
     (
         "channels: {web2: {platform: web}}",
@@ -345,30 +349,31 @@ REFUSED = [
             ("busy", "interrupt"),
             ("busy", "steer"),
             ("busy", "reject"),
-            ("locale", "zh"),
-            ("mode", "webhook"),
         ]
     ],
-    *[
-        (
-            f"channels: {{telegram: {{bot_token: '1:a', {key}: x}}}}",
-            f"channels.telegram.{key}",
-            f"{key} {NOT_YET}; remove it",
-        )
-        for key in ("webhook_url", "webhook_secret")
-    ],
-    *[
-        (
-            f"channels: {{{name}: {{bot_token: $UNSET}}}}",
-            f"channels.{name}",
-            f"the platform {name} {NOT_YET}; remove the entry",
-        )
-        for name in ("slack", "feishu", "discord")
-    ],
+    ("channels: {slack: {bot_token: x}}", "channels.slack.app_token", None),
+    ("channels: {slack: {bot_token: x, mode: http}}", "channels.slack.signing_secret", None),
+    ("channels: {feishu: {app_id: cli_1}}", "channels.feishu.app_secret", None),
     (
-        "channels: {eu: {platform: slack}}",
-        "channels.eu",
-        f"the platform slack {NOT_YET}; remove the entry",
+        "channels: {feishu: {app_id: cli_1, app_secret: x, mode: webhook}}",
+        "channels.feishu.encrypt_key",
+        "is missing; mode webhook needs it: requests are signed with it, or `enabled: false`",
+    ),
+    ("channels: {discord: {}}", "channels.discord.bot_token", None),
+    (
+        "channels: {telegram: {bot_token: '1:a', mode: webhook, webhook_secret: a}}",
+        "channels.telegram.webhook_url",
+        "is missing; mode webhook needs it, or `enabled: false`",
+    ),
+    (
+        "channels: {telegram: {bot_token: '1:a', webhook_secret: 'a b'}}",
+        "channels.telegram.webhook_secret",
+        None,
+    ),
+    (
+        "channels: {feishu: {app_id: a, app_secret: x}, lark: {platform: feishu, app_id: a, app_secret: y}}",
+        "channels.lark.app_id",
+        "is that of feishu too; one bot receives its messages in one account",
     ),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from bot.commands.builtin import builtin
 from bot.texts import texts_for
 from bot.texts.en import ENGLISH
+from bot.texts.zh import CHINESE
 
 ROOT = Path(__file__).parents[3] / "bot"
 
@@ -53,8 +55,28 @@ def test_an_unknown_text_is_an_error() -> None:
         texts_for("en")("no such text")
 
 
-def test_no_text_has_a_stray_brace() -> None:
-    for key, text in ENGLISH.items():
+FIELD = re.compile(r"\{([a-z_]+)[^}]*\}")
+
+
+@pytest.mark.parametrize("key", ENGLISH)
+def test_every_text_is_there_in_chinese_with_the_same_fields(key: str) -> None:
+    assert key in CHINESE
+    assert sorted(FIELD.findall(CHINESE[key])) == sorted(FIELD.findall(ENGLISH[key]))
+
+
+def test_chinese_has_no_text_of_its_own() -> None:
+    assert CHINESE.keys() == ENGLISH.keys()
+
+
+@pytest.mark.parametrize("locale", ["zh", "zh-CN", "zh-TW"])
+def test_a_chinese_account_speaks_chinese(locale: str) -> None:
+    assert texts_for(locale)("stop_done") == "已停止。"
+    assert texts_for(locale)("queue_full", limit=20).startswith("这里已有 20 条消息")
+
+
+@pytest.mark.parametrize("catalogue", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_no_text_has_a_stray_brace(catalogue: Mapping[str, str]) -> None:
+    for key, text in catalogue.items():
         fields = re.findall(r"\{([a-z_]+)[^}]*\}", text)
         assert text.count("{") == text.count("}"), key
         assert len(fields) == len(re.findall(r"(?<!\{)\{[a-z]", text)), key

@@ -23,6 +23,7 @@ from bot.testing.emulators.telegram.errors import (
 )
 from bot.testing.emulators.telegram.methods import METHODS, Done, Method
 from bot.testing.emulators.telegram.params import Params, read_params
+from bot.testing.emulators.telegram.pusher import Pusher
 from bot.testing.emulators.telegram.updates import UpdateQueue
 from bot.testing.emulators.telegram.world import World
 from bot.testing.emulators.transcript import FrameKind, Transcript
@@ -55,8 +56,7 @@ class BotApi:
         self.token = token
         self.revoked = False
         self.rich = rich
-        self.webhook = ""
-        self.webhooks_allowed = False
+        self.pusher = Pusher(queue)
         self._world = world
         self._queue = queue
         self._limits = limits
@@ -167,7 +167,7 @@ class BotApi:
         )
 
     async def _get_updates(self, params: Params, receive: Receive) -> Done:
-        if self.webhook:
+        if self.pusher.url:
             raise ApiError(409, WEBHOOK_ACTIVE)
         self._queue.allow(params.object("allowed_updates"))
         limit = min(max(params.number("limit", 100), 1), 100)
@@ -179,25 +179,25 @@ class BotApi:
             gone.cancel()
 
     async def _set_webhook(self, params: Params, receive: Receive) -> Done:
-        if not self.webhooks_allowed:
-            raise bad_request("bad webhook: the emulator delivers by getUpdates only")
-        self.webhook = params.text("url")
+        self._queue.allow(params.object("allowed_updates"))
+        await self.pusher.register(params.text("url"), params.text("secret_token"))
         return Done(True)
 
     async def _delete_webhook(self, params: Params, receive: Receive) -> Done:
-        self.webhook = ""
+        await self.pusher.close()
         if params.flag("drop_pending_updates"):
             self._queue.confirm(2**62)
         return Done(True)
 
     async def _get_webhook_info(self, params: Params, receive: Receive) -> Done:
-        return Done(
-            {
-                "url": self.webhook,
-                "has_custom_certificate": False,
-                "pending_update_count": self._queue.pending,
-            }
-        )
+        found: dict[str, Any] = {
+            "url": self.pusher.url,
+            "has_custom_certificate": False,
+            "pending_update_count": self._queue.pending,
+        }
+        if self.pusher.last_error is not None:
+            found["last_error_date"], found["last_error_message"] = self.pusher.last_error
+        return Done(found)
 
 
 _SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[Done]]] = {

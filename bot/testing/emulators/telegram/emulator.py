@@ -103,7 +103,10 @@ class TelegramEmulator:
     async def running(self) -> AsyncIterator[None]:
         """Listen while the block runs."""
         async with self._server.running():
-            yield
+            try:
+                yield
+            finally:
+                await self.api.pusher.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""

@@ -1,0 +1,78 @@
+"""What came in, converted and stored in order, however it arrived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from bot.domain import InboundMessage
+from bot.platforms.base import Inbox
+from bot.platforms.telegram.inbound import Inbound, Migration
+from bot.platforms.telegram.payload import Malformed
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came in, for people who look."""
+
+    polls: int = 0
+    updates: int = 0
+    messages: int = 0
+    edits: int = 0
+    ignored: int = 0
+    malformed: int = 0
+    conflicts: int = 0
+    forged: int = 0
+
+
+class Received:
+    """Takes over updates of one account. `counts` is what it saw."""
+
+    def __init__(self, account: str, inbound: Inbound, inbox: Inbox) -> None:
+        self.counts = Counts()
+        self._account = account
+        self._inbound = inbound
+        self._inbox = inbox
+
+    async def take(self, updates: list[Any]) -> tuple[int | None, bool]:
+        """Store updates in order: the number that follows the last of them (None: none had one), and whether
+        messages were among them. A migration splits the batch.
+        """
+        batch: list[InboundMessage] = []
+        following: int | None = None
+        stored = False
+        for update in updates:
+            number = update.get("update_id") if isinstance(update, dict) else None
+            if not isinstance(number, int):
+                self.counts.malformed += 1
+                continue
+            following = number + 1
+            converted = self._convert(update, number)
+            if isinstance(converted, Migration):
+                await self._inbox.accept(batch, cursor=str(number))
+                stored, batch = stored or bool(batch), []
+                await self._inbox.migrate_chat(converted.old, converted.new)
+            elif converted is not None:
+                batch.append(converted)
+        if following is not None:
+            await self._inbox.accept(batch, cursor=str(following))
+        return following, stored or bool(batch)
+
+    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | None:
+        self.counts.updates += 1
+        try:
+            converted = self._inbound.convert(update)
+        except Malformed as error:
+            self.counts.malformed += 1
+            log.warning("telegram.update_skipped", account=self._account, update_id=number, reason=str(error))
+            return None
+        if isinstance(converted, InboundMessage):
+            self.counts.messages += 1
+        elif converted is None:
+            self.counts.ignored += 1
+            self.counts.edits += "edited_message" in update
+        return converted
