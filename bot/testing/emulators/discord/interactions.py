@@ -92,10 +92,9 @@ class Interactions:
         return Done(None, str(message.id), message.text)
 
     def _answer(self, interaction: Interaction, text: str, call: Call, flags: int) -> Message:
-        extra = {
-            "interaction_metadata": {"id": str(interaction.id), "type": 2},
-            "webhook_id": str(self._world.bot.id),
-        }
+        about: dict[str, Any] = {"id": str(interaction.id), "type": 2, "user": interaction.user.wire()}
+        about["authorizing_integration_owners"] = {}
+        extra = {"interaction_metadata": about, "webhook_id": str(self._world.bot.id)}
         message = self._messages.post(
             interaction.channel, text, call, kind=COMMAND_REPLY, flags=flags, extra=extra
         )
