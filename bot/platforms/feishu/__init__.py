@@ -1,0 +1,1 @@
+"""Feishu and Lark: one adapter for both, on the service's own loop."""

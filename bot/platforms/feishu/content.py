@@ -1,0 +1,135 @@
+"""What a message says: its text with mentions written out, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.domain import Attachment, AttachmentKind
+from bot.platforms.feishu.files import resource
+from bot.platforms.feishu.payload import Json, Malformed, mapping, needed, objects, parsed, string
+
+_FILES = ("file", "media")
+_LOCALES = ("zh_cn", "en_us", "ja_jp")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A message as it was meant. `named` says that the bot was mentioned; its name is not in the text."""
+
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    unsupported: str = ""
+    named: bool = False
+
+
+class Mentions:
+    """The placeholders of one message (`@_user_1`) and whom they mean."""
+
+    def __init__(self, message: Json, bot: str) -> None:
+        self.named = False
+        self._names: dict[str, str] = {}
+        for mention in objects(message, "mentions"):
+            key = needed(mention, "key")
+            ours = mapping(mention, "id").get("open_id") == bot
+            self.named = self.named or ours
+            self._names[key] = "" if ours else f"@{string(mention, 'name') or 'somebody'}"
+
+    def resolve(self, text: str) -> str:
+        """The text with names for placeholders; the bot's own is left out."""
+        # Longest first: @_user_1 begins @_user_10.
+        for key in sorted(self._names, key=len, reverse=True):
+            name = self._names[key]
+            text = text.replace(f"{key} ", f"{name} " if name else "").replace(key, name)
+        return text.replace("@_all", "@all").strip()
+
+    def name(self, key: str, shown: str) -> str:
+        """What stands for one mention of a rich text."""
+        if key in self._names:
+            return self._names[key]
+        return "@all" if key in ("@_all", "all") else f"@{shown or 'somebody'}"
+
+
+def read_content(message: Json, bot: str) -> Content:
+    """The content of a message. Raises Malformed."""
+    mentions = Mentions(message, bot)
+    kind, message_id = needed(message, "message_type"), needed(message, "message_id")
+    content = parsed(string(message, "content") or "{}")
+    if kind == "text":
+        return Content(mentions.resolve(string(content, "text")), named=mentions.named)
+    if kind == "post":
+        return _post(content, message_id, mentions)
+    if kind == "image":
+        picture = _picture(message_id, needed(content, "image_key"))
+        return Content(attachments=(picture,), named=mentions.named)
+    if kind in _FILES:
+        key = needed(content, "file_key")
+        name = string(content, "file_name") or f"{kind}_{key[-8:]}"
+        file = Attachment(AttachmentKind.FILE, name, resource(message_id, key))
+        return Content(attachments=(file,), named=mentions.named)
+    return Content(unsupported=kind, named=mentions.named)
+
+
+def _picture(message_id: str, key: str) -> Attachment:
+    name = f"image_{key[-8:]}.png"
+    return Attachment(AttachmentKind.IMAGE, name, resource(message_id, key), mime="image/png")
+
+
+def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
+    """A rich text; one that names a language has its content one level below."""
+    if "content" not in content:
+        content = next((mapping(content, key) for key in _LOCALES if key in content), content)
+    paragraphs = content.get("content")
+    if not isinstance(paragraphs, list):
+        raise Malformed("content is no list")
+    pictures: list[Attachment] = []
+    lines = [string(content, "title")]
+    for paragraph in paragraphs:
+        if not isinstance(paragraph, list) or not all(isinstance(node, dict) for node in paragraph):
+            raise Malformed("a paragraph is no list of objects")
+        lines.append("".join(_node(node, mentions) for node in paragraph))
+        pictures += [
+            _picture(message_id, needed(node, "image_key")) for node in paragraph if node.get("tag") == "img"
+        ]
+    text = "\n".join(lines).strip()
+    return Content(text, tuple(pictures), named=mentions.named)
+
+
+def _node(node: Json, mentions: Mentions) -> str:
+    read = _NODES.get(string(node, "tag"))
+    return read(node, mentions) if read is not None else ""
+
+
+def _styled(node: Json, mentions: Mentions) -> str:
+    del mentions
+    return string(node, "text")
+
+
+def _link(node: Json, mentions: Mentions) -> str:
+    del mentions
+    text, href = string(node, "text"), string(node, "href")
+    return href if text in ("", href) else f"[{text}]({href})"
+
+
+def _at(node: Json, mentions: Mentions) -> str:
+    return mentions.name(string(node, "user_id"), string(node, "user_name"))
+
+
+def _code(node: Json, mentions: Mentions) -> str:
+    del mentions
+    return f"\n```{string(node, 'language').lower()}\n{string(node, 'text')}\n```\n"
+
+
+def _rule(node: Json, mentions: Mentions) -> str:
+    del node, mentions
+    return "\n---\n"
+
+
+_NODES: dict[str, Callable[[Json, Mentions], str]] = {
+    "text": _styled,
+    "md": _styled,
+    "a": _link,
+    "at": _at,
+    "code_block": _code,
+    "hr": _rule,
+}

@@ -1,0 +1,88 @@
+"""What Feishu's refusals and lost connections mean to the core.
+
+Codes: open.feishu.cn, "Server-side error codes", "Frequency control", and the tables of im-v1 and cardkit-v1.
+"""
+
+from __future__ import annotations
+
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+
+
+class ApiProblem(Exception):
+    """A call did not succeed; the text holds no secret."""
+
+
+class ApiRefused(ApiProblem):
+    """Feishu answered with an error: HTTP `status`, its `code` and `msg`; `reset` and `limit` are those of
+    the frequency headers (seconds and calls, 0 where absent)."""
+
+    def __init__(self, status: int, code: int, msg: str, *, reset: float = 0.0, limit: int = 0) -> None:
+        super().__init__(f"{code} {msg}")
+        self.status = status
+        self.code = code
+        self.msg = msg
+        self.reset = reset
+        self.limit = limit
+
+
+class Unreached(ApiProblem):
+    """No answer; `sent` says that the request may have arrived."""
+
+    def __init__(self, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.sent = sent
+
+
+FREQUENCY = frozenset({99991400, 230020, 11232, 11233, 1000004, 1000005})
+"""Too many calls: of the app, in a chat, in a tenant."""
+_ACCOUNT_WIDE = frozenset({11232, 11233})
+_PER_CHAT_LIMIT = 5
+BAD_TOKEN = frozenset({99991661, 99991663, 99991664, 99991665, 99991668})
+"""The access token is missing, wrong or has run out."""
+BAD_SECRET = frozenset({10003, 10014, 10015, 10012, 20029})
+"""The app id or secret is wrong, or the app is switched off."""
+NO_SCOPE = 99991672
+CARD_CLOSED = frozenset({200850, 300309})
+"""The streaming mode of a card has ended."""
+BAD_SEQUENCE = 300317
+_PERMISSION = frozenset(
+    {NO_SCOPE, 99991679, 230002, 230006, 230013, 230017, 230018, 230019, 230027, 230035, 230038, 234027}
+)
+_GONE = frozenset({230011, 231003, 230110, 232009, 234003, 234008, 300305})
+_PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401})
+
+
+def delivery_error(problem: ApiProblem, *, posting: bool) -> DeliveryError:
+    """The error to raise; `posting` says that the call shows something new."""
+    if isinstance(problem, ApiRefused):
+        return _refusal(problem, posting)
+    sent = isinstance(problem, Unreached) and problem.sent
+    return DeliveryError(DeliveryCategory.TRANSIENT, str(problem), unknown_outcome=posting and sent)
+
+
+def _refusal(problem: ApiRefused, posting: bool) -> DeliveryError:
+    detail = str(problem)
+    if problem.status == 429 or problem.code in FREQUENCY:
+        wide = problem.code in _ACCOUNT_WIDE or problem.limit > _PER_CHAT_LIMIT
+        return RateLimited(problem.reset or 1.0, account_wide=wide)
+    if problem.code in BAD_TOKEN or problem.code in BAD_SECRET:
+        return DeliveryError(DeliveryCategory.AUTH, detail)
+    for codes, category in (
+        (_PERMISSION, DeliveryCategory.PERMISSION),
+        (_GONE, DeliveryCategory.NOT_FOUND),
+        (_PASSING, DeliveryCategory.TRANSIENT),
+    ):
+        if problem.code in codes:
+            return DeliveryError(category, detail)
+    if problem.status >= 500:
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
+    return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, detail)
+
+
+def about_the_card(problem: ApiRefused) -> bool:
+    """Whether the card itself was refused, so that another way of showing the text may succeed."""
+    if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500:
+        return False
+    return not (
+        problem.code in BAD_TOKEN or problem.code in BAD_SECRET or problem.code in _PERMISSION | _PASSING
+    )

@@ -1,0 +1,84 @@
+"""Files both ways: attachments are streamed in, artifacts go out as picture or file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from urllib.parse import quote
+
+from bot.domain import Attachment, AttachmentKind, OutboundFile
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.failures import ApiProblem, Unreached
+from bot.platforms.feishu.outbound import Outbound
+
+IMAGE_LIMIT = 10 * 1024 * 1024
+"""Bytes of an uploaded picture (im-v1 image/create)."""
+FILE_LIMIT = 30 * 1024 * 1024
+"""Bytes of an uploaded file (im-v1 file/create)."""
+DOWNLOAD_LIMIT = 100 * 1024 * 1024
+"""Bytes that a message's resource is given out up to (im-v1 message-resource/get)."""
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"})
+_TYPES = {"pdf": "pdf", "doc": "doc", "docx": "doc", "xls": "xls", "xlsx": "xls", "ppt": "ppt", "pptx": "ppt"}
+
+
+def resource(message_id: str, key: str) -> str:
+    """The `ref` of an attachment."""
+    return f"{message_id}/{key}"
+
+
+class Files:
+    """Sends and fetches files for one account."""
+
+    def __init__(self, client: Client, outbound: Outbound) -> None:
+        self._client = client
+        self._outbound = outbound
+
+    async def send(self, file: OutboundFile) -> str:
+        """Post a file; a picture that Feishu does not take as one goes as a file."""
+        if not file.data or len(file.data) > FILE_LIMIT:
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Feishu takes files of 1 byte to 30 MB")
+        if file.mime in _IMAGES and len(file.data) <= IMAGE_LIMIT:
+            try:
+                return await self._send(file, "image")
+            except DeliveryError as error:
+                if error.category is not DeliveryCategory.INVALID_PAYLOAD:
+                    raise
+        return await self._send(file, "file")
+
+    async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
+        """The content of an attachment, in chunks. Raises DeliveryError."""
+        message_id, _, key = attachment.ref.partition("/")
+        kind = "image" if attachment.kind is AttachmentKind.IMAGE else "file"
+        path = f"im/v1/messages/{quote(message_id, safe='')}/resources/{quote(key, safe='')}"
+        received = 0
+        try:
+            async with aclosing(self._client.download(path, {"type": kind})) as chunks:
+                async for chunk in chunks:
+                    received += len(chunk)
+                    if received > DOWNLOAD_LIMIT:
+                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 100 MB")
+                    yield chunk
+        except ApiProblem as problem:
+            raise self._outbound.failure(problem, posting=False) from None
+
+    async def _send(self, file: OutboundFile, kind: str) -> str:
+        try:
+            key = await self._upload(file, kind)
+            answer = await self._outbound.post(f"{file.key}:{kind}", file.address, kind, {f"{kind}_key": key})
+        except ApiProblem as problem:
+            raise self._outbound.failure(problem, posting=True) from None
+        return str(answer.data["message_id"])
+
+    async def _upload(self, file: OutboundFile, kind: str) -> str:
+        name = "".join(sign if sign.isprintable() else "_" for sign in file.filename) or "file"
+        if kind == "image":
+            fields = {"image_type": "message"}
+        else:
+            suffix = name.rpartition(".")[2].lower()
+            fields = {"file_type": _TYPES.get(suffix, "stream"), "file_name": name}
+        answer = await self._client.upload(f"im/v1/{kind}s", fields, kind, name, file.data)
+        key = answer.data.get(f"{kind}_key")
+        if not isinstance(key, str):
+            raise Unreached("the answer names no upload", sent=False)
+        return key

@@ -1,0 +1,135 @@
+"""Events of Feishu become messages of the domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain import ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.feishu.cards import SAY
+from bot.platforms.feishu.content import read_content
+from bot.platforms.feishu.payload import Json, Malformed, mapping, milliseconds, needed, string
+from bot.platforms.feishu.people import People
+
+MESSAGE = "im.message.receive_v1"
+CLICK = "card.action.trigger"
+MENU = "application.bot.menu_v6"
+ENTERED = "im.chat.access_event.bot_p2p_chat_entered_v1"
+EVENTS = (MESSAGE, CLICK, MENU, ENTERED)
+"""What the app subscribes to."""
+_KINDS = {"p2p": ChatKind.PRIVATE, "group": ChatKind.GROUP, "topic_group": ChatKind.GROUP}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is."""
+
+    open_id: str
+    name: str
+
+
+class Inbound:
+    """Converts events for one account."""
+
+    def __init__(self, account: str, identity: Identity, people: People) -> None:
+        self._account = account
+        self._identity = identity
+        self._people = people
+
+    async def convert(self, payload: Json, now: float) -> InboundMessage | None:
+        """The message of an event; None where it is nothing to act on. Raises Malformed."""
+        header, event = mapping(payload, "header"), mapping(payload, "event")
+        kind = needed(header, "event_type")
+        if kind == MESSAGE:
+            return await self._message(event)
+        if kind == CLICK:
+            return await self._click(header, event, now)
+        if kind == MENU:
+            return await self._menu(header, event, now)
+        if kind == ENTERED:
+            self._met(event)
+        return None
+
+    async def _message(self, event: Json) -> InboundMessage | None:
+        message, sender = mapping(event, "message"), mapping(event, "sender")
+        chat_kind = _KINDS.get(string(message, "chat_type"))
+        if chat_kind is None or string(sender, "sender_type") != "user":
+            return None
+        content = read_content(message, self._identity.open_id)
+        if not content.text and not content.attachments and not content.unsupported and not content.named:
+            return None
+        open_id, chat = needed(mapping(sender, "sender_id"), "open_id"), needed(message, "chat_id")
+        if chat_kind is ChatKind.PRIVATE:
+            self._people.met(open_id, chat)
+        message_id = needed(message, "message_id")
+        origin = Origin(
+            account=self._account,
+            platform="feishu",
+            chat=chat,
+            chat_kind=chat_kind,
+            message_id=message_id,
+            sender=Sender(open_id, await self._people.name(open_id)),
+            topic=string(message, "thread_id"),
+            reply_to=_replied(message),
+        )
+        addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._answers_us(message)
+        # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
+        return InboundMessage(
+            event_id=message_id,
+            origin=origin,
+            text=content.text,
+            sent_at=milliseconds(message, "create_time"),
+            addressed=addressed,
+            attachments=content.attachments,
+            unsupported=content.unsupported,
+        )
+
+    async def _answers_us(self, message: Json) -> bool:
+        parent = string(message, "parent_id")
+        return bool(parent) and await self._people.is_own(parent)
+
+    async def _click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+        value = mapping(event, "action").get("value")
+        said = value.get(SAY) if isinstance(value, dict) else None
+        if not isinstance(value, dict) or not isinstance(said, str) or not said:
+            return None
+        context = mapping(event, "context")
+        open_id = needed(mapping(event, "operator"), "open_id")
+        origin = Origin(
+            account=self._account,
+            platform="feishu",
+            chat=needed(context, "open_chat_id"),
+            chat_kind=ChatKind.GROUP if value.get("group") is True else ChatKind.PRIVATE,
+            message_id=needed(context, "open_message_id"),
+            sender=Sender(open_id, await self._people.name(open_id)),
+            topic=string(value, "topic"),
+            reply_to=needed(context, "open_message_id"),
+        )
+        return InboundMessage(needed(header, "event_id"), origin, said, now)
+
+    async def _menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+        """An entry of the bot's menu is the command that its key names."""
+        key = string(event, "event_key").strip().lstrip("/")
+        if not key:
+            return None
+        operator = mapping(event, "operator")
+        open_id = needed(mapping(operator, "operator_id"), "open_id")
+        event_id = needed(header, "event_id")
+        name = string(operator, "operator_name") or await self._people.name(open_id)
+        chat = self._people.chat_of(open_id)
+        origin = Origin(self._account, "feishu", chat, ChatKind.PRIVATE, "", Sender(open_id, name))
+        return InboundMessage(event_id, origin, f"/{key}", now)
+
+    def _met(self, event: Json) -> None:
+        open_id = needed(mapping(event, "operator_id"), "open_id")
+        self._people.met(open_id, needed(event, "chat_id"))
+
+
+def _replied(message: Json) -> str:
+    """The message that was answered; in a topic every message answers its first one, which says nothing."""
+    parent = string(message, "parent_id")
+    if string(message, "thread_id") and parent == string(message, "root_id"):
+        return ""
+    return parent
+
+
+__all__ = ["EVENTS", "Identity", "Inbound", "Malformed"]

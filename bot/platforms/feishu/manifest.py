@@ -1,0 +1,73 @@
+"""Feishu and Lark as data."""
+
+from __future__ import annotations
+
+from bot.platforms.base import Budget, Manifest, Operation, Scope
+
+_SEND = "open.feishu.cn, im-v1 message/create: 5 QPS for one chat or person, of all bots together"
+_APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1000 a minute and 50 a second for each API"
+_CARD = "open.feishu.cn, cardkit-v1 streaming overview: 10 operations a second on one card"
+_POST = frozenset({Operation.POST})
+_EDIT = frozenset({Operation.EDIT})
+
+SCOPES = (
+    ("im:message:send_as_bot", "send messages"),
+    ("im:message.p2p_msg:readonly", "read what people write to the bot"),
+    ("im:message.group_at_msg:readonly", "read messages in groups that mention the bot"),
+    ("im:message:readonly", "see whose message was answered, and fetch attachments"),
+    ("im:message:recall", "take back own messages"),
+    ("im:resource", "send and fetch pictures and files"),
+    ("cardkit:card:write", "answers that grow"),
+    ("contact:user.base:readonly", "the names of people (optional)"),
+    ("im:message.group_msg", "read all messages in groups: replies without a mention (optional)"),
+)
+"""The permissions of the app, each with what it is for."""
+EVENTS = (
+    ("im.message.receive_v1", "a message"),
+    ("im.chat.access_event.bot_p2p_chat_entered_v1", "somebody opens the chat with the bot"),
+    ("application.bot.menu_v6", "somebody chooses from the bot's menu (optional)"),
+)
+"""What the app subscribes to; `card.action.trigger` is a callback, in the second tab of the same page."""
+
+
+def _listed(lines: tuple[tuple[str, str], ...]) -> str:
+    return "".join(f"\n     - {name}: {what}" for name, what in lines)
+
+
+MANIFEST = Manifest(
+    platform="feishu",
+    title="Feishu / Lark",
+    adapter="bot.platforms.feishu.adapter:create",
+    extra="feishu",
+    budgets=(
+        Budget(Scope.CHAT, 5, 1.0, _SEND, operations=_POST),
+        Budget(Scope.CHAT, 4, 1.0, f"{_CARD}; two for the last one", operations=_EDIT),
+        Budget(Scope.ACCOUNT, 50, 1.0, _APP, operations=_POST),
+        Budget(Scope.ACCOUNT, 50, 1.0, _APP, operations=_EDIT),
+        Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_POST),
+        Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_EDIT),
+    ),
+    first_frame_after=0.7,
+    first_frame_characters=30,
+    frame_interval=0.45,
+    max_file_in=100 * 1024 * 1024,
+    max_file_out=30 * 1024 * 1024,
+    setup_steps=(
+        "Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), choose Create Custom App, "
+        "give it a name and a picture.",
+        "Under Credentials & Basic Info, copy App ID and App Secret into the environment as FEISHU_APP_ID "
+        "and FEISHU_APP_SECRET. For Lark, also set domain: lark in the account's entry.",
+        "Under Add Features, add Bot.",
+        f"Under Permissions & Scopes, add these (Batch import takes them as a list):{_listed(SCOPES)}",
+        "Put the account into config.yaml and start the service: the console accepts the next step only "
+        "while the app is connected.",
+        "Under Events & Callbacks, Event Configuration, choose to receive events through persistent "
+        f"connection, save, and add these events:{_listed(EVENTS)}",
+        "In the tab Callback Configuration choose persistent connection too, save, and add "
+        "card.action.trigger (the stop button).",
+        "Under Version Management & Release, create a version, submit it and have it approved: permissions "
+        "and events count from then on.",
+        "Find the bot by its name in Feishu and write to it; in a group, add it under Settings, Bots.",
+    ),
+)
+"""What the core knows of Feishu before the adapter is loaded."""

@@ -1,0 +1,159 @@
+"""Posts and edits: Markdown in, cards out; a part that grows is a streaming card."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from bot.clock import Clock
+from bot.domain import OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.feishu.cards import card, dumped
+from bot.platforms.feishu.client import Answer, Client
+from bot.platforms.feishu.failures import ApiProblem, ApiRefused, Unreached, about_the_card, delivery_error
+from bot.platforms.feishu.health import Health
+from bot.platforms.feishu.streams import Streams
+
+log = structlog.get_logger(__name__)
+
+# A post soon after the start may be the repeat of one that a process before this one made.
+DOUBTFUL_SECONDS = 10.0
+_TRIED = 1024
+
+
+class Outbound:
+    """What the bot does in its chats. `on_posted` is told the id of every message of its own."""
+
+    def __init__(
+        self, client: Client, streams: Streams, clock: Clock, health: Health, on_posted: Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._streams = streams
+        self._clock = clock
+        self._health = health
+        self._on_posted = on_posted
+        self._started = clock.now()
+        self._tried: OrderedDict[str, None] = OrderedDict()
+
+    async def send(self, message: OutboundMessage) -> str:
+        """Post; returns the message id. The same key posts once, and its newest text then stands."""
+        try:
+            if message.final:
+                return await self._send_whole(message)
+            return await self._send_stream(message)
+        except ApiProblem as problem:
+            raise self.failure(problem, posting=True) from None
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """Replace the whole text; the final version also ends the streaming."""
+        try:
+            if message.final:
+                await self._finish(message_id, message.text, message.address)
+            else:
+                await self._streams.extend(message_id, message.text, message.address)
+        except ApiProblem as problem:
+            raise self.failure(problem, posting=False) from None
+
+    async def delete(self, message_id: str) -> None:
+        """Take back; one that is gone already is as good."""
+        self._streams.forget(message_id)
+        try:
+            await self._client.call("DELETE", f"im/v1/messages/{message_id}")
+        except ApiProblem as problem:
+            error = self.failure(problem, posting=False)
+            if error.category is not DeliveryCategory.NOT_FOUND:
+                raise error from None
+
+    async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> Answer:
+        """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
+        body = {"msg_type": kind, "content": dumped(content), "uuid": uuid_of(key, address)}
+        if address.reply_to:
+            try:
+                return await self._posted(
+                    f"im/v1/messages/{address.reply_to}/reply",
+                    {**body, "reply_in_thread": bool(address.topic)},
+                )
+            except ApiRefused as refused:
+                if delivery_error(refused, posting=True).category is not DeliveryCategory.NOT_FOUND:
+                    raise
+                log.info("feishu.replied_message_gone", code=refused.code)
+        id_type = "open_id" if address.chat.startswith("ou_") else "chat_id"
+        return await self._posted(
+            "im/v1/messages", {**body, "receive_id": address.chat}, {"receive_id_type": id_type}
+        )
+
+    def failure(self, problem: ApiProblem, *, posting: bool) -> DeliveryError:
+        """The error to raise for one of the client; a limit is also reported."""
+        error = delivery_error(problem, posting=posting)
+        if isinstance(error, RateLimited):
+            self._health.limited(error.retry_after)
+        return error
+
+    async def _posted(self, path: str, body: dict[str, Any], query: dict[str, str] | None = None) -> Answer:
+        answer = await self._client.call("POST", path, body, query=query)
+        if not isinstance(answer.data.get("message_id"), str):
+            raise Unreached("the answer names no message", sent=True)
+        self._on_posted(answer.data["message_id"])
+        return answer
+
+    async def _send_whole(self, message: OutboundMessage) -> str:
+        doubtful = self._doubtful(message)
+        began = self._clock.now()
+        answer = await self.post(message.key, message.address, "interactive", card(message.text))
+        message_id = str(answer.data["message_id"])
+        if doubtful or self._stood_before(answer, self._clock.now() - began):
+            await self._finish(message_id, message.text, message.address)
+        return message_id
+
+    async def _send_stream(self, message: OutboundMessage) -> str:
+        doubtful = self._doubtful(message)
+        began = self._clock.now()
+        stream = await self._streams.create(message.text, message.address)
+        content = {"type": "card", "data": {"card_id": stream.card_id}}
+        answer = await self.post(message.key, message.address, "interactive", content)
+        message_id = str(answer.data["message_id"])
+        if doubtful or self._stood_before(answer, self._clock.now() - began):
+            # The message that stands may hold another card than the new one.
+            await self._streams.extend(message_id, message.text, message.address)
+        else:
+            self._streams.remember(message_id, stream)
+        return message_id
+
+    async def _finish(self, message_id: str, text: str, address: ReplyAddress) -> None:
+        """The final text by the card's entity or, where Feishu refuses that, by another card in its place."""
+        try:
+            await self._streams.finish(message_id, text, address)
+        except ApiRefused as refused:
+            if not about_the_card(refused):
+                raise
+            log.info("feishu.card_replaced", code=refused.code)
+            body = {"content": dumped(card(text))}
+            await self._client.call("PATCH", f"im/v1/messages/{message_id}", body)
+            self._streams.forget(message_id)
+
+    def _doubtful(self, message: OutboundMessage) -> bool:
+        """Whether this post may have been made before: then the message that stands is brought up to date."""
+        key = uuid_of(message.key, message.address)
+        known = key in self._tried
+        self._tried[key] = None
+        while len(self._tried) > _TRIED:
+            self._tried.popitem(last=False)
+        return known or self._clock.now() - self._started < DOUBTFUL_SECONDS
+
+    def _stood_before(self, answer: Answer, took: float) -> bool:
+        """Whether the message is older than the call, by the platform's own clock (whole seconds)."""
+        created = str(answer.data.get("create_time") or "")
+        if not created.isdecimal() or not answer.server_time:
+            return False
+        return int(created) / 1000 < answer.server_time - took
+
+
+def uuid_of(key: str, address: ReplyAddress) -> str:
+    """The idempotency key of a send (50 characters at most, kept for an hour): the same for the same part of
+    the same reply only, also where the numbering of turns began anew."""
+    parts = (address.account, address.chat, address.topic, address.reply_to, key)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:48]

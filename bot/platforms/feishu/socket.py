@@ -1,0 +1,200 @@
+"""The long connection, on the service's own loop: an event is acknowledged after it was stored.
+
+Written anew because the SDK's client has one loop for all of a process and cannot be stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
+import orjson
+import structlog
+
+from bot.clock import Clock
+from bot.errors import AccountLost, AccountRefused, RoebotError
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.events import Events
+from bot.platforms.feishu.failures import ApiRefused, Unreached
+from bot.platforms.feishu.frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.health import Health
+from bot.platforms.feishu.payload import Malformed, parsed
+
+log = structlog.get_logger(__name__)
+
+PING_SECONDS = 30.0
+"""At least so often, whatever longer time the server asks for: a dead connection shows itself by it."""
+SILENT_PINGS = 2
+LOST_AFTER = 120.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
+_PIECES, _COMBINING = 64, 32
+_PASSING_CODES = frozenset({1, 1000040343, 1000040350})
+"""System busy, internal error, too many connections: trying again helps (lark-oapi 1.7.5, ws/const.py)."""
+
+
+class LongConnection:
+    """Receives the events of one account until it is cancelled."""
+
+    def __init__(self, account: str, client: Client, events: Events, clock: Clock, health: Health) -> None:
+        self._account = account
+        self._client = client
+        self._events = events
+        self._clock = clock
+        self._health = health
+        self._heard_at = clock.now()
+        self._failures = 0
+        self._unanswered = 0
+
+    async def run(self) -> None:
+        """Connect, receive, connect again. Raises AccountRefused or AccountLost."""
+        while True:
+            reason = await self._once()
+            silent = self._clock.now() - self._heard_at
+            if silent >= LOST_AFTER:
+                raise AccountLost(f"no connection to Feishu for {silent:.0f} s: {reason}")
+            self._health.deaf(f"connecting to Feishu again: {reason}")
+            log.info("feishu.reconnecting", account=self._account, reason=reason)
+            await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
+            self._failures += 1
+
+    async def _once(self) -> str:
+        """One connection; why it ended."""
+        try:
+            endpoint = await self._client.endpoint()
+            url = endpoint.get("URL")
+            if not isinstance(url, str) or urlsplit(url).scheme not in ("ws", "wss"):
+                return "Feishu names no address for the long connection"
+            socket = await self._client.connect(url)
+        except ApiRefused as refused:
+            return self._refused(refused)
+        except Unreached as problem:
+            return str(problem)
+        except (aiohttp.WSServerHandshakeError, TimeoutError) as error:
+            return _handshake(error)
+        try:
+            return await self._serve(socket, endpoint, _service(url))
+        finally:
+            await socket.close()
+
+    def _refused(self, refused: ApiRefused) -> str:
+        if refused.status >= 500 or refused.status == 429 or refused.code in _PASSING_CODES:
+            return str(refused)
+        raise AccountRefused(
+            f"Feishu refuses the long connection of account {self._account} ({refused}): check app id and "
+            "secret, and that the app is self-built and receives events by persistent connection"
+        )
+
+    async def _serve(
+        self, socket: aiohttp.ClientWebSocketResponse, endpoint: Mapping[str, Any], service: int
+    ) -> str:
+        self._events.counts.connections += 1
+        self._heard()
+        self._failures = self._unanswered = 0
+        pinging = asyncio.create_task(self._ping(socket, _interval(endpoint), service), name="feishu-ping")
+        pieces = _Pieces()
+        try:
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.BINARY:
+                    await self._take(socket, message.data, pieces)
+        except (aiohttp.ClientError, OSError) as error:
+            return f"the connection broke off ({type(error).__name__})"
+        finally:
+            pinging.cancel()
+            await asyncio.gather(pinging, return_exceptions=True)
+        if self._unanswered >= SILENT_PINGS:
+            return "no answer to pings"
+        return f"the connection was closed ({socket.close_code})"
+
+    async def _take(self, socket: aiohttp.ClientWebSocketResponse, data: bytes, pieces: _Pieces) -> None:
+        try:
+            frame = decode(data)
+        except BadFrame as error:
+            self._events.malformed(f"no frame: {error}")
+            return
+        self._heard()
+        if frame.method == DATA and frame.headers.get("type") in ("event", "card"):
+            payload = pieces.add(frame)
+            if payload is not None:
+                frame.payload = orjson.dumps(await self._answer(payload))
+                await socket.send_bytes(frame.encode())
+                self._events.acknowledged()
+
+    async def _answer(self, payload: bytes) -> dict[str, Any]:
+        try:
+            answer = await self._events.take(parsed(payload))
+        except Malformed as error:
+            self._events.malformed(str(error))
+            return {"code": 200}
+        except RoebotError as error:
+            log.warning("feishu.event_not_stored", account=self._account, reason=str(error))
+            return {"code": 500}
+        return {"code": 200, "data": base64.b64encode(orjson.dumps(answer)).decode()}
+
+    async def _ping(self, socket: aiohttp.ClientWebSocketResponse, every: float, service: int) -> None:
+        while True:
+            if self._unanswered >= SILENT_PINGS:
+                await socket.close()
+                return
+            self._unanswered += 1
+            try:
+                await socket.send_bytes(Frame(CONTROL, {"type": "ping"}, b"", service).encode())
+            except (aiohttp.ClientError, OSError):
+                return  # the receiving side learns it too
+            await self._clock.sleep(every)
+
+    def _heard(self) -> None:
+        self._heard_at = self._clock.now()
+        self._unanswered = 0
+        self._health.heard()
+
+
+class _Pieces:
+    """Events that came in several frames, until they are whole."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, dict[int, bytes]] = OrderedDict()
+
+    def add(self, frame: Frame) -> bytes | None:
+        """The whole payload, once the last piece is there."""
+        total, index = _count(frame, "sum", 1), _count(frame, "seq", 0)
+        if total <= 1:
+            return frame.payload
+        if total > _PIECES or index >= total:
+            return None
+        key = frame.headers.get("message_id", "")
+        held = self._held.setdefault(key, {})
+        held[index] = frame.payload
+        if len(held) == total:
+            del self._held[key]
+            return b"".join(held[number] for number in range(total))
+        while len(self._held) > _COMBINING:
+            self._held.popitem(last=False)
+        return None
+
+
+def _count(frame: Frame, key: str, default: int) -> int:
+    text = frame.headers.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else default
+
+
+def _interval(endpoint: Mapping[str, Any]) -> float:
+    config = endpoint.get("ClientConfig")
+    asked = config.get("PingInterval") if isinstance(config, dict) else None
+    return min(float(asked), PING_SECONDS) if isinstance(asked, int) and asked > 0 else PING_SECONDS
+
+
+def _service(url: str) -> int:
+    found = parse_qs(urlsplit(url).query).get("service_id", ["0"])[0]
+    return int(found) if found.isascii() and found.isdecimal() and len(found) < 10 else 0
+
+
+def _handshake(error: Exception) -> str:
+    headers = getattr(error, "headers", None) or {}
+    if headers.get("handshake-autherrcode") == "1000040350":
+        return "the app has too many long connections already (50)"
+    return f"the handshake failed ({headers.get('handshake-msg') or type(error).__name__})"

@@ -1,0 +1,221 @@
+"""Streaming cards: whole texts with a rising sequence, one call at a time for each card.
+
+A card streams for ten minutes after its streaming mode was opened (CardKit; 200850, then 300309 on every
+update). A card that is written to longer than that is closed and opened again before, and one that rests is
+closed with its full text, so that none is left "generating".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.clock import Clock
+from bot.domain import ReplyAddress
+from bot.platforms.feishu.cards import TEXT, card, dumped
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.failures import (
+    BAD_SEQUENCE,
+    CARD_CLOSED,
+    ApiProblem,
+    ApiRefused,
+    about_the_card,
+)
+from bot.render.feishu import card_markdown
+
+log = structlog.get_logger(__name__)
+
+ROTATE_SECONDS = 480.0
+"""Two minutes before the platform would end the stream."""
+REST_SECONDS = 6.0
+"""A stream with no new text for so long is closed; the next text opens it again."""
+_TICKS = 10
+"""A card takes ten operations a second, so tenths of a second always rise faster than its sequence."""
+_LAST = 2**31 - 1
+_JUMP = 1_000_000
+_KEPT = 512
+
+
+@dataclass(slots=True)
+class Stream:
+    """One card that is being written to; `shown` is the text that stands (None: not known)."""
+
+    card_id: str
+    address: ReplyAddress
+    shown: str | None
+    opened_at: float = 0.0
+    touched_at: float = 0.0
+    sequence: int = 0
+    live: bool = True
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Streams:
+    """The streaming cards of one account. Raises what the client raises."""
+
+    def __init__(self, client: Client, clock: Clock, *, scale: float = 1.0) -> None:
+        self.rotations = 0
+        self.rests = 0
+        self._client = client
+        self._clock = clock
+        self._rotate = ROTATE_SECONDS * scale
+        self._rest = REST_SECONDS * min(1.0, max(scale, 0.1))
+        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._changed = asyncio.Event()
+
+    async def create(self, text: str, address: ReplyAddress) -> Stream:
+        """A new card entity that streams; nobody sees it until it is sent."""
+        body = {"type": "card_json", "data": dumped(card(text, stop=address))}
+        answer = await self._client.call("POST", "cardkit/v1/cards", body)
+        now = self._clock.now()
+        return Stream(str(answer.data.get("card_id")), address, text, now, now)
+
+    def remember(self, message_id: str, stream: Stream) -> None:
+        """The card was sent as this message."""
+        self._streams[message_id] = stream
+        while len(self._streams) > _KEPT:
+            idle = next((known for known, one in self._streams.items() if not one.live), None)
+            if idle is None:
+                break
+            del self._streams[idle]
+        self._changed.set()
+
+    async def extend(self, message_id: str, text: str, address: ReplyAddress) -> None:
+        """Show a newer text."""
+        stream = self._streams.get(message_id)
+        if stream is None:
+            stream = await self._adopt(message_id, address)
+            async with stream.lock:
+                await self._replace(stream, text, streaming=True)
+            self.remember(message_id, stream)
+            return
+        async with stream.lock:
+            await self._show(stream, text)
+
+    async def finish(self, message_id: str, text: str, address: ReplyAddress) -> None:
+        """Show the final text, without a stop button, and end the streaming."""
+        stream = self._streams.get(message_id) or await self._adopt(message_id, address)
+        async with stream.lock:
+            await self._close(stream, text)
+        self._streams.pop(message_id, None)
+
+    def forget(self, message_id: str) -> None:
+        """The message is gone."""
+        self._streams.pop(message_id, None)
+
+    async def run(self) -> None:
+        """Keep the streams: open again what lives long, close what rests. Ends by being cancelled."""
+        while True:
+            self._changed.clear()
+            due = min((self._due(stream) for stream in self._streams.values() if stream.live), default=None)
+            if due is None:
+                await self._changed.wait()
+            elif due > (now := self._clock.now()):
+                await self._clock.sleep(due - now)
+            else:
+                await self._tend()
+
+    def _due(self, stream: Stream) -> float:
+        return min(stream.opened_at + self._rotate, stream.touched_at + self._rest)
+
+    async def _tend(self) -> None:
+        now = self._clock.now()
+        for stream in [one for one in self._streams.values() if one.live and self._due(one) <= now]:
+            try:
+                async with stream.lock:
+                    await self._tend_one(stream)
+            except ApiProblem as problem:
+                # The next text, or the final, settles it; the platform ends the stream in any case.
+                stream.live = False
+                log.info("feishu.stream_not_kept", reason=str(problem))
+
+    async def _tend_one(self, stream: Stream) -> None:
+        now = self._clock.now()
+        if not stream.live or self._due(stream) > now:
+            return
+        if stream.touched_at + self._rest <= now and stream.shown is not None:
+            await self._close(stream, stream.shown)
+            self.rests += 1
+        else:
+            await self._settings(stream, streaming=False)
+            await self._settings(stream, streaming=True)
+            self.rotations += 1
+
+    async def _adopt(self, message_id: str, address: ReplyAddress) -> Stream:
+        """The card of a message that this process knows nothing of."""
+        body = {"message_id": message_id}
+        answer = await self._client.call("POST", "cardkit/v1/cards/id_convert", body)
+        now = self._clock.now()
+        return Stream(str(answer.data.get("card_id")), address, None, now, now, live=False)
+
+    async def _show(self, stream: Stream, text: str) -> None:
+        if not stream.live:
+            await self._replace(stream, text, streaming=True)
+            return
+        try:
+            await self._content(stream, text)
+        except ApiRefused as refused:
+            if refused.code not in CARD_CLOSED and refused.code != BAD_SEQUENCE:
+                raise
+            if refused.code == BAD_SEQUENCE:
+                stream.sequence += _JUMP
+            else:
+                stream.live = False
+            await self._replace(stream, text, streaming=True)
+
+    async def _close(self, stream: Stream, text: str) -> None:
+        if stream.live:
+            try:
+                await self._settings(stream, streaming=False)
+            except ApiRefused as refused:
+                if not about_the_card(refused):
+                    raise
+                log.info("feishu.stream_not_closed", code=refused.code)
+        await self._replace(stream, text, streaming=False)
+
+    async def _replace(self, stream: Stream, text: str, *, streaming: bool) -> None:
+        """Another card as a whole; a sequence that is too low is tried once more, much higher."""
+        whole = card(text, stop=stream.address if streaming else None)
+        try:
+            await self._update(stream, whole)
+        except ApiRefused as refused:
+            if refused.code != BAD_SEQUENCE:
+                raise
+            stream.sequence += _JUMP
+            await self._update(stream, whole)
+        self._shown(stream, text)
+        if streaming and not stream.live:
+            stream.opened_at = self._clock.now()
+        stream.live = streaming
+        self._changed.set()
+
+    async def _update(self, stream: Stream, whole: dict[str, object]) -> None:
+        body = {"card": {"type": "card_json", "data": dumped(whole)}, "sequence": self._next(stream)}
+        await self._client.call("PUT", f"cardkit/v1/cards/{stream.card_id}", body)
+
+    async def _content(self, stream: Stream, text: str) -> None:
+        body = {"content": card_markdown(text), "sequence": self._next(stream)}
+        path = f"cardkit/v1/cards/{stream.card_id}/elements/{TEXT}/content"
+        await self._client.call("PUT", path, body)
+        self._shown(stream, text)
+
+    async def _settings(self, stream: Stream, *, streaming: bool) -> None:
+        settings = dumped({"config": {"streaming_mode": streaming}})
+        body = {"settings": settings, "sequence": self._next(stream)}
+        await self._client.call("PATCH", f"cardkit/v1/cards/{stream.card_id}/settings", body)
+        stream.live = streaming
+        if streaming:
+            stream.opened_at = self._clock.now()
+
+    def _shown(self, stream: Stream, text: str) -> None:
+        stream.shown = text
+        stream.touched_at = self._clock.now()
+
+    def _next(self, stream: Stream) -> int:
+        """The next sequence: higher than every one before, also than those of an earlier process."""
+        ticks = int(self._clock.now() * _TICKS) % (_LAST - 2 * _JUMP) + 1
+        stream.sequence = max(stream.sequence + 1, ticks)
+        return stream.sequence

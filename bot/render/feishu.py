@@ -1,0 +1,97 @@
+"""Feishu cards: Markdown that a card 2.0 takes as it is, measured in the bytes of the request around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.render.measure import utf8_bytes
+from bot.render.port import MarkdownRenderer, Renderer
+from bot.render.split import GrowingSplit
+
+FEISHU_CARD_LIMIT = 25_000
+"""Bytes of a part inside its request; the request may have 30 KB (open.feishu.cn, im-v1 message/patch), and
+the card's own frame, its summary and what `card_markdown` adds need the rest.
+"""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_AT = re.compile(r"<(?=/?at\b)", re.IGNORECASE)
+_IMAGE = re.compile(r"!(?=\[[^\]\n]*\]\()")
+_ESCAPED = re.compile(r'["\\]')
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def feishu_bytes(text: str) -> int:
+    """The bytes of `text` in a request: card JSON as a string inside JSON, so escapes are escaped again."""
+    length = utf8_bytes(text) + 2 * (text.count("\n") + text.count("\t") + text.count("\r"))
+    if _ESCAPED.search(text):
+        length += 3 * (text.count('"') + text.count("\\"))
+    if _CONTROL.search(text):
+        length += 6 * len(_CONTROL.findall(text))
+    return length
+
+
+@dataclass(frozen=True, slots=True)
+class FeishuWeigher:
+    """A line weighs its bytes; what keeps an `<at>` from being one is counted with it."""
+
+    measure: Callable[[str], int] = feishu_bytes
+
+    def text(self, line: str) -> int:
+        """See Weigher."""
+        return self.measure(line) + 3 * line.count("<") + 3
+
+    def code(self, line: str) -> int:
+        """See Weigher."""
+        return self.measure(line) + 3
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        """See Weigher."""
+        del row
+        return ()
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        """See Weigher."""
+        return sum(widths) * rows
+
+
+def growing_for_feishu() -> GrowingSplit:
+    """A splitter for a text that grows, with `FEISHU_CARD_LIMIT`."""
+    weigher = FeishuWeigher()
+    return GrowingSplit(limit=FEISHU_CARD_LIMIT, measure=weigher.text, weigher=weigher)
+
+
+def card_markdown(markdown: str) -> str:
+    """`markdown` as a card may show it: no `<at>` tag mentions anybody, and pictures become links (a card
+    takes only pictures that were uploaded, and refuses the whole card otherwise). Code stays as it is.
+    """
+    if not _AT.search(markdown) and "![" not in markdown:
+        return markdown
+    out: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        opened = _FENCE.match(line)
+        if fence:
+            if opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            out.append(_AT.sub("<\u200b", line))
+        elif opened:
+            fence = opened[1]
+            out.append(line)
+        else:
+            out.append(_shown(line))
+    return "\n".join(out)
+
+
+def _shown(line: str) -> str:
+    pieces, at = [], 0
+    for span in _CODE_SPAN.finditer(line):
+        pieces += [_IMAGE.sub("", line[at : span.start()]), span[0]]
+        at = span.end()
+    pieces.append(_IMAGE.sub("", line[at:]))
+    return _AT.sub("<\u200b", "".join(pieces))
+
+
+FEISHU: Renderer = MarkdownRenderer("feishu", growing_for_feishu)

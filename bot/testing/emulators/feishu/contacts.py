@@ -1,0 +1,61 @@
+"""The methods about tokens, the bot and people."""
+
+from __future__ import annotations
+
+import hmac
+
+from bot.testing.emulators.feishu.call import Call
+from bot.testing.emulators.feishu.errors import bad_secret, refused
+from bot.testing.emulators.feishu.messages import Done
+from bot.testing.emulators.feishu.world import World
+
+TOKEN_SECONDS = 7200
+
+
+class Credentials:
+    """The app's id and secret, and the tokens that were given out for them."""
+
+    def __init__(self, app_id: str, app_secret: str) -> None:
+        self.app_id = app_id
+        self.app_secret = app_secret
+        self.revoked = False
+        self.scopes_missing: set[str] = set()
+        self._tokens: set[str] = set()
+
+    def matches(self, app_id: object, app_secret: object) -> bool:
+        """Whether these are the app's."""
+        given = f"{app_id}\0{app_secret}".encode()
+        wanted = f"{self.app_id}\0{self.app_secret}".encode()
+        return not self.revoked and hmac.compare_digest(given, wanted)
+
+    def issue(self, world: World, call: Call) -> dict[str, object]:
+        """`auth/v3/tenant_access_token/internal`; the answer has no `data`."""
+        if not self.matches(call.body.get("app_id"), call.body.get("app_secret")):
+            raise bad_secret()
+        token = world.new_id("t-emulated")
+        self._tokens.add(token)
+        return {"code": 0, "msg": "ok", "tenant_access_token": token, "expire": TOKEN_SECONDS}
+
+    def knows(self, token: str) -> bool:
+        """Whether a token is good."""
+        return not self.revoked and token in self._tokens
+
+    def expire(self) -> None:
+        """Every token given out so far ends now."""
+        self._tokens.clear()
+
+
+def bot_info(world: World, call: Call) -> Done:
+    """`bot/v3/info`; the answer's key is `bot`."""
+    del call
+    return Done(
+        {"activate_status": 2, "app_name": world.bot.name, "open_id": world.bot.open_id, "ip_white_list": []}
+    )
+
+
+def user(world: World, call: Call) -> Done:
+    """`contact/v3/users/:id`: the name needs contact:user.base:readonly."""
+    found = world.people.get(call.args[0])
+    if found is None:
+        raise refused(41050, "no user authority error")
+    return Done({"user": {"open_id": found.open_id, "name": found.name}})

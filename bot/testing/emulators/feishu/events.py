@@ -1,0 +1,98 @@
+"""Events as Feishu pushes them (schema 2.0)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import orjson
+
+from bot.testing.emulators.feishu.state import Message, Person
+from bot.testing.emulators.feishu.world import World
+
+TENANT = "emulatedtenant"
+
+
+class Envelopes:
+    """Wraps what happened for one app. `token` is the verification token of its callbacks."""
+
+    def __init__(self, world: World, app_id: str, token: str) -> None:
+        self._world = world
+        self._app_id = app_id
+        self.token = token
+
+    def wrap(self, kind: str, event: dict[str, Any]) -> dict[str, Any]:
+        """An event with its header."""
+        header = {
+            "event_id": self._world.new_id("evt"),
+            "event_type": kind,
+            "create_time": str(int(time.time() * 1000)),
+            "token": self.token,
+            "app_id": self._app_id,
+            "tenant_key": TENANT,
+        }
+        return {"schema": "2.0", "header": header, "event": event}
+
+    def message(self, message: Message) -> dict[str, Any]:
+        """`im.message.receive_v1`."""
+        sender = {
+            "sender_id": ids(message.sender),
+            "sender_type": "app" if message.sender.is_bot else "user",
+            "tenant_key": TENANT,
+        }
+        wire: dict[str, Any] = {
+            "message_id": message.id,
+            "create_time": str(message.created),
+            "update_time": str(message.created),
+            "chat_id": message.chat.id,
+            "chat_type": message.chat.kind,
+            "message_type": message.kind,
+            "content": orjson.dumps(message.content).decode(),
+        }
+        for key in ("root_id", "parent_id", "thread_id", "mentions"):
+            if getattr(message, key):
+                wire[key] = getattr(message, key)
+        return self.wrap("im.message.receive_v1", {"sender": sender, "message": wire})
+
+    def click(self, message: Message, person: Person, value: Any, token: str) -> dict[str, Any]:
+        """`card.action.trigger`."""
+        operator = {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "tenant_key": TENANT}
+        context = {"open_message_id": message.id, "open_chat_id": message.chat.id}
+        event = {
+            "operator": operator,
+            "token": token,
+            "action": {"value": value, "tag": "button"},
+            "host": "im_message",
+            "context": context,
+        }
+        return self.wrap("card.action.trigger", event)
+
+    def menu(self, person: Person, key: str) -> dict[str, Any]:
+        """`application.bot.menu_v6`."""
+        operator = {"operator_name": person.name, "operator_id": ids(person)}
+        return self.wrap(
+            "application.bot.menu_v6",
+            {"operator": operator, "event_key": key, "timestamp": int(time.time())},
+        )
+
+    def entered(self, chat_id: str, person: Person) -> dict[str, Any]:
+        """`im.chat.access_event.bot_p2p_chat_entered_v1`."""
+        return self.wrap(
+            "im.chat.access_event.bot_p2p_chat_entered_v1",
+            {"chat_id": chat_id, "operator_id": ids(person), "last_message_id": ""},
+        )
+
+    def recalled(self, message: Message) -> dict[str, Any]:
+        """`im.message.recalled_v1`."""
+        event = {
+            "message_id": message.id,
+            "chat_id": message.chat.id,
+            "recall_time": str(int(time.time() * 1000)),
+            "recall_type": "message_owner",
+        }
+        return self.wrap("im.message.recalled_v1", event)
+
+
+def ids(person: Person) -> dict[str, str]:
+    """A person in an event."""
+    return {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "user_id": ""}

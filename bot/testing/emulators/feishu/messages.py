@@ -1,0 +1,197 @@
+"""The IM methods: messages, pictures and files (open.feishu.cn, im-v1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from bot.testing.emulators.feishu.call import Call
+from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
+from bot.testing.emulators.feishu.state import Card, Message, elements
+from bot.testing.emulators.feishu.world import World
+
+TEXT_LIMIT = 150 * 1024
+"""Bytes of a text message's request body."""
+CARD_LIMIT = 30 * 1024
+"""Bytes of a card's or post's request body."""
+IMAGE_LIMIT = 10 * 1024 * 1024
+FILE_LIMIT = 30 * 1024 * 1024
+UUID_SECONDS = 3600.0
+UUID_LENGTH = 50
+EDITS_LIMIT = 20
+_KINDS = frozenset({"text", "post", "interactive", "image", "file", "media", "audio", "sticker"})
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a method answers (`data` of the body, or `raw` bytes), and what the transcript says of it."""
+
+    data: Any
+    chat: str = ""
+    message_id: str = ""
+    text: str = ""
+    raw: bytes | None = None
+    committed: bool = True
+
+
+def create(world: World, call: Call) -> Done:
+    """`POST im/v1/messages`."""
+    chat = world.receiver(call.query.get("receive_id_type", ""), call.text("receive_id"))
+    return _post(world, call, lambda: (chat, {}))
+
+
+def reply(world: World, call: Call) -> Done:
+    """`POST im/v1/messages/:id/reply`; `reply_in_thread` makes or continues a topic."""
+    parent = world.message(call.args[0])
+    chat = world.writable(parent.chat)
+    in_thread = call.body.get("reply_in_thread") is True
+    return _post(world, call, lambda: (chat, world.answer_place(parent, in_thread=in_thread)))
+
+
+def _post(world: World, call: Call, place: Any) -> Done:
+    uuid = call.body.get("uuid") or ""
+    if len(uuid) > UUID_LENGTH:
+        raise refused(99992402, "field validation failed: uuid max len is 50")
+    known = world.posted.get(uuid)
+    if known is not None and world.monotonic() - known[0] < UUID_SECONDS * world.scale:
+        return posted(world.messages[known[1]], committed=False)
+    kind, content = call.text("msg_type"), call.json_in("content")
+    if kind not in _KINDS:
+        raise refused(230001, "invalid msg_type")
+    card = _content(world, kind, content, call.size)
+    chat, where = place()
+    message = world.add(chat, world.bot, kind, content, card=card, **where)
+    if card is not None:
+        card.message_id = message.id
+    if uuid:
+        world.posted[uuid] = (world.monotonic(), message.id)
+    return posted(message)
+
+
+def _content(world: World, kind: str, content: dict[str, Any], size: int) -> Card | None:
+    """Check a message's content; the card entity that it refers to, None for other content."""
+    if size > (TEXT_LIMIT if kind == "text" else CARD_LIMIT):
+        raise refused(*TOO_LONG)
+    if kind in ("image", "file"):
+        key = content.get("image_key" if kind == "image" else "file_key")
+        if key not in world.files:
+            raise refused(230001, f"invalid {kind}_key")
+    if kind == "text" and not str(content.get("text", "")).strip():
+        raise refused(230001, "the text is empty")
+    if kind == "interactive" and content.get("type") == "card":
+        card = world.card(str((content.get("data") or {}).get("card_id")))
+        if card.message_id:
+            raise refused(230099, "Failed to create card content, ext=ErrCode: 300307; card is already sent")
+        return card
+    if kind == "interactive":
+        check_card(content, size)
+    return None
+
+
+def check_card(data: dict[str, Any], size: int) -> None:
+    """A card must be of schema 2.0, within its size, with elements of distinct ids."""
+    if data.get("schema") != "2.0" or not isinstance(data.get("body"), dict):
+        raise refused(200621, "ErrMsg: parse card json err; ")
+    if size > CARD_LIMIT:
+        raise refused(*CARD_TOO_LONG)
+    ids = [one["element_id"] for one in elements(data) if "element_id" in one]
+    if len(ids) != len(set(ids)):
+        raise refused(300301, "ErrMsg: Duplicate element_id; ")
+
+
+def patch(world: World, call: Call) -> Done:
+    """`PATCH im/v1/messages/:id`: another card in a message's place."""
+    message = _own(world, call.args[0], ("interactive",))
+    content = call.json_in("content")
+    check_card(content, call.size)
+    message.content, message.card = content, None
+    message.edits += 1
+    return Done({}, message.chat.id, message.id, message.text)
+
+
+def update(world: World, call: Call) -> Done:
+    """`PUT im/v1/messages/:id`: another text, 20 times at most."""
+    message = _own(world, call.args[0], ("text", "post"))
+    if message.edits >= EDITS_LIMIT:
+        raise refused(230072, "The message has reached the number of times it can be edited.")
+    message.content = call.json_in("content")
+    message.edits += 1
+    return posted(message)
+
+
+def delete(world: World, call: Call) -> Done:
+    """`DELETE im/v1/messages/:id`."""
+    message = world.message(call.args[0])
+    if message.sender is not world.bot:
+        raise refused(230026, "No permission to recall this message.")
+    message.deleted = True
+    return Done({}, message.chat.id, message.id, message.text)
+
+
+def get(world: World, call: Call) -> Done:
+    """`GET im/v1/messages/:id`."""
+    return Done({"items": [message_wire(world.message(call.args[0]))]})
+
+
+def upload_image(world: World, call: Call) -> Done:
+    """`POST im/v1/images`: up to 10 MB."""
+    if call.upload is None or call.body.get("image_type") != "message":
+        raise refused(234001, "Invalid request param.")
+    if len(call.upload[1]) > IMAGE_LIMIT:
+        raise refused(234006, "The file size exceed the max value.")
+    return Done({"image_key": world.store("img", *call.upload).key})
+
+
+def upload_file(world: World, call: Call) -> Done:
+    """`POST im/v1/files`: up to 30 MB, not empty."""
+    if call.upload is None or not call.body.get("file_type") or not call.body.get("file_name"):
+        raise refused(234001, "Invalid request param.")
+    data = call.upload[1]
+    if not data:
+        raise refused(234010, "File's size can't be 0.")
+    if len(data) > FILE_LIMIT:
+        raise refused(234006, "The file size exceed the max value.")
+    return Done({"file_key": world.store("file", str(call.body["file_name"]), data).key})
+
+
+def resource(world: World, call: Call) -> Done:
+    """`GET im/v1/messages/:id/resources/:key?type=`: a file that a message holds."""
+    message, key = world.message(call.args[0]), call.args[1]
+    file = world.files.get(key)
+    if file is None or key not in orjson.dumps(message.content).decode():
+        raise refused(234003, "File not in msg.")
+    return Done(None, message.chat.id, message.id, raw=file.data)
+
+
+def posted(message: Message, *, committed: bool = True) -> Done:
+    """The answer to a post."""
+    return Done(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
+
+
+def message_wire(message: Message) -> dict[str, Any]:
+    """A message as the API gives it out."""
+    sender_kind, id_kind = ("app", "app_id") if message.sender.is_bot else ("user", "open_id")
+    return {
+        "message_id": message.id,
+        "root_id": message.root_id,
+        "parent_id": message.parent_id,
+        "thread_id": message.thread_id,
+        "msg_type": message.kind,
+        "create_time": str(message.created),
+        "chat_id": message.chat.id,
+        "sender": {"id": message.sender.open_id, "id_type": id_kind, "sender_type": sender_kind},
+        "body": {"content": orjson.dumps(message.content).decode()},
+        "deleted": message.deleted,
+        "updated": message.edits > 0,
+    }
+
+
+def _own(world: World, message_id: str, kinds: tuple[str, ...]) -> Message:
+    message = world.message(message_id)
+    if message.sender is not world.bot:
+        raise refused(230027, "Lack of necessary permissions: the message is not the bot's.")
+    if message.kind not in kinds:
+        raise refused(230054, "This operation is not supported for this message type.")
+    return message

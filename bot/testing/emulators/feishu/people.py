@@ -1,0 +1,157 @@
+"""What people do: write, reply, mention, send pictures and files, click, choose from the bot's menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot.testing.emulators.feishu.events import Envelopes, ids
+from bot.testing.emulators.feishu.pushes import Push
+from bot.testing.emulators.feishu.state import Chat, Message, Person
+from bot.testing.emulators.feishu.world import World
+
+ADA = "ou_ada0000000000000001"
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
+)
+CLICK_UPDATES = 2
+"""How often the card may be updated by the token of one click."""
+
+Deliver = Callable[[dict[str, Any]], Push]
+Record = Callable[[Message, str], None]
+
+
+class People:
+    """Acts on a world and pushes the events that the app would get; `record` writes the transcript."""
+
+    def __init__(self, world: World, envelopes: Envelopes, deliver: Deliver, record: Record) -> None:
+        self._world = world
+        self._envelopes = envelopes
+        self._deliver = deliver
+        self._record = record
+        self.group_messages = True
+
+    def says(
+        self,
+        text: str = "",
+        *,
+        user: str = ADA,
+        name: str = "",
+        chat: str = "",
+        reply_to: str = "",
+        in_thread: bool = False,
+        kind: str = "text",
+        data: bytes = b"",
+        filename: str = "",
+        content: dict[str, Any] | None = None,
+    ) -> Message:
+        """A person writes; `chat` "" is their chat with the bot. `@<name>` of the bot, of a person or `@all`
+        becomes a mention.
+
+        `kind` is text, post (each line a paragraph), image, file, media, audio or sticker; `content` is the
+        content of any other kind. `in_thread` replies in a topic.
+        """
+        sender = self._world.person(user, name)
+        place = self._world.chats[chat] if chat else self._world.private(sender)
+        where = self._where(reply_to, in_thread)
+        plain, mentions = self._mentions(text)
+        body = content if content is not None else self._content(kind, plain, mentions, data, filename)
+        message = self._world.add(place, sender, kind, body, mentions=mentions, **where)
+        self._record(message, "says")
+        if self._heard(place, mentions):
+            self._deliver(self._envelopes.message(message))
+        return message
+
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        return [self.says(**message) for message in messages]
+
+    def other_bot_says(self, text: str, *, chat: str) -> Message:
+        """Another app writes into a group and mentions the bot."""
+        bot = Person("ou_otherbot00000000001", "Other", is_bot=True)
+        plain, mentions = self._mentions(f"@{self._world.bot.name} {text}")
+        message = self._world.add(self._world.chats[chat], bot, "text", {"text": plain}, mentions=mentions)
+        self._deliver(self._envelopes.message(message))
+        return message
+
+    def clicks(self, message_id: str, value: Any, *, user: str = ADA) -> Push:
+        """A person clicks a button with this value; the push tells what the bot answered."""
+        message = self._world.message(message_id)
+        token = self._world.new_id("c")
+        self._world.click_tokens[token] = (message_id, CLICK_UPDATES)
+        return self._deliver(self._envelopes.click(message, self._world.person(user), value, token))
+
+    def chooses(self, key: str, *, user: str = ADA, name: str = "") -> Push:
+        """A person chooses an entry of the bot's menu."""
+        return self._deliver(self._envelopes.menu(self._world.person(user, name), key))
+
+    def enters(self, *, user: str = ADA) -> str:
+        """A person opens their chat with the bot; its id."""
+        person = self._world.person(user)
+        chat = self._world.private(person)
+        self._deliver(self._envelopes.entered(chat.id, person))
+        return chat.id
+
+    def recalls(self, message_id: str) -> None:
+        """A person takes a message back."""
+        message = self._world.message(message_id)
+        message.deleted = True
+        self._deliver(self._envelopes.recalled(message))
+
+    def make_group(self, title: str = "Group") -> str:
+        """A new group with the bot in it; its chat id."""
+        return self._world.group(title).id
+
+    def private_chat(self, user: str = ADA) -> str:
+        """The id of a person's chat with the bot."""
+        return self._world.private(self._world.person(user)).id
+
+    def removes_bot(self, chat: str) -> None:
+        """The bot is thrown out of a group."""
+        self._world.chats[chat].barred = (230002, "The bot can not be outside the group.")
+
+    def adds_bot(self, chat: str) -> None:
+        """The bot is in the group again."""
+        self._world.chats[chat].barred = None
+
+    def _where(self, reply_to: str, in_thread: bool) -> dict[str, str]:
+        if not reply_to:
+            return {}
+        return self._world.answer_place(self._world.message(reply_to), in_thread=in_thread)
+
+    def _heard(self, place: Chat, mentions: list[dict[str, Any]]) -> bool:
+        """Without the scope for all messages of groups, only those that mention the bot are pushed."""
+        if place.kind == "p2p" or self.group_messages:
+            return True
+        return any(one["id"]["open_id"] == self._world.bot.open_id for one in mentions)
+
+    def _mentions(self, text: str) -> tuple[str, list[dict[str, Any]]]:
+        found: list[dict[str, Any]] = []
+        for person in (self._world.bot, *self._world.people.values()):
+            if f"@{person.name}" in text:
+                key = f"@_user_{len(found) + 1}"
+                text = text.replace(f"@{person.name}", key)
+                found.append({"key": key, "id": ids(person), "name": person.name, "tenant_key": ""})
+        return text.replace("@all", "@_all"), found
+
+    def _content(
+        self, kind: str, text: str, mentions: list[dict[str, Any]], data: bytes, filename: str
+    ) -> dict[str, Any]:
+        if kind == "image":
+            return {"image_key": self._world.store("img", filename or "image.png", data or PIXEL).key}
+        if kind in ("file", "media", "audio"):
+            stored = self._world.store("file", filename or f"{kind}.bin", data or b"content")
+            return {"file_key": stored.key, "file_name": stored.name}
+        if kind == "post":
+            return {"title": "", "content": [_paragraph(line, mentions) for line in text.split("\n")]}
+        return {"file_key": "sticker"} if kind == "sticker" else {"text": text}
+
+
+def _paragraph(line: str, mentions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for mention in mentions:
+        before, found, after = line.partition(mention["key"])
+        if found:
+            at = {"tag": "at", "user_id": mention["key"], "user_name": mention["name"], "style": []}
+            return [part for part in (*_paragraph(before, mentions), at, *_paragraph(after, mentions))]
+    return [{"tag": "text", "text": line, "style": []}] if line else []

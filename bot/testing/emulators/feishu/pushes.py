@@ -1,0 +1,118 @@
+"""Events on their way to the app: kept until they are acknowledged, pushed again when they are not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bot.testing.emulators.feishu.world import World
+
+ANSWER_SECONDS = 3.0
+"""The app has so long to acknowledge (open.feishu.cn, event subscription)."""
+AGAIN_AFTER = (5.0, 300.0, 3600.0, 21600.0)
+"""Seconds before each further push of an event that was not acknowledged."""
+
+
+@dataclass(slots=True)
+class Push:
+    """One event; `answer` is what the app answered to it at last."""
+
+    event: dict[str, Any]
+    tries: int = 0
+    done: bool = False
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The event's id."""
+        return str((self.event.get("header") or {}).get("event_id") or "")
+
+
+class Line(Protocol):
+    """A way to the app."""
+
+    async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
+        """Push and wait for the acknowledgement; None where none came."""
+        ...
+
+
+class Pushes:
+    """All events. `stalled` keeps them back."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.line: Line | None = None
+        self.waiting: list[Push] = []
+        self.sent: list[Push] = []
+        self.stalled = False
+        self.duplicates = 0
+        self.redelivered = 0
+
+    def put(self, event: dict[str, Any]) -> Push:
+        """Send an event on its way."""
+        push = Push(event)
+        self.waiting.append(push)
+        self.flush()
+        return push
+
+    def flush(self, *, backwards: bool = False) -> None:
+        """Push what waits, if there is a way to the app."""
+        if self.line is None or self.stalled:
+            return
+        pushes, self.waiting = self.waiting, []
+        for push in reversed(pushes) if backwards else pushes:
+            push.done = False
+            self.sent.append(push)
+            self.start(self._bring(push))
+            for _ in range(self.duplicates):
+                self.start(self._once(push))
+
+    def again(self, count: int = 1) -> None:
+        """Push the last events once more, as after an acknowledgement that got lost."""
+        for push in self.sent[-count:]:
+            self.redelivered += 1
+            self.start(self._once(push))
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something until `close`."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End everything."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def reset(self) -> None:
+        """Forget what waits and what was sent."""
+        self.waiting.clear()
+        self.sent.clear()
+        self.stalled, self.duplicates, self.redelivered = False, 0, 0
+
+    async def _bring(self, push: Push) -> None:
+        for pause in AGAIN_AFTER:
+            await self._once(push)
+            if push.done:
+                return
+            await asyncio.sleep(pause * self._world.scale)
+            self.redelivered += 1
+        await self._once(push)
+
+    async def _once(self, push: Push) -> None:
+        line = self.line
+        if line is None:
+            # Nobody is connected: it goes out with the next connection.
+            if push not in self.waiting:
+                self.waiting.append(push)
+            push.done = True
+            return
+        push.tries += 1
+        answer = await line.deliver(push, ANSWER_SECONDS * self._world.scale)
+        if answer is not None:
+            push.done, push.answer = True, answer

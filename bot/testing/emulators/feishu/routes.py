@@ -1,0 +1,101 @@
+"""Which method a path means, what it does to a chat, and which limits count it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bot.testing.emulators.feishu import cards, contacts, messages
+from bot.testing.emulators.feishu.call import Call
+from bot.testing.emulators.feishu.messages import Done
+from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.limits import Limit
+from bot.testing.emulators.transcript import FrameKind
+
+PER_CHAT = Limit("chat", 5, 1.0)
+"""Messages to one chat or person, of all bots (im-v1 message/create)."""
+PER_SECOND = Limit("second", 50, 1.0)
+PER_MINUTE = Limit("minute", 1000, 60.0)
+"""Calls of one API by one app (im-v1 message/create, cardkit-v1 content)."""
+PER_CARD = Limit("card", 10, 1.0)
+"""Operations on one card entity (cardkit-v1 overview)."""
+PER_MESSAGE = Limit("message", 5, 1.0)
+"""Patches of one message (im-v1 message/patch)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method; `name` is what faults and the transcript call it."""
+
+    verb: str
+    name: str
+    path: re.Pattern[str]
+    kind: FrameKind
+    call: Callable[[World, Call], Done]
+    own: tuple[Limit, ...] = ()
+
+
+def _route(
+    verb: str,
+    name: str,
+    path: str,
+    kind: FrameKind,
+    call: Callable[[World, Call], Done],
+    *own: Limit,
+) -> Route:
+    pattern = re.sub(r":\w+", r"([^/]+)", path)
+    return Route(verb, name, re.compile(f"/open-apis/{pattern}"), kind, call, own)
+
+
+_POST, _EDIT, _OTHER = FrameKind.POST, FrameKind.EDIT, FrameKind.OTHER
+_CARD = "cardkit/v1/cards"
+ROUTES = (
+    _route("GET", "bot.info", "bot/v3/info", _OTHER, contacts.bot_info),
+    _route("GET", "user.get", "contact/v3/users/:id", _OTHER, contacts.user),
+    _route("POST", "message.create", "im/v1/messages", _POST, messages.create, PER_CHAT),
+    _route("POST", "message.reply", "im/v1/messages/:id/reply", _POST, messages.reply, PER_CHAT),
+    _route("PATCH", "message.patch", "im/v1/messages/:id", _EDIT, messages.patch, PER_MESSAGE),
+    _route("PUT", "message.update", "im/v1/messages/:id", _EDIT, messages.update, PER_MESSAGE),
+    _route("DELETE", "message.delete", "im/v1/messages/:id", FrameKind.DELETE, messages.delete),
+    _route("GET", "message.get", "im/v1/messages/:id", _OTHER, messages.get),
+    _route("GET", "resource.get", "im/v1/messages/:id/resources/:key", _OTHER, messages.resource),
+    _route("POST", "image.create", "im/v1/images", _OTHER, messages.upload_image),
+    _route("POST", "file.create", "im/v1/files", _OTHER, messages.upload_file),
+    _route("POST", "card.create", _CARD, _OTHER, cards.create),
+    _route("POST", "card.id_convert", f"{_CARD}/id_convert", _OTHER, cards.id_convert),
+    _route("PUT", "card.update", f"{_CARD}/:id", _EDIT, cards.update, PER_CARD),
+    _route("PATCH", "card.settings", f"{_CARD}/:id/settings", _OTHER, cards.settings, PER_CARD),
+    _route("PUT", "element.content", f"{_CARD}/:id/elements/:el/content", _EDIT, cards.content, PER_CARD),
+    _route("POST", "card.delayed_update", "interactive/v1/card/update", _EDIT, cards.delayed_update),
+)
+
+
+def find(verb: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
+    """The method of a request and the parts of its path."""
+    for route in ROUTES:
+        matched = route.path.fullmatch(path) if route.verb == verb else None
+        if matched is not None:
+            return route, matched.groups()
+    return None
+
+
+def wanted(route: Route, world: World, call: Call) -> Iterator[tuple[Limit, str]]:
+    """The limits that count a call, each with its key."""
+    yield PER_SECOND, route.name
+    yield PER_MINUTE, route.name
+    for limit in route.own:
+        yield limit, chat_of(world, route, call) if limit is PER_CHAT else call.args[0]
+
+
+def chat_of(world: World, route: Route, call: Call) -> str:
+    """The chat that a call is about ("" where it is about none)."""
+    if route.name == "message.create":
+        receiver = str(call.body.get("receive_id") or "")
+        person = world.people.get(receiver)
+        return world.private(person).id if person is not None else receiver
+    if not call.args:
+        return ""
+    card = world.cards.get(call.args[0])
+    message = world.messages.get(card.message_id if card is not None else call.args[0])
+    return message.chat.id if message is not None else ""

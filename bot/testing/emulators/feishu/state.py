@@ -1,0 +1,102 @@
+"""What a Feishu server remembers: people, chats, messages, cards, files. Plain data, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+P2P = "p2p"
+GROUP = "group"
+
+
+@dataclass(slots=True)
+class Person:
+    """A person or a bot; `open_id` is what apps see of it."""
+
+    open_id: str
+    name: str
+    is_bot: bool = False
+
+
+@dataclass(slots=True)
+class StoredFile:
+    """An uploaded picture or file; `key` is img_… or file_…."""
+
+    key: str
+    name: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(slots=True)
+class Card:
+    """A card entity. `data` is its card JSON, `streaming_until` (monotonic) ends the streaming mode, 0 when
+    it is closed; `created` is monotonic."""
+
+    id: str
+    data: dict[str, Any]
+    sequence: int = 0
+    streaming_until: float = 0.0
+    message_id: str = ""
+    opened: int = 0
+
+    @property
+    def text(self) -> str:
+        """The Markdown that the card shows."""
+        return card_text(self.data)
+
+
+@dataclass(slots=True)
+class Message:
+    """A message as the server keeps it; `content` is the decoded JSON string of the wire."""
+
+    id: str
+    chat: Chat
+    sender: Person
+    kind: str
+    content: dict[str, Any]
+    created: int
+    root_id: str = ""
+    parent_id: str = ""
+    thread_id: str = ""
+    card: Card | None = None
+    mentions: list[dict[str, Any]] = field(default_factory=list)
+    edits: int = 0
+    deleted: bool = False
+
+    @property
+    def text(self) -> str:
+        """What a person reads in it."""
+        if self.card is not None:
+            return self.card.text
+        if self.kind == "interactive":
+            return card_text(self.content)
+        return str(self.content.get("text", ""))
+
+
+@dataclass(slots=True)
+class Chat:
+    """A chat; `barred` is the refusal (code, msg) that the bot gets when it writes there."""
+
+    id: str
+    kind: str
+    title: str
+    barred: tuple[int, str] | None = None
+    messages: dict[str, Message] = field(default_factory=dict)
+
+
+def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """All elements of a card 2.0, nested ones too, in order."""
+    body = data.get("body")
+    found: list[dict[str, Any]] = []
+    waiting = list(body.get("elements", [])) if isinstance(body, dict) else []
+    while waiting:
+        element = waiting.pop(0)
+        if isinstance(element, dict):
+            found.append(element)
+            waiting[:0] = [child for child in element.get("elements", []) if isinstance(child, dict)]
+    return found
+
+
+def card_text(data: dict[str, Any]) -> str:
+    """The Markdown of a card, element by element."""
+    return "\n".join(str(one.get("content", "")) for one in elements(data) if one.get("tag") == "markdown")

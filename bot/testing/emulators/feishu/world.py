@@ -1,0 +1,136 @@
+"""All that one Feishu server knows, and the making of new things in it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bot.testing.emulators.feishu.errors import no_card, no_message, refused
+from bot.testing.emulators.feishu.state import GROUP, P2P, Card, Chat, Message, Person, StoredFile
+
+DEFAULT_APP_ID = "cli_emulated00000001"
+DEFAULT_APP_SECRET = "emulated-app-secret"  # noqa: S105  public, for loopback only
+BOT_NAME = "Roebot"
+STREAM_SECONDS = 600.0
+"""How long a card streams after its streaming mode was opened (CardKit: closed after 10 minutes)."""
+
+
+class World:
+    """One tenant with one app. `scale` shortens life times; `monotonic` is their clock."""
+
+    def __init__(self, *, scale: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.scale = scale
+        self.monotonic = monotonic
+        self.bot = Person("ou_bot0000000000000001", BOT_NAME, is_bot=True)
+        self.people: dict[str, Person] = {}
+        self.chats: dict[str, Chat] = {}
+        self.messages: dict[str, Message] = {}
+        self.cards: dict[str, Card] = {}
+        self.files: dict[str, StoredFile] = {}
+        self.posted: dict[str, tuple[float, str]] = {}
+        self.click_tokens: dict[str, tuple[str, int]] = {}
+        self._serial = itertools.count(1)
+
+    def new_id(self, prefix: str) -> str:
+        """A fresh id of the platform's form."""
+        return f"{prefix}_{next(self._serial):016x}"
+
+    def person(self, open_id: str, name: str = "") -> Person:
+        """A person, made on first sight."""
+        known = self.people.get(open_id)
+        if known is None:
+            known = self.people[open_id] = Person(open_id, name or f"Person {open_id[-4:]}")
+        elif name:
+            known.name = name
+        return known
+
+    def private(self, person: Person) -> Chat:
+        """The chat of a person with the bot."""
+        chat_id = f"oc_p2p{person.open_id.removeprefix('ou_')}"
+        chat = self.chats.get(chat_id)
+        if chat is None:
+            chat = self.chats[chat_id] = Chat(chat_id, P2P, person.name)
+        return chat
+
+    def group(self, title: str) -> Chat:
+        """A new group with the bot in it."""
+        chat = Chat(self.new_id("oc"), GROUP, title)
+        self.chats[chat.id] = chat
+        return chat
+
+    def receiver(self, kind: str, receive_id: str) -> Chat:
+        """The chat that a message is sent to. Raises ApiError where the bot may not."""
+        if kind == "open_id" and receive_id in self.people:
+            chat = self.private(self.people[receive_id])
+        else:
+            found = self.chats.get(receive_id) if kind == "chat_id" else None
+            if found is None:
+                raise refused(
+                    230001, "Your request contains an invalid request parameter, ext=invalid receive_id"
+                )
+            chat = found
+        return self.writable(chat)
+
+    def writable(self, chat: Chat) -> Chat:
+        """The chat, if the bot may write to it."""
+        if chat.barred is not None:
+            raise refused(*chat.barred)
+        return chat
+
+    def message(self, message_id: str) -> Message:
+        """A message that stands. Raises ApiError."""
+        found = self.messages.get(message_id)
+        if found is None or found.deleted:
+            raise no_message()
+        return found
+
+    def card(self, card_id: str) -> Card:
+        """A card entity. Raises ApiError."""
+        found = self.cards.get(card_id)
+        if found is None:
+            raise no_card()
+        return found
+
+    def add(self, chat: Chat, sender: Person, kind: str, content: dict[str, Any], **more: Any) -> Message:
+        """Put a new message into a chat."""
+        message = Message(self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), **more)
+        chat.messages[message.id] = self.messages[message.id] = message
+        return message
+
+    def answer_place(self, parent: Message, *, in_thread: bool) -> dict[str, str]:
+        """Where a reply hangs: in its parent's topic, in a new one, or in the reply chain."""
+        thread = parent.thread_id
+        if in_thread and not thread:
+            thread = parent.thread_id = self.new_id("omt")
+        root = parent.root_id or parent.id
+        return {"root_id": root, "parent_id": root if thread else parent.id, "thread_id": thread}
+
+    def make_card(self, data: dict[str, Any]) -> Card:
+        """A new card entity, streaming if its configuration says so."""
+        card = Card(f"75{next(self._serial):017d}", data)
+        self.cards[card.id] = card
+        config = data.get("config")
+        self.stream(card, isinstance(config, dict) and config.get("streaming_mode") is True)
+        return card
+
+    def stream(self, card: Card, wanted: bool) -> None:
+        """Open or close the streaming mode; opening what is open does not lengthen its life."""
+        if not wanted:
+            card.streaming_until = 0.0
+        elif card.streaming_until <= self.monotonic():
+            card.streaming_until = self.monotonic() + STREAM_SECONDS * self.scale
+            card.opened += 1
+
+    def store(self, prefix: str, name: str, data: bytes) -> StoredFile:
+        """Keep a file."""
+        file = StoredFile(self.new_id(prefix), name, data)
+        self.files[file.key] = file
+        return file
+
+    def reset(self) -> None:
+        """Forget everything but the bot."""
+        for held in (self.people, self.chats, self.messages, self.cards, self.files, self.posted):
+            held.clear()
+        self.click_tokens.clear()
