@@ -110,6 +110,7 @@ class Service:
         rules = AccountRules(
             access=AccessPolicy(self.config.access_for(account.name)),
             isolation=IsolationPolicy(Isolation(account.isolation)),
+            private_isolation=IsolationPolicy(Isolation(account.private_isolation)),
             texts=texts_for(account.locale),
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",

@@ -33,6 +33,12 @@ class AccountRules:
     texts: Texts
     limits: Limits
     model: str = ""
+    private_isolation: IsolationPolicy | None = None
+
+    def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
+        """What has a conversation of its own where this was written."""
+        private = message.origin.chat_kind is ChatKind.PRIVATE
+        return self.private_isolation if private and self.private_isolation else self.isolation
 
 
 class Admissions:
@@ -99,7 +105,7 @@ class Admissions:
         return Admission(
             message=message,
             verdict=verdict,
-            policy=rules.isolation,
+            policy=rules.isolation_of(message),
             thread_id=self._new_id(),
             notice=notice,
             full_notice=rules.texts("queue_full", limit=rules.limits.queue),

@@ -55,6 +55,12 @@ class AccountConfig(Section):
         return {}
 
 
+    @property
+    def private_isolation(self) -> str:
+        """`isolation` in private chats."""
+        return self.isolation
+
+
 class WebAccount(AccountConfig):
     """The page that the service itself serves."""
 
@@ -139,6 +145,11 @@ class SlackAccount(AccountConfig):
     threads_in_dm: Switch = Field(
         False, description="Whether a thread in a direct message is a conversation of its own."
     )
+
+    @property
+    def private_isolation(self) -> str:
+        """A direct message is one conversation, although each answer in it opens a thread."""
+        return self.isolation if self.threads_in_dm else "chat"
 
     def needs(self) -> Mapping[str, str]:
         """See AccountConfig."""

@@ -1,0 +1,1 @@
+"""Slack: Socket Mode or signed requests in, native streams out."""

@@ -1,0 +1,251 @@
+"""One app in one Slack workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.config import SlackAccount
+from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
+from bot.platforms.base import AdapterContext
+from bot.platforms.slack.app_manifest import BOT_SCOPES
+from bot.platforms.slack.calls import Calls
+from bot.platforms.slack.client import Client
+from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason
+from bot.platforms.slack.files import Files
+from bot.platforms.slack.health import Health
+from bot.platforms.slack.inbound import Identity
+from bot.platforms.slack.outbound import Outbound
+from bot.platforms.slack.places import Places
+from bot.platforms.slack.receive import Counts, Receiver
+from bot.platforms.slack.socket import Socket
+from bot.platforms.slack.streams import Streams
+from bot.platforms.slack.webhook import Webhook
+from bot.render.port import Renderer
+from bot.render.slack import SLACK
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS = 0.8
+_LEAST_SCOPES = frozenset({"chat:write"})
+
+
+class SlackAdapter:
+    """Receives by Socket Mode or signed requests and answers with native streams.
+
+    Repeats are safe: a part carries its key as metadata and is looked for before it is posted again.
+    """
+
+    repeats_safely = True
+    """See RepeatsSafely."""
+
+    def __init__(self, name: str, config: SlackAccount) -> None:
+        self.name = name
+        self.webhook = Webhook()
+        self._config = config
+        self._client: Client | None = None
+        self._outbound: Outbound | None = None
+        self._files: Files | None = None
+        self._receiver: Receiver | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    @property
+    def renderer(self) -> Renderer:
+        """See Adapter."""
+        return SLACK
+
+    @property
+    def counts(self) -> Counts:
+        """What came in since the last start."""
+        return self._receiver.counts if self._receiver is not None else Counts()
+
+    async def start(self, context: AdapterContext) -> None:
+        """See Adapter."""
+        self._ended.clear()
+        self._stopping.clear()
+        self._running = asyncio.current_task()
+        health = Health(context.report, context.clock)
+        health.connecting()
+        try:
+            await self._run(context, health)
+            health.stopped()
+        except AccountError as error:
+            health.failed(str(error))
+            raise
+        finally:
+            self._running = None
+            await self._close()
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """See Adapter."""
+        running = self._running
+        if running is None:
+            return
+        self._stopping.set()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
+            running.cancel()
+            await self._ended.wait()
+
+    async def send(self, message: OutboundMessage) -> str:
+        """See Adapter."""
+        return await self._out().send(message)
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """See EditsMessages."""
+        await self._out().edit(message, message_id)
+
+    async def delete(self, address: ReplyAddress, message_id: str) -> None:
+        """See DeletesMessages."""
+        await self._out().delete(address, message_id)
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """See ShowsTyping."""
+        await self._out().typing(address)
+
+    async def send_file(self, file: OutboundFile) -> str:
+        """See SendsFiles."""
+        self._out()
+        assert self._files is not None
+        return await self._files.send(file)
+
+    async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """See FetchesFiles."""
+        self._out()
+        assert self._files is not None
+        async with aclosing(self._files.fetch(attachment)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _run(self, context: AdapterContext, health: Health) -> None:
+        """Live until told to stop. Raises AccountError."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                living = group.create_task(self._live(context, health, group), name=f"slack:{self.name}")
+                stopping = group.create_task(self._stopping.wait())
+                await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                raise _Stopped
+        except BaseExceptionGroup as problems:
+            _, others = problems.split(_Stopped)
+            if others is not None:
+                raise _first(others) from None
+
+    async def _live(self, context: AdapterContext, health: Health, group: asyncio.TaskGroup) -> None:
+        client, identity = await self._connect(health)
+        calls = Calls(self.name, client, health)
+        places = Places(client, identity.user)
+        scale = self._config.rate_scale
+        streams = Streams(calls, context.clock, group, scale)
+        secret = self._config.signing_secret
+        over_http = self._config.mode == "http"
+        receiver = self._receiver = Receiver(
+            self.name,
+            identity,
+            context.inbox,
+            places,
+            health,
+            secret.get_secret_value() if secret and over_http else "",
+        )
+        self._outbound = Outbound(client, calls, streams, places, identity, context.clock, scale)
+        self._files = Files(client, calls)
+        if over_http:
+            self.webhook.take = receiver.over_http
+            health.heard()
+            await asyncio.get_running_loop().create_future()
+        await Socket(self.name, client, receiver.over_socket, context.clock, health).run()
+
+    async def _connect(self, health: Health) -> tuple[Client, Identity]:
+        token = _secret(self.name, "bot_token", self._config.bot_token)
+        app_token = ""
+        if self._config.mode == "socket":
+            app_token = _secret(self.name, "app_token", self._config.app_token)
+        else:
+            _secret(self.name, "signing_secret", self._config.signing_secret)
+        client = self._client = Client(token, app_token, self._config.base_url)
+        await client.open()
+        try:
+            me = await client.web.auth_test()
+        except SlackApiError as error:
+            name = reason(error)
+            if name in DEAD_TOKEN:
+                raise AccountRefused(
+                    f"Slack refuses the bot_token of account {self.name} ({name}): install the app again on "
+                    "Install App and take the Bot User OAuth Token (xoxb-…) from there"
+                ) from None
+            raise AccountLost(f"Slack answers: {name or error.response.status_code}") from None
+        except CALL_ERRORS as error:
+            raise AccountLost(f"cannot reach Slack ({type(error).__name__})") from None
+        identity = _identity(me)
+        health.identity = f"@{identity.name}"
+        self._check_scopes(me)
+        return client, identity
+
+    def _check_scopes(self, me: AsyncSlackResponse) -> None:
+        granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}
+        missing = sorted(set(BOT_SCOPES) - granted) if granted else []
+        if _LEAST_SCOPES & set(missing):
+            raise AccountRefused(
+                f"the app of account {self.name} lacks the scope chat:write: add it on OAuth & Permissions "
+                "and install the app again"
+            )
+        if missing:
+            log.warning("slack.scopes_missing", account=self.name, scopes=", ".join(missing))
+
+    async def _close(self) -> None:
+        client = self._client
+        self._files = self._outbound = self._client = None
+        self.webhook.take = None
+        if client is not None:
+            await client.close()
+
+    def _out(self) -> Outbound:
+        if self._outbound is None:
+            raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
+        return self._outbound
+
+
+class _Stopped(Exception):
+    """Told to stop, or the work has ended: the rest is cancelled."""
+
+
+def create(name: str, config: SlackAccount) -> SlackAdapter:
+    """The factory that the manifest names."""
+    return SlackAdapter(name, config)
+
+
+def _first(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error of an account where there is one, else the first."""
+    found: list[BaseException] = []
+    waiting: list[BaseException] = [problems]
+    while waiting:
+        problem = waiting.pop(0)
+        if isinstance(problem, BaseExceptionGroup):
+            waiting.extend(problem.exceptions)
+        else:
+            found.append(problem)
+    return next((problem for problem in found if isinstance(problem, AccountError)), found[0])
+
+
+def _secret(account: str, key: str, value: object) -> str:
+    read = getattr(value, "get_secret_value", None)
+    if read is None:
+        raise AccountRefused(f"account {account} has no {key}")
+    return str(read())
+
+
+def _identity(me: AsyncSlackResponse) -> Identity:
+    user, team = me.get("user_id"), me.get("team_id")
+    if not isinstance(user, str) or not isinstance(team, str):
+        raise AccountLost("Slack's answer to auth.test is not that of the Web API")
+    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""))

@@ -1,0 +1,146 @@
+"""The calls that change what people see, each with the errors of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.domain import OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.slack.client import Client
+from bot.platforms.slack.failures import CALL_ERRORS, STREAM_OVER, delivery_error, reason
+from bot.platforms.slack.health import Health
+from bot.platforms.slack.payload import Json
+
+EVENT_TYPE = "roebot_part"
+"""Marks our messages, so that one of unknown outcome is found again."""
+PAGE, PAGES = 200, 5
+T = TypeVar("T")
+
+
+class StreamOver(DeliveryError):
+    """Slack has ended the native stream of a message."""
+
+    def __init__(self) -> None:
+        super().__init__(DeliveryCategory.CONFLICT, "the stream has ended")
+
+
+class Calls:
+    """Posts, updates and streams of one account. Raises DeliveryError."""
+
+    def __init__(self, account: str, client: Client, health: Health) -> None:
+        self._account = account
+        self._client = client
+        self._health = health
+
+    def label(self, key: str) -> Json:
+        """The metadata of a message."""
+        return {"event_type": EVENT_TYPE, "event_payload": {"key": f"{self._account}:{key}"}}
+
+    async def post(self, message: OutboundMessage) -> str:
+        """A new message in its thread; its ts."""
+        address = message.address
+        call = self._client.web.chat_postMessage(
+            channel=address.chat,
+            thread_ts=address.topic or None,
+            markdown_text=message.text,
+            metadata=self.label(message.key),
+            unfurl_links=False,
+        )
+        return _ts(await self.make(call, posting=True))
+
+    async def update(self, address: ReplyAddress, ts: str, text: str, key: str) -> None:
+        """Replace the whole text of a message."""
+        call = self._client.web.chat_update(
+            channel=address.chat, ts=ts, markdown_text=text, metadata=self.label(key)
+        )
+        await self.make(call, posting=False)
+
+    async def delete(self, address: ReplyAddress, ts: str) -> None:
+        """Take a message back."""
+        await self.make(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
+
+    async def start(self, address: ReplyAddress, text: str, recipient: tuple[str, str]) -> str:
+        """Open a native stream; its ts."""
+        user, team = recipient
+        call = self._client.web.chat_startStream(
+            channel=address.chat,
+            thread_ts=address.topic,
+            markdown_text=text,
+            recipient_user_id=user or None,
+            recipient_team_id=team or None,
+        )
+        return _ts(await self.make(call, posting=True))
+
+    async def append(self, chat: str, ts: str, text: str) -> None:
+        """Add to a stream. Raises StreamOver."""
+        call = self._client.web.chat_appendStream(channel=chat, ts=ts, markdown_text=text)
+        await self.make(call, posting=True)
+
+    async def end(self, chat: str, ts: str, text: str, key: str) -> None:
+        """Add the last text ("" for none) and close the stream. Raises StreamOver."""
+        call = self._client.web.chat_stopStream(
+            channel=chat, ts=ts, markdown_text=text or None, metadata=self.label(key)
+        )
+        await self.make(call, posting=True)
+
+    async def status(self, address: ReplyAddress, text: str) -> None:
+        """The status line of a thread, shown until the next message there."""
+        call = self._client.web.assistant_threads_setStatus(
+            channel_id=address.chat, thread_ts=address.topic, status=text
+        )
+        await self.make(call, posting=False)
+
+    async def thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
+        """What stands in a thread (or, outside one, in the chat) since `oldest`, with metadata."""
+        found: list[Json] = []
+        cursor = ""
+        for _ in range(PAGES):
+            where: dict[str, Any] = {"channel": address.chat, "limit": PAGE, "oldest": oldest}
+            where |= {"include_all_metadata": True, "cursor": cursor or None}
+            web = self._client.web
+            if address.topic:
+                call = web.conversations_replies(ts=address.topic, **where)
+            else:
+                call = web.conversations_history(**where)
+            answer = await self.make(call, posting=False)
+            messages = answer.get("messages")
+            found += [one for one in messages or [] if isinstance(one, dict)]
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                break
+        return found
+
+    async def make(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
+        """Await a call of the SDK. A limit is also reported."""
+        try:
+            return await call
+        except CALL_ERRORS as error:
+            if reason(error) in STREAM_OVER:
+                raise StreamOver from None
+            raise self.failed(error, posting=posting) from None
+
+    def failed(self, error: Exception, *, posting: bool) -> DeliveryError:
+        """The error to raise for one of the client."""
+        failure = delivery_error(error, posting=posting)
+        if isinstance(failure, RateLimited):
+            self._health.limited(failure.retry_after)
+        return failure
+
+
+def key_of(message: Json) -> str:
+    """The key that `label` gave a message, with its account; "" for none."""
+    metadata: Any = message.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
+        return ""
+    payload = metadata.get("event_payload")
+    return str(payload.get("key") or "") if isinstance(payload, dict) else ""
+
+
+def _ts(answer: AsyncSlackResponse) -> str:
+    ts = answer.get("ts")
+    if not isinstance(ts, str):
+        raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)
+    return ts

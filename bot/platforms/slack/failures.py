@@ -1,0 +1,114 @@
+"""What Slack's refusals and lost connections mean to the core."""
+
+from __future__ import annotations
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+
+CALL_ERRORS = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
+"""What a call of the SDK may raise."""
+DEAD_TOKEN = frozenset(
+    {
+        "account_inactive",
+        "invalid_auth",
+        "not_authed",
+        "token_expired",
+        "token_revoked",
+        "not_allowed_token_type",
+        "org_login_required",
+        "team_access_not_granted",
+    }
+)
+"""Only a person can help with these."""
+_PERMISSION = frozenset(
+    {
+        "access_denied",
+        "cant_delete_message",
+        "cant_update_message",
+        "channel_is_limited_access",
+        "ekm_access_denied",
+        "is_archived",
+        "message_not_owned_by_app",
+        "missing_scope",
+        "no_permission",
+        "not_in_channel",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
+        "user_not_found",
+    }
+)
+_GONE = frozenset(
+    {
+        "cant_post_message",
+        "channel_not_found",
+        "edit_window_closed",
+        "file_not_found",
+        "message_not_found",
+        "thread_not_found",
+        "invalid_thread_ts",
+    }
+)
+_PASSING = frozenset(
+    {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
+)
+STREAM_OVER = frozenset({"message_not_in_streaming_state"})
+STREAM_OPEN = frozenset({"streaming_state_conflict"})
+_LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+
+
+def reason(error: Exception) -> str:
+    """Slack's name of a refusal, "" for anything else."""
+    if not isinstance(error, SlackApiError):
+        return ""
+    answer = error.response
+    data = getattr(answer, "data", answer)
+    return str(data.get("error") or "") if isinstance(data, dict) else ""
+
+
+def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
+    """The error to raise; `posting` says that repeating the call would show something twice."""
+    if isinstance(error, SlackApiError):
+        return _refusal(error, posting)
+    never_sent = isinstance(error, aiohttp.ClientConnectorError)
+    detail = f"the connection to Slack broke off ({type(error).__name__})"
+    return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and not never_sent)
+
+
+def retry_after(error: SlackApiError) -> float:
+    """Seconds that a 429 asks to wait."""
+    try:
+        return max(1.0, float(error.response.headers.get("Retry-After", 1)))
+    except (AttributeError, ValueError):
+        return 1.0
+
+
+def _refusal(error: SlackApiError, posting: bool) -> DeliveryError:
+    status = int(getattr(error.response, "status_code", 0) or 0)
+    name = reason(error)
+    if status == 429 or name in _LIMITED:
+        return RateLimited(retry_after(error))
+    if status >= 500 or name in _PASSING or not name:
+        detail = name or f"HTTP status {status}"
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
+    return DeliveryError(_category(name), _described(name, error))
+
+
+def _category(name: str) -> DeliveryCategory:
+    if name in DEAD_TOKEN:
+        return DeliveryCategory.AUTH
+    if name in _PERMISSION:
+        return DeliveryCategory.PERMISSION
+    if name in _GONE:
+        return DeliveryCategory.NOT_FOUND
+    if name in STREAM_OVER | STREAM_OPEN:
+        return DeliveryCategory.CONFLICT
+    return DeliveryCategory.INVALID_PAYLOAD
+
+
+def _described(name: str, error: SlackApiError) -> str:
+    data = getattr(error.response, "data", None)
+    wanted = data.get("needed") if isinstance(data, dict) else None
+    return f"{name}: the app lacks {wanted}" if name == "missing_scope" and wanted else name

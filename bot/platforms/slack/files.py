@@ -1,0 +1,122 @@
+"""Files both ways: attachments are streamed in, artifacts go out in Slack's three steps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from slack_sdk.errors import SlackRequestError
+
+from bot.domain import Attachment, OutboundFile
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.slack.calls import Calls
+from bot.platforms.slack.client import Client
+from bot.platforms.slack.failures import CALL_ERRORS, delivery_error
+from bot.platforms.slack.payload import Json, objects
+
+FILE_LIMIT = 100 * 1024 * 1024
+"""Bytes that we move; Slack's own limit is 1 GB."""
+CHUNK = 64 * 1024
+_FILE_KINDS = frozenset({"text/html", "application/xhtml+xml"})
+
+
+class Files:
+    """Sends and fetches files for one account."""
+
+    def __init__(self, client: Client, calls: Calls) -> None:
+        self._client = client
+        self._calls = calls
+
+    async def send(self, file: OutboundFile) -> str:
+        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell."""
+        if len(file.data) > FILE_LIMIT:
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
+        if not file.data:
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Slack takes no empty files")
+        address = file.address
+        found = await self._upload(file)
+        try:
+            call = self._client.web.files_completeUploadExternal(
+                files=[{"id": found, "title": file.filename}],
+                channel_id=address.chat,
+                thread_ts=address.topic or None,
+            )
+            await self._calls.make(call, posting=True)
+        except DeliveryError as error:
+            if not error.unknown_outcome:
+                raise
+            shown = await self._ts(found, address.chat)
+            if not shown:
+                raise DeliveryError(error.category, error.detail) from None
+            return shown
+        return await self._ts(found, address.chat) or found
+
+    async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
+        """The content of an attachment, in chunks. Raises DeliveryError."""
+        info = await self._calls.make(self._client.web.files_info(file=attachment.ref), posting=False)
+        file = info.get("file")
+        described: Json = file if isinstance(file, dict) else {}
+        address = str(described.get("url_private_download") or described.get("url_private") or "")
+        if not address:
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "Slack has no such file any more")
+        if not self._client.trusted(address):
+            raise DeliveryError(DeliveryCategory.PERMISSION, "the file is not kept by Slack")
+        async with aclosing(self._stream(address, str(described.get("mimetype") or ""))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _stream(self, address: str, mime: str) -> AsyncGenerator[bytes, None]:
+        received = 0
+        try:
+            async with self._client.download(address) as response:
+                if response.status != 200:
+                    raise _refused(response.status)
+                if response.content_type in _FILE_KINDS and mime not in _FILE_KINDS:
+                    raise DeliveryError(
+                        DeliveryCategory.PERMISSION, "Slack shows a sign-in page: the app lacks files:read"
+                    )
+                async for chunk in response.content.iter_chunked(CHUNK):
+                    received += len(chunk)
+                    if received > FILE_LIMIT:
+                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 100 MB")
+                    yield chunk
+        except CALL_ERRORS as error:
+            raise delivery_error(error, posting=False) from None
+
+    async def _upload(self, file: OutboundFile) -> str:
+        """Bring the bytes to Slack, where nobody sees them yet; the file's id."""
+        web = self._client.web
+        ticket = await self._calls.make(
+            web.files_getUploadURLExternal(filename=file.filename or "file", length=len(file.data)),
+            posting=False,
+        )
+        address, file_id = str(ticket.get("upload_url") or ""), str(ticket.get("file_id") or "")
+        if not self._client.trusted(address) or not file_id:
+            raise DeliveryError(DeliveryCategory.PERMISSION, "Slack names a strange place to upload to")
+        try:
+            status = await self._client.upload(address, file.data)
+        except CALL_ERRORS as error:
+            raise delivery_error(error, posting=False) from None
+        if status != 200:
+            raise _refused(status)
+        return file_id
+
+    async def _ts(self, file_id: str, chat: str) -> str:
+        """The message that a file was shared with, "" where there is none (yet)."""
+        try:
+            answer = await self._client.web.files_info(file=file_id)
+        except (*CALL_ERRORS, SlackRequestError):
+            return ""
+        file = answer.get("file")
+        shares = file.get("shares") if isinstance(file, dict) else None
+        for places in (shares or {}).values():
+            for share in objects(places, chat) if isinstance(places, dict) else []:
+                return str(share.get("ts") or "")
+        return ""
+
+
+def _refused(status: int) -> DeliveryError:
+    if status in (401, 403) or 300 <= status < 400:
+        return DeliveryError(DeliveryCategory.PERMISSION, f"HTTP status {status}")
+    category = DeliveryCategory.NOT_FOUND if status in (404, 410) else DeliveryCategory.TRANSIENT
+    return DeliveryError(category, f"HTTP status {status}")

@@ -1,0 +1,187 @@
+"""Payloads of Slack become messages of the domain. Pure: what must be asked of Slack is left open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.slack.mrkdwn import read_text
+from bot.platforms.slack.payload import Json, Malformed, mapping, needed, number, objects, stamp, string
+
+_READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
+"""Subtypes of `message` that somebody has written."""
+_EDITS = frozenset({"message_changed", "message_deleted"})
+_DIRECT = "directmessage"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is in its workspace."""
+
+    user: str
+    bot: str
+    team: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message and what is still open about it.
+
+    `thread` is the thread in a channel whose root decides whether the bot is meant; `team` the sender's
+    workspace; `elsewhere` says that it came by a command from a direct message that need not be the bot's;
+    `response_url` answers where the bot cannot write.
+    """
+
+    message: InboundMessage
+    team: str = ""
+    thread: str = ""
+    elsewhere: bool = False
+    response_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing to act on; `edit` tells changes by people from the rest."""
+
+    edit: bool = False
+
+
+class Inbound:
+    """Reads payloads for one account."""
+
+    def __init__(self, account: str, identity: Identity) -> None:
+        self._account = account
+        self._identity = identity
+
+    def read(self, body: Json) -> Heard | Ignored:
+        """The message of a payload. Raises Malformed."""
+        if "command" in body:
+            return self._command(body)
+        if body.get("type") == "block_actions":
+            return self._click(body)
+        if body.get("type") != "event_callback":
+            return Ignored()
+        event = mapping(body, "event")
+        kind = string(event, "type")
+        if kind in ("message", "app_mention"):
+            return self._message(event, body)
+        if kind == "agent_session_stopped":
+            return self._stopped(event, body)
+        return Ignored()
+
+    def _message(self, event: Json, body: Json) -> Heard | Ignored:
+        subtype = string(event, "subtype")
+        if subtype in _EDITS:
+            return Ignored(edit=True)
+        if subtype not in _READ or event.get("bot_id") or not event.get("user"):
+            return Ignored()
+        user, chat, ts = needed(event, "user"), needed(event, "channel"), stamp(event, "ts")
+        if user == self._identity.user:
+            return Ignored()
+        kind = _kind(chat, string(event, "channel_type"))
+        root = stamp(event, "thread_ts") if event.get("thread_ts") else ""
+        reading = read_text(string(event, "text"), self._identity.user)
+        attachments, unsupported = _attachments(objects(event, "files"))
+        mine = string(event, "parent_user_id") == self._identity.user
+        meant = reading.named or string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
+        follows = bool(root) and not meant and not reading.other
+        message = InboundMessage(
+            event_id=f"{chat}:{ts}",
+            origin=self._origin(chat, kind, ts, user, topic=root or ts, reply_to=root if root != ts else ""),
+            text=reading.text,
+            sent_at=float(ts),
+            addressed=meant or (follows and mine),
+            attachments=attachments,
+            unsupported=unsupported,
+        )
+        return Heard(message, _team(event, body), thread=root if follows and not mine else "")
+
+    def _command(self, body: Json) -> Heard:
+        user, chat = needed(body, "user_id"), needed(body, "channel_id")
+        words = string(body, "text").strip().removeprefix("/") or "help"
+        trigger = needed(body, "trigger_id")
+        direct = string(body, "channel_name") == _DIRECT
+        kind = ChatKind.PRIVATE if direct else ChatKind.GROUP
+        origin = self._origin(chat, kind, f"command:{trigger}", user)
+        message = InboundMessage(f"command:{trigger}", origin, f"/{words}", _seconds(trigger))
+        return Heard(
+            message,
+            string(body, "team_id"),
+            elsewhere=direct,
+            response_url=string(body, "response_url"),
+        )
+
+    def _click(self, body: Json) -> Heard | Ignored:
+        actions = objects(body, "actions")
+        message, user = mapping(body, "message"), needed(mapping(body, "user"), "id")
+        chat = string(mapping(body, "channel"), "id")
+        if not actions or not chat or not message:
+            return Ignored()
+        value = string(actions[0], "value")
+        if not value:
+            return Ignored()
+        ts = stamp(message, "ts")
+        root = stamp(message, "thread_ts") if message.get("thread_ts") else ts
+        event = f"click:{chat}:{ts}:{string(actions[0], 'action_ts')}:{user}"
+        origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
+        sent = string(actions[0], "action_ts")
+        return Heard(
+            InboundMessage(event, origin, value, _seconds(sent)), string(mapping(body, "team"), "id")
+        )
+
+    def _stopped(self, event: Json, body: Json) -> Heard:
+        chat, root, user = needed(event, "channel"), stamp(event, "thread_ts"), needed(event, "user")
+        event_id = needed(body, "event_id")
+        origin = self._origin(chat, _kind(chat, ""), event_id, user, topic=root)
+        return Heard(InboundMessage(event_id, origin, "/stop", float(number(body, "event_time", 0))))
+
+    def _origin(
+        self, chat: str, kind: ChatKind, message: str, user: str, *, topic: str = "", reply_to: str = ""
+    ) -> Origin:
+        return Origin(
+            account=self._account,
+            platform="slack",
+            chat=chat,
+            chat_kind=kind,
+            message_id=message,
+            sender=Sender(user),
+            topic=topic,
+            reply_to=reply_to,
+        )
+
+
+def _kind(chat: str, channel_type: str) -> ChatKind:
+    private = channel_type == "im" or (not channel_type and chat.startswith("D"))
+    return ChatKind.PRIVATE if private else ChatKind.GROUP
+
+
+def _team(event: Json, body: Json) -> str:
+    """The sender's own workspace: another one in a shared channel."""
+    return string(event, "user_team") or string(event, "team") or string(body, "team_id")
+
+
+def _seconds(text: str) -> float:
+    whole = text.partition(".")[0]
+    return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 14 else 0.0
+
+
+def _attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
+    found: list[Attachment] = []
+    unsupported = ""
+    for file in files:
+        mode = string(file, "mode")
+        if mode in ("tombstone", "hidden_by_limit", "external"):
+            unsupported = f"{mode} file"
+            continue
+        found.append(_attachment(file))
+    return tuple(found), "" if found else unsupported
+
+
+def _attachment(file: Json) -> Attachment:
+    mime = string(file, "mimetype")
+    kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
+    file_id = needed(file, "id")
+    if len(file_id) > 64:
+        raise Malformed("id of a file is too long")
+    return Attachment(kind, string(file, "name") or file_id, file_id, number(file, "size"), mime)

@@ -1,0 +1,249 @@
+"""Posts, growing messages and the status line: Markdown in, what people see out."""
+
+from __future__ import annotations
+
+import structlog
+
+from bot.clock import Clock
+from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.slack.budgets import MINUTE, UPDATES, UPDATES_FOR_FRAMES, Window
+from bot.platforms.slack.calls import Calls, StreamOver, key_of
+from bot.platforms.slack.client import Client
+from bot.platforms.slack.failures import CALL_ERRORS
+from bot.platforms.slack.inbound import Identity
+from bot.platforms.slack.payload import Json
+from bot.platforms.slack.places import Places, Recent
+from bot.platforms.slack.streams import Streams
+from bot.render.slack import FRAME_END
+from bot.render.stream import close_open
+
+log = structlog.get_logger(__name__)
+
+THINKING = "is thinking …"
+STATUS_AGAIN = 90.0
+"""Slack takes the status line away after two minutes (docs.slack.dev, assistant.threads.setStatus)."""
+LOOK_BACK = 24 * 3600.0
+_RESPONDABLE = (DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION)
+
+
+class Outbound:
+    """What the bot does in its chats. `scale` multiplies Slack's periods."""
+
+    def __init__(
+        self,
+        client: Client,
+        calls: Calls,
+        streams: Streams,
+        places: Places,
+        identity: Identity,
+        clock: Clock,
+        scale: float = 1.0,
+    ) -> None:
+        self._client = client
+        self._calls = calls
+        self._streams = streams
+        self._places = places
+        self._identity = identity
+        self._clock = clock
+        self._started = clock.now()
+        self._updates = Window(UPDATES, MINUTE * scale)
+        self._unsure: Recent[bool] = Recent(1024)
+        self._looked: Recent[bool] = Recent(4096)
+        self._posted: Recent[bool] = Recent(4096)
+        self._statuses: Recent[float] = Recent(1024)
+        self._no_streams: Recent[bool] = Recent(1024)
+        self._no_status = False
+
+    async def send(self, message: OutboundMessage) -> str:
+        """Post, or begin a message that grows; its ts. One that stands already is brought up to date."""
+        message = _unframed(message)
+        self._statuses.pop(_place(message.address))
+        await self._streams.finish_before(message)
+        ts = await self._found(message)
+        if ts:
+            await self._adopt(message, ts)
+        else:
+            ts = await self._new(message)
+        self._posted.put(f"{message.address.chat}:{ts}", True)
+        return ts
+
+    async def edit(self, message: OutboundMessage, ts: str) -> None:
+        """Bring a message to this text: by its stream where one is open, else as a whole."""
+        message = _unframed(message)
+        stream = self._streams.get(message.address.chat, ts)
+        if stream is not None and await self._streams.show(stream, message.text, final=message.final):
+            return
+        await self._rewrite(message, ts)
+
+    async def delete(self, address: ReplyAddress, ts: str) -> None:
+        """Take a message back; one that is gone already is as good."""
+        stream = self._streams.get(address.chat, ts)
+        if stream is not None:
+            await self._streams.finish(stream)
+        try:
+            await self._calls.delete(address, ts)
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.NOT_FOUND:
+                raise
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """Show the status line below a thread; it stays until the next message there."""
+        place, now = _place(address), self._clock.now()
+        shown = self._statuses.get(place)
+        if not address.topic or self._no_status or (shown is not None and now - shown < STATUS_AGAIN):
+            return
+        try:
+            await self._calls.status(address, THINKING)
+        except DeliveryError as error:
+            if error.detail.startswith("missing_scope"):
+                self._no_status = True
+                log.warning("slack.no_status", reason=error.detail)
+            raise
+        self._statuses.put(place, now)
+
+    async def _new(self, message: OutboundMessage) -> str:
+        try:
+            if not message.final and self._may_stream(message.address):
+                ts = await self._stream(message)
+                if ts:
+                    return ts
+            text = message.text if message.final else close_open(message.text)
+            return await self._calls.post(_with(message, text))
+        except DeliveryError as error:
+            if error.unknown_outcome:
+                self._unsure.put(message.key, True)
+            ts = await self._respond(message, error)
+            if ts:
+                return ts
+            raise
+
+    def _may_stream(self, address: ReplyAddress) -> bool:
+        refused = self._no_streams.get(address.chat) or False
+        known = self._places.recipient(address) is not None
+        return bool(address.topic) and known and not refused and self._streams.may_open()
+
+    async def _stream(self, message: OutboundMessage) -> str:
+        """Open a stream; "" where Slack does not have them there."""
+        recipient = self._places.recipient(message.address) or ("", "")
+        try:
+            return await self._streams.open(message, recipient)
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.INVALID_PAYLOAD:
+                raise
+            log.info("slack.no_stream", reason=error.detail)
+            self._no_streams.put(message.address.chat, True)
+            return ""
+
+    async def _rewrite(self, message: OutboundMessage, ts: str) -> None:
+        """Write the whole text over a message. Frames leave a part of the budget to finals."""
+        now = self._clock.now()
+        wait = self._updates.wait(now, 0 if message.final else UPDATES_FOR_FRAMES)
+        if wait and message.final:
+            raise RateLimited(wait, "the budget of chat.update is used up")
+        if wait:
+            # Not RateLimited: a skipped frame must not hold the final back.
+            raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
+        text = message.text if message.final else close_open(message.text)
+        self._updates.add(now)
+        try:
+            await self._calls.update(message.address, ts, text, message.key)
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.CONFLICT:
+                raise
+            await self._unstream(message, ts)
+            self._updates.add(now)
+            await self._calls.update(message.address, ts, text, message.key)
+
+    async def _unstream(self, message: OutboundMessage, ts: str) -> None:
+        """End a stream that an earlier life of the service left open."""
+        self._streams.budget.stopped(self._clock.now())
+        try:
+            await self._calls.end(message.address.chat, ts, "", message.key)
+        except StreamOver:
+            return
+        except DeliveryError as error:
+            error.unknown_outcome = False
+            raise
+
+    async def _found(self, message: OutboundMessage) -> str:
+        """The ts of this part where it stands already, "" where it does not.
+
+        Looked for after an unknown outcome, and once for each part in a thread that is older than this life
+        of the service: an earlier one may have posted there and not have lived to write it down.
+        """
+        address = message.address
+        if not (self._unsure.get(message.key) or self._may_be_left_over(message)):
+            return ""
+        since = self._since(address)
+        messages = [one for one in await self._calls.thread(address, since) if self._is_ours(one, since)]
+        self._looked.put(message.key, True)
+        self._unsure.pop(message.key)
+        label = str(self._calls.label(message.key)["event_payload"]["key"])
+        for one in messages:
+            if key_of(one) == label:
+                return str(one["ts"])
+        # A stream carries its key only once it is ended: one without is an answer that was cut off.
+        cut_off = [one for one in messages if not one.get("metadata") and not one.get("files")]
+        loose = [str(one["ts"]) for one in cut_off if not self._posted.get(f"{address.chat}:{one['ts']}")]
+        return loose[-1] if loose else ""
+
+    def _may_be_left_over(self, message: OutboundMessage) -> bool:
+        topic = message.address.topic
+        return bool(topic) and _seconds(topic) < self._started and not self._looked.get(message.key)
+
+    def _since(self, address: ReplyAddress) -> str:
+        """Only what is newer than the message that is answered can be its answer."""
+        asked = _seconds(address.reply_to)
+        return address.reply_to if asked else f"{self._clock.now() - LOOK_BACK:.6f}"
+
+    def _is_ours(self, message: Json, since: str) -> bool:
+        ts = message.get("ts")
+        ours = message.get("user") == self._identity.user or message.get("bot_id") == self._identity.bot
+        return ours and isinstance(ts, str) and _seconds(ts) > _seconds(since)
+
+    async def _adopt(self, message: OutboundMessage, ts: str) -> None:
+        """A post that was thought lost stands: bring it to its text."""
+        log.info("slack.post_found", key=message.key)
+        try:
+            await self._rewrite(message, ts)
+        except DeliveryError:
+            self._looked.pop(message.key)
+            self._unsure.put(message.key, True)
+            raise
+
+    async def _respond(self, message: OutboundMessage, error: DeliveryError) -> str:
+        """Answer a slash command where the bot is no member: seen by who gave it alone."""
+        url = self._places.response(message.address.reply_to)
+        if not url or error.category not in _RESPONDABLE or not self._client.trusted(url):
+            return ""
+        body = {"response_type": "ephemeral", "blocks": [{"type": "markdown", "text": message.text}]}
+        try:
+            status = await self._client.respond(url, {**body, "text": message.text[:3000]})
+        except CALL_ERRORS as problem:
+            raise self._calls.failed(problem, posting=True) from None
+        return f"response:{message.key}" if status == 200 else ""
+
+
+def _unframed(message: OutboundMessage) -> OutboundMessage:
+    return message if message.final else _with(message, message.text.removesuffix(FRAME_END))
+
+
+def _with(message: OutboundMessage, text: str) -> OutboundMessage:
+    return OutboundMessage(message.key, message.address, text, message.final)
+
+
+def _place(address: ReplyAddress) -> str:
+    return f"{address.chat}:{address.topic}"
+
+
+def _seconds(ts: str) -> float:
+    try:
+        return float(ts)
+    except ValueError:
+        return 0.0
+
+
+def is_private(address: ReplyAddress) -> bool:
+    """Whether a chat is a direct message."""
+    return address.chat_kind is ChatKind.PRIVATE

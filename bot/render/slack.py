@@ -1,0 +1,68 @@
+"""Markdown for Slack, which takes it natively; only length and unfinished markup are ours to see to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.render.inline import scan_inline
+from bot.render.measure import characters
+from bot.render.port import Renderer, Splitter
+from bot.render.split import GrowingSplit
+from bot.render.stream import close_open
+
+MARKDOWN_LIMIT = 12_000
+"""Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
+PART_LIMIT = MARKDOWN_LIMIT - 100
+"""What a part may be: a mark may be put in front of one."""
+FRAME_END = "\u2060"
+"""What a frame ends with (an invisible sign), and a final part does not: so the final is always told apart
+from the frame before it, and the call that ends the native stream is made."""
+_LONGEST_HELD = 400
+_FENCES = ("```", "~~~")
+
+
+@dataclass(frozen=True, slots=True)
+class SlackRenderer:
+    """Parts of at most `PART_LIMIT` characters; frames that a longer frame continues."""
+
+    name: str = "slack"
+
+    def split(self, markdown: str) -> list[str]:
+        """See Renderer."""
+        return self.growing().split(markdown)
+
+    def growing(self) -> Splitter:
+        """See Renderer."""
+        return GrowingSplit(limit=PART_LIMIT, measure=characters)
+
+    def frame(self, markdown: str) -> str:
+        """The beginning of the text that is certain, with `FRAME_END`.
+
+        It is a prefix of the text, so that a stream can go on from it: nothing is closed here. An open code
+        block is shown as it grows; other markup is held back until it is closed, unless it is long.
+        """
+        shown = certain(markdown)
+        return shown + FRAME_END if shown.strip() else ""
+
+
+def certain(markdown: str) -> str:
+    """The longest beginning of an unfinished text that reads as it will read."""
+    closed = close_open(markdown)
+    shown = _common(closed, markdown)
+    closers = closed[len(shown) :]
+    if not closers or any(fence in closers for fence in _FENCES):
+        return shown
+    start = shown.rfind("\n\n") + 1
+    opened = [start + span.start for span in scan_inline(shown[start:]).open if span.opener]
+    cut = min(opened, default=len(shown))
+    return shown[:cut].rstrip() if len(shown) - cut <= _LONGEST_HELD else shown
+
+
+def _common(left: str, right: str) -> str:
+    if right.startswith(left):
+        return left
+    differs = (at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    return left[: next(differs, min(len(left), len(right)))]
+
+
+SLACK: Renderer = SlackRenderer()

@@ -1,0 +1,283 @@
+"""The emulator as a whole: workspace, Web API, Socket Mode, people, faults, transcript, and the server."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from bot.testing.emulators.control import PREFIX, Control
+from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.http import answer
+from bot.testing.emulators.limits import RateLimits
+from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.slack.api import WebApi
+from bot.testing.emulators.slack.envelopes import Envelope, Outbox
+from bot.testing.emulators.slack.people import People
+from bot.testing.emulators.slack.requests import HttpRequests
+from bot.testing.emulators.slack.socket import SocketMode
+from bot.testing.emulators.slack.state import Message
+from bot.testing.emulators.slack.wire import seen, view
+from bot.testing.emulators.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, World
+from bot.testing.emulators.transcript import Transcript
+
+_PEOPLE = (
+    "says",
+    "says_many",
+    "edits",
+    "deletes",
+    "commands",
+    "clicks",
+    "stops",
+    "other_bot_says",
+    "make_channel",
+    "removes_bot",
+    "invites_bot",
+    "archives",
+)
+_OWN = (
+    "fault",
+    "clear_faults",
+    "penalize",
+    "revoke_token",
+    "restore_token",
+    "redeliver",
+    "duplicate",
+    "reorder",
+    "close_sockets",
+    "disconnect",
+    "stall",
+    "release",
+    "expire_streams",
+    "subscribe",
+    "inject",
+    "view",
+    "views",
+    "counters",
+    "limits",
+    "reset",
+)
+
+
+class SlackEmulator:
+    """One emulated workspace with one app. `scale` shortens the limits' periods and the life of streams.
+
+    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        bot_token: str = BOT_TOKEN,
+        app_token: str = APP_TOKEN,
+        scale: float = 1.0,
+        limits: bool = True,
+        team: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.bot_token = bot_token
+        self.app_token = app_token
+        self.signing_secret = SIGNING_SECRET
+        self.world = World(team) if team else World()
+        self.transcript = Transcript(monotonic)
+        self.rate_limits = RateLimits(scale=scale, enabled=limits)
+        self.socket = SocketMode()
+        self.requests = HttpRequests(self.signing_secret)
+        self.outbox = Outbox(self._carry, lambda: self.rate_limits.scale)
+        self.people = People(self.world, self.outbox.put, self.transcript.add, lambda: self.origin)
+        self.api = WebApi(
+            self.world,
+            self.rate_limits,
+            self.transcript,
+            bot_token=bot_token,
+            app_token=app_token,
+            origin=lambda: self.origin,
+            announce=self.people.announce,
+            monotonic=monotonic,
+        )
+        self._monotonic = monotonic
+        self._control = Control(self.transcript, self._actions(), _present)
+        self._server = LoopbackServer(self, port)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return self._server.url
+
+    @property
+    def url(self) -> str:
+        """The API root as a configuration's `base_url` names it."""
+        return f"{self._server.url}/api/"
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def serve(cls, **options: Any) -> AsyncIterator[SlackEmulator]:
+        """An emulator that listens while the block runs; takes the arguments of the class."""
+        emulator = cls(**options)
+        async with emulator.running():
+            yield emulator
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen while the block runs."""
+        async with self._server.running():
+            try:
+                yield
+            finally:
+                self.outbox.reset()
+                self.socket.close_all()
+                await self.requests.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+        path = scope.get("path", "")
+        abort = self._server.abort
+        if scope["type"] == "websocket":
+            await self.socket.serve(scope, receive, send, self.outbox)
+        elif scope["type"] != "http":
+            return
+        elif path.startswith("/api/"):
+            await self.api.call(scope, receive, send, abort)
+        elif path.startswith("/upload/"):
+            await self.api.upload(scope, receive, send, abort)
+        elif path.startswith("/files-pri/"):
+            await self.api.download(scope, receive, send, abort)
+        elif path.startswith("/respond/"):
+            await self.api.respond(scope, receive, send)
+        elif path.startswith(PREFIX):
+            await self._control(scope, receive, send)
+        else:
+            await answer(send, 404, {"ok": False, "error": "not_found"})
+
+    def fault(
+        self,
+        kind: str,
+        *,
+        method: str = "",
+        channel: str = "",
+        times: int = 1,
+        skip: int = 0,
+        seconds: float = 0.0,
+        status: int = 500,
+        error: str = "internal_error",
+    ) -> None:
+        """Arm a fault (see `faults.Fault`); `method` as the Web API writes it, or `upload`, `download`."""
+        self.api.faults.add(Fault(FaultKind(kind), method, channel, times, skip, seconds, status, error))
+
+    def clear_faults(self) -> None:
+        """Disarm every fault."""
+        self.api.faults.clear()
+
+    def penalize(self, channel: str, seconds: float) -> None:
+        """Refuse every post, edit and status in one channel for that long (not scaled)."""
+        self.rate_limits.penalize(channel, self._monotonic() + seconds)
+
+    def limits(self, enabled: bool, scale: float | None = None) -> None:
+        """Switch the rate limits on or off, and set their scale."""
+        self.rate_limits.enabled = enabled
+        if scale is not None:
+            self.rate_limits.scale = scale
+
+    def revoke_token(self) -> None:
+        """Know neither token any more."""
+        self.api.revoked = True
+
+    def restore_token(self) -> None:
+        """Know them again."""
+        self.api.revoked = False
+
+    def redeliver(self, count: int = 1) -> None:
+        """Send the last events once more."""
+        self.outbox.redeliver(count)
+
+    def duplicate(self, on: bool = True) -> None:
+        """Send every event twice from now on."""
+        self.outbox.twice = on
+
+    def reorder(self, count: int = 2) -> None:
+        """Hold the next events back and send them in reverse."""
+        self.outbox.held = count
+
+    def close_sockets(self) -> None:
+        """Close every connection of Socket Mode."""
+        self.socket.close_all()
+
+    def disconnect(self, reason: str = "refresh_requested") -> None:
+        """Ask the app to connect anew, as Slack does every few hours."""
+        self.socket.say({"type": "disconnect", "reason": reason, "debug_info": {"host": "emulator"}})
+
+    def stall(self) -> None:
+        """Deliver nothing until `release`."""
+        self.outbox.stalled = True
+
+    def release(self) -> None:
+        """End `stall`."""
+        self.outbox.stalled = False
+        self.outbox.flush()
+
+    def expire_streams(self) -> None:
+        """End every open stream, as Slack does after five minutes."""
+        for channel in self.world.channels.values():
+            for message in channel.messages.values():
+                if message.stream:
+                    message.stream.ended = True
+
+    def subscribe(self, url: str) -> None:
+        """Deliver by signed HTTP requests to this address ("": by Socket Mode)."""
+        self.requests.url = url
+        self.outbox.flush()
+
+    def inject(self, payload: dict[str, Any], type: str = "events_api") -> str:
+        """Deliver a payload as it is; returns the id of its envelope."""
+        return self.outbox.put(type, payload).id
+
+    def view(self, channel: str) -> dict[str, Any]:
+        """One channel as a person sees it now; a person's id means their direct message."""
+        return view(self.world.known(channel), self._monotonic(), self.api.lifetime)
+
+    def views(self) -> list[dict[str, Any]]:
+        """All channels as people see them now."""
+        return [self.view(channel) for channel in self.world.channels]
+
+    def counters(self) -> dict[str, Any]:
+        """Calls by method, answers by status (0: connection closed, 400: refused), and deliveries."""
+        return {
+            "calls": dict(self.transcript.calls),
+            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
+            "limited": self.transcript.statuses[429],
+            "connections": self.socket.connections,
+            "unacked_events": self.outbox.unacked,
+            "acked_events": self.outbox.acked,
+            "faults_struck": self.api.faults.struck,
+        }
+
+    def reset(self) -> None:
+        """Forget channels, events, faults, limits and transcript; tokens, sockets and server stay."""
+        self.world.channels.clear()
+        self.world.users.clear()
+        self.world.files.clear()
+        self.outbox.reset()
+        self.rate_limits.reset()
+        self.transcript.reset()
+        self.clear_faults()
+        self.restore_token()
+
+    def _carry(self, envelope: Envelope) -> bool:
+        if self.requests.url:
+            self.requests.carry(envelope, self.outbox)
+            return True
+        return self.socket.carry(envelope)
+
+    def _actions(self) -> dict[str, Callable[..., Any]]:
+        actions = {name: getattr(self.people, name) for name in _PEOPLE}
+        return actions | {name: getattr(self, name) for name in _OWN}
+
+
+def _present(result: Any) -> Any:
+    if isinstance(result, Message):
+        return {**seen(result, 0.0, 0.0), "channel": result.channel}
+    if isinstance(result, list):
+        return [_present(item) for item in result]
+    return result

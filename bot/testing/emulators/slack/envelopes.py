@@ -1,0 +1,138 @@
+"""What the app is to receive: kept until acknowledged, sent again as Slack does."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+RETRIES = (3.0, 60.0, 300.0)
+"""Seconds after which an event that was not acknowledged comes again (docs.slack.dev/apis/events-api:
+acknowledged within 3 s, else sent again at once, after one minute and after five)."""
+
+
+@dataclass(slots=True)
+class Envelope:
+    """One delivery. `attempt` counts those before it."""
+
+    kind: str
+    payload: dict[str, Any]
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    attempt: int = 0
+    acked: bool = False
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    def wire(self) -> dict[str, Any]:
+        """As it goes over the socket."""
+        wire = {
+            "envelope_id": self.id,
+            "type": self.kind,
+            "payload": self.payload,
+            "accepts_response_payload": self.kind != "events_api",
+        }
+        if self.kind == "events_api":
+            reason = "timeout" if self.attempt else ""
+            wire |= {"retry_attempt": self.attempt, "retry_reason": reason}
+        return wire
+
+
+class Outbox:
+    """Everything that was to be delivered. `carry` sends an envelope, False where nobody listens."""
+
+    def __init__(self, carry: Callable[[Envelope], bool], scale: Callable[[], float]) -> None:
+        self.stalled = False
+        self.twice = False
+        self.held: int = 0
+        self.sent: list[Envelope] = []
+        self._carry = carry
+        self._scale = scale
+        self._waiting: list[Envelope] = []
+        self._turned: list[Envelope] = []
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def unacked(self) -> int:
+        """How many deliveries the app has not acknowledged."""
+        return sum(not envelope.acked for envelope in self.sent) + len(self._waiting) + len(self._turned)
+
+    @property
+    def acked(self) -> int:
+        """How many it has."""
+        return sum(envelope.acked for envelope in self.sent)
+
+    def put(self, kind: str, payload: dict[str, Any]) -> Envelope:
+        """Deliver, now or when somebody listens."""
+        envelope = Envelope(kind, payload)
+        if self.held:
+            self._turned.insert(0, envelope)
+            if len(self._turned) >= self.held:
+                self.held, turned, self._turned = 0, self._turned, []
+                for late in turned:
+                    self._send(late)
+        else:
+            self._send(envelope)
+        return envelope
+
+    def flush(self) -> None:
+        """Somebody listens: send what waited, and what was sent before without an acknowledgement."""
+        if self.stalled:
+            return
+        waiting, self._waiting = self._waiting, []
+        again = [envelope for envelope in self.sent if not envelope.acked]
+        self.sent = [envelope for envelope in self.sent if envelope.acked]
+        for envelope in again:
+            envelope.attempt += 1
+        for envelope in [*again, *waiting]:
+            self._send(envelope)
+
+    def ack(self, envelope_id: str, answer: dict[str, Any]) -> None:
+        """The app has it."""
+        for envelope in self.sent:
+            if envelope.id == envelope_id:
+                envelope.acked, envelope.answer = True, answer
+        timer = self._timers.pop(envelope_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def redeliver(self, count: int = 1) -> None:
+        """Send the last acknowledged events once more, as after a lost acknowledgement."""
+        events = [envelope for envelope in self.sent if envelope.kind == "events_api"][-count:]
+        for envelope in events:
+            again = Envelope(envelope.kind, envelope.payload, attempt=envelope.attempt + 1)
+            self._send(again)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self.sent.clear()
+        self._waiting.clear()
+        self._turned.clear()
+        self.stalled = self.twice = False
+        self.held = 0
+
+    def _send(self, envelope: Envelope) -> None:
+        if self.stalled or not self._carry(envelope):
+            self._waiting.append(envelope)
+            return
+        self.sent.append(envelope)
+        if self.twice:
+            copy = Envelope(envelope.kind, envelope.payload)
+            self._carry(copy)
+            self.sent.append(copy)
+        self._watch(envelope)
+
+    def _watch(self, envelope: Envelope) -> None:
+        if envelope.attempt < len(RETRIES) and envelope.kind == "events_api":
+            seconds = RETRIES[envelope.attempt] * self._scale()
+            loop = asyncio.get_running_loop()
+            self._timers[envelope.id] = loop.call_later(seconds, self._again, envelope)
+
+    def _again(self, envelope: Envelope) -> None:
+        if not envelope.acked and envelope in self.sent:
+            self.sent.remove(envelope)
+            envelope.attempt += 1
+            self._send(envelope)

@@ -1,0 +1,179 @@
+"""The other methods: who we are, conversations, people, files, the status line."""
+
+from __future__ import annotations
+
+from bot.testing.emulators.slack import chat
+from bot.testing.emulators.slack.calls import Call, Done, Method
+from bot.testing.emulators.slack.errors import ApiError
+from bot.testing.emulators.slack.state import IM
+from bot.testing.emulators.slack.wire import file_wire, message_wire
+from bot.testing.emulators.slack.world import APP_ID, BOT_ID
+from bot.testing.emulators.transcript import FrameKind
+
+
+def auth_test(call: Call) -> Done:
+    """auth.test."""
+    bot = call.world.bot
+    return Done(
+        {
+            "url": f"{call.origin}/",
+            "team": "Emulated workspace",
+            "user": bot.name,
+            "team_id": call.world.team,
+            "user_id": bot.id,
+            "bot_id": BOT_ID,
+            "app_id": APP_ID,
+            "is_enterprise_install": False,
+        }
+    )
+
+
+def replies(call: Call) -> Done:
+    """conversations.replies: a thread's root, then its replies newer than `oldest`, in pages."""
+    channel = call.world.channel(call.values.get("channel"))
+    root = channel.messages.get(call.text("ts"))
+    if root is None:
+        raise ApiError("thread_not_found")
+    oldest = call.text("oldest") or "0"
+    below = [
+        message
+        for message in channel.messages.values()
+        if message.thread_ts == root.ts and message.ts > oldest and not message.visible_to
+    ]
+    start, limit = call.number("cursor", 0), call.number("limit", 100)
+    page = below[start : start + limit]
+    more = start + limit < len(below)
+    wires = [
+        message_wire(message, channel, call.origin, metadata=call.flag("include_all_metadata"))
+        for message in [root, *page]
+    ]
+    following = str(start + limit) if more else ""
+    return Done(
+        {"messages": wires, "has_more": more, "response_metadata": {"next_cursor": following}}, channel.id
+    )
+
+
+def history(call: Call) -> Done:
+    """conversations.history: what stands outside threads, newest first."""
+    channel = call.world.channel(call.values.get("channel"))
+    oldest = call.text("oldest") or "0"
+    found = [
+        message_wire(message, channel, call.origin, metadata=call.flag("include_all_metadata"))
+        for message in reversed(channel.messages.values())
+        if not message.thread_ts and message.ts > oldest and not message.visible_to
+    ]
+    limit = call.number("limit", 100)
+    return Done({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
+
+
+def info(call: Call) -> Done:
+    """conversations.info."""
+    channel = call.world.known(call.values.get("channel"))
+    return Done(
+        {
+            "channel": {
+                "id": channel.id,
+                "name": channel.name,
+                "is_im": channel.kind == IM,
+                "is_mpim": channel.kind == "mpim",
+                "is_channel": channel.kind == "channel",
+                "is_private": channel.kind != "channel",
+                "is_archived": channel.archived,
+                "is_member": channel.bot_in,
+                "is_ext_shared": channel.shared,
+            }
+        },
+        channel.id,
+    )
+
+
+def open_direct(call: Call) -> Done:
+    """conversations.open with one person."""
+    user = call.world.users.get(call.text("users"))
+    if user is None:
+        raise ApiError("user_not_found")
+    channel = call.world.private(user)
+    return Done({"channel": {"id": channel.id}}, channel.id)
+
+
+def user_info(call: Call) -> Done:
+    """users.info."""
+    user = call.world.users.get(call.text("user"))
+    if user is None:
+        raise ApiError("user_not_found")
+    return Done({"user": user.wire()})
+
+
+def set_status(call: Call) -> Done:
+    """assistant.threads.setStatus: shown until the next message in the thread."""
+    channel = call.world.channel(call.values.get("channel_id"))
+    thread = call.text("thread_ts")
+    if thread not in channel.messages:
+        raise ApiError("invalid_thread_ts")
+    channel.statuses[thread] = call.text("status")
+    return Done({}, channel.id, thread, call.text("status"))
+
+
+def upload_url(call: Call) -> Done:
+    """files.getUploadURLExternal: where the bytes go."""
+    if not call.text("filename") or call.number("length", 0) <= 0:
+        raise ApiError("invalid_arguments")
+    file = call.world.store(call.text("filename"), "application/octet-stream", b"")
+    return Done({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
+
+
+def complete_upload(call: Call) -> Done:
+    """files.completeUploadExternal: the uploaded files become a message."""
+    wanted = call.json("files") or []
+    files = [call.world.files.get(str(item.get("id"))) for item in wanted]
+    if not files or any(file is None or not file.data or file.complete for file in files):
+        raise ApiError("file_not_found")
+    found = [file for file in files if file is not None]
+    for file, item in zip(found, wanted, strict=True):
+        file.complete, file.title = True, str(item.get("title") or file.name)
+    wires = [file_wire(file, call.origin) for file in found]
+    if not call.text("channel_id"):
+        return Done({"files": wires})
+    channel = call.world.channel(call.values.get("channel_id"))
+    message = call.world.add(
+        channel,
+        call.world.bot,
+        call.text("initial_comment"),
+        thread_ts=call.text("thread_ts"),
+        subtype="file_share",
+        files=found,
+    )
+    channel.statuses.pop(message.thread_ts, None)
+    call.announce(channel, message)
+    return Done({"files": wires}, channel.id, message.ts, found[0].name)
+
+
+def file_info(call: Call) -> Done:
+    """files.info."""
+    file = call.world.files.get(call.text("file"))
+    if file is None:
+        raise ApiError("file_not_found")
+    shares: dict[str, dict[str, list[dict[str, str]]]] = {"public": {}}
+    for channel in call.world.channels.values():
+        for message in channel.messages.values():
+            if file in message.files:
+                shares["public"].setdefault(channel.id, []).append(
+                    {"ts": message.ts, "thread_ts": message.thread_ts}
+                )
+    return Done({"file": {**file_wire(file, call.origin), "shares": shares}})
+
+
+METHODS = {
+    **chat.METHODS,
+    "auth.test": Method(auth_test, 0),
+    "conversations.replies": Method(replies, 50),
+    "conversations.history": Method(history, 50),
+    "conversations.info": Method(info, 50),
+    "conversations.open": Method(open_direct, 50),
+    "users.info": Method(user_info, 100),
+    "assistant.threads.setStatus": Method(set_status, 0, FrameKind.TYPING),
+    "files.getUploadURLExternal": Method(upload_url, 100),
+    "files.completeUploadExternal": Method(complete_upload, 100, FrameKind.POST),
+    "files.info": Method(file_info, 100),
+}
+"""Calls a minute by tier; 0: of a special tier (see `api`)."""

@@ -1,0 +1,96 @@
+"""What the emulated workspace holds: people, channels, messages, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+IM, MPIM, CHANNEL, GROUP = "im", "mpim", "channel", "group"
+
+
+@dataclass(slots=True)
+class User:
+    """A person or a bot."""
+
+    id: str
+    name: str
+    team: str
+    is_bot: bool = False
+    is_guest: bool = False
+    is_stranger: bool = False
+
+    def wire(self) -> dict[str, Any]:
+        """The `user` object."""
+        return {
+            "id": self.id,
+            "team_id": self.team,
+            "name": self.name.lower().replace(" ", "."),
+            "real_name": self.name,
+            "is_bot": self.is_bot,
+            "is_restricted": self.is_guest,
+            "is_stranger": self.is_stranger,
+            "deleted": False,
+            "profile": {"display_name": self.name, "real_name": self.name},
+        }
+
+
+@dataclass(slots=True)
+class StoredFile:
+    """An uploaded file; `private` is the host-relative address that only a token opens."""
+
+    id: str
+    name: str
+    mime: str
+    data: bytes
+    title: str = ""
+    complete: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it is downloaded from."""
+        return f"/files-pri/{self.id}/{self.name}"
+
+
+@dataclass(slots=True)
+class Stream:
+    """The streaming state of a message; `started` is monotonic."""
+
+    started: float
+    user: str = ""
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class Message:
+    """One message; `text` is Markdown where `markdown` says so, else mrkdwn."""
+
+    ts: str
+    channel: str
+    user: User
+    text: str
+    thread_ts: str = ""
+    markdown: bool = False
+    subtype: str = ""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    files: list[StoredFile] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    stream: Stream | None = None
+    edits: int = 0
+    edited_by: str = ""
+    visible_to: str = ""
+    chunks: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Channel:
+    """A channel, a direct message or a group of them; `statuses` are the status lines by thread."""
+
+    id: str
+    kind: str
+    name: str = ""
+    members: set[str] = field(default_factory=set)
+    bot_in: bool = True
+    archived: bool = False
+    shared: bool = False
+    messages: dict[str, Message] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,97 @@
+"""Messages as the Events API writes them, and as a person sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.testing.emulators.slack.state import Channel, Message, StoredFile
+from bot.testing.emulators.slack.world import APP_ID, BOT_ID
+
+
+def file_wire(file: StoredFile, origin: str, *, brief: bool = False) -> dict[str, Any]:
+    """The `file` object; `brief` is how a shared channel's file comes: only its id."""
+    if brief:
+        return {"id": file.id, "file_access": "check_file_info"}
+    address = f"{origin}{file.path}"
+    return {
+        "id": file.id,
+        "name": file.name,
+        "title": file.title or file.name,
+        "mimetype": file.mime,
+        "filetype": file.name.rpartition(".")[2],
+        "size": len(file.data),
+        "mode": "hosted",
+        "url_private": address,
+        "url_private_download": address,
+    }
+
+
+def message_wire(
+    message: Message, channel: Channel, origin: str, *, metadata: bool = False
+) -> dict[str, Any]:
+    """A message as `conversations.replies` and events show it."""
+    wire: dict[str, Any] = {
+        "type": "message",
+        "user": message.user.id,
+        "ts": message.ts,
+        "text": message.text,
+        "team": message.user.team,
+    }
+    if message.user.is_bot:
+        wire |= {"bot_id": BOT_ID, "app_id": APP_ID}
+    if message.subtype:
+        wire["subtype"] = message.subtype
+    if message.blocks:
+        wire["blocks"] = message.blocks
+    if message.files:
+        brief = channel.shared
+        wire["files"] = [file_wire(file, origin, brief=brief) for file in message.files]
+    if message.edits:
+        wire["edited"] = {"user": message.edited_by, "ts": message.ts}
+    if metadata and message.metadata:
+        wire["metadata"] = message.metadata
+    return wire | _thread(message, channel)
+
+
+def _thread(message: Message, channel: Channel) -> dict[str, Any]:
+    if message.thread_ts:
+        root = channel.messages.get(message.thread_ts)
+        parent = {"parent_user_id": root.user.id} if root else {}
+        return {"thread_ts": message.thread_ts, **parent}
+    replies = [other for other in channel.messages.values() if other.thread_ts == message.ts]
+    if not replies:
+        return {}
+    users = list(dict.fromkeys(other.user.id for other in replies))[:5]
+    return {"thread_ts": message.ts, "reply_count": len(replies), "reply_users": users}
+
+
+def seen(message: Message, now: float, lifetime: float) -> dict[str, Any]:
+    """A message as a person sees it now."""
+    stream = message.stream
+    return {
+        "ts": message.ts,
+        "user": message.user.id,
+        "name": message.user.name,
+        "from_bot": message.user.is_bot,
+        "text": message.text,
+        "thread_ts": message.thread_ts,
+        "edits": message.edits,
+        "streaming": bool(stream and not stream.ended and now - stream.started < lifetime),
+        "streamed": stream is not None,
+        "files": [file.name for file in message.files],
+        "blocks": message.blocks,
+        "chunks": message.chunks,
+        "metadata": message.metadata,
+        "visible_to": message.visible_to,
+    }
+
+
+def view(channel: Channel, now: float, lifetime: float) -> dict[str, Any]:
+    """A channel as a person sees it now."""
+    return {
+        "channel": channel.id,
+        "kind": channel.kind,
+        "name": channel.name,
+        "messages": [seen(message, now, lifetime) for message in channel.messages.values()],
+        "statuses": {thread: status for thread, status in channel.statuses.items() if status},
+    }

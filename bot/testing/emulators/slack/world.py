@@ -1,0 +1,110 @@
+"""The workspace's memory, and how things in it get their ids."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.testing.emulators.slack.errors import ApiError
+from bot.testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM, Channel, Message, StoredFile, User
+
+TEAM, BOT_USER, BOT_ID, APP_ID = "T0EMULATOR", "U0ROEBOT", "B0ROEBOT", "A0ROEBOT"
+BOT_TOKEN = "xoxb-emulated-token-for-loopback-only"  # noqa: S105 - no secret
+APP_TOKEN = "xapp-emulated-token-for-loopback-only"  # noqa: S105 - no secret
+SIGNING_SECRET = "emulated-signing-secret"  # noqa: S105 - no secret
+STREAM_SECONDS = 300.0
+"""How long Slack keeps a stream open (slackapi/python-slack-sdk#1859)."""
+SCOPES = (
+    "app_mentions:read,assistant:write,channels:history,chat:write,commands,files:read,files:write,"
+    "groups:history,im:history,im:write,mpim:history,users:read"
+)
+_LETTERS = {IM: "D", CHANNEL: "C", GROUP: "C", MPIM: "G"}
+
+
+@dataclass(slots=True)
+class World:
+    """One workspace with one app in it."""
+
+    team: str = TEAM
+    bot: User = field(default_factory=lambda: User(BOT_USER, "roebot", TEAM, is_bot=True))
+    users: dict[str, User] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    files: dict[str, StoredFile] = field(default_factory=dict)
+    scopes: str = SCOPES
+    _serial: int = 0
+    _last: int = 0
+
+    def user(self, user_id: str, name: str = "", team: str = "") -> User:
+        """The person with that id, made on first use."""
+        if user_id == self.bot.id:
+            return self.bot
+        user = self.users.get(user_id)
+        if user is None:
+            user = self.users[user_id] = User(user_id, name or f"Person {user_id}", team or self.team)
+            user.is_stranger = user.team != self.team
+        elif name:
+            user.name = name
+        return user
+
+    def private(self, user: User) -> Channel:
+        """The direct message with a person, made on first use."""
+        for channel in self.channels.values():
+            if channel.kind == IM and user.id in channel.members:
+                return channel
+        return self.make(IM, members={user.id})
+
+    def make(self, kind: str, name: str = "", **more: Any) -> Channel:
+        """A new channel."""
+        channel = Channel(f"{_LETTERS[kind]}0{self.serial():07d}", kind, name, **more)
+        self.channels[channel.id] = channel
+        return channel
+
+    def serial(self) -> int:
+        """The next number for things that need only be distinct."""
+        self._serial += 1
+        return self._serial
+
+    def ts(self) -> str:
+        """The next time stamp: Slack's id of a message, unique and rising."""
+        self._last = max(int(time.time() * 1_000_000), self._last + 1)
+        return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
+
+    def channel(self, channel_id: Any) -> Channel:
+        """The channel that the bot may write to. Raises ApiError as Slack would."""
+        channel = self.known(channel_id)
+        if channel.archived:
+            raise ApiError("is_archived")
+        if not channel.bot_in:
+            raise ApiError("not_in_channel" if channel.kind == CHANNEL else "channel_not_found")
+        return channel
+
+    def known(self, channel_id: Any) -> Channel:
+        """A channel that exists. A person's id stands for the direct message with them."""
+        if isinstance(channel_id, str) and channel_id in self.users:
+            return self.private(self.users[channel_id])
+        channel = self.channels.get(str(channel_id))
+        if channel is None:
+            raise ApiError("channel_not_found")
+        return channel
+
+    def own(self, channel: Channel, ts: Any) -> Message:
+        """A message of the bot. Raises ApiError."""
+        message = channel.messages.get(str(ts))
+        if message is None:
+            raise ApiError("message_not_found")
+        if message.user is not self.bot:
+            raise ApiError("cant_update_message")
+        return message
+
+    def add(self, channel: Channel, user: User, text: str, **more: Any) -> Message:
+        """Put a new message into a channel."""
+        message = Message(self.ts(), channel.id, user, text, **more)
+        channel.messages[message.ts] = message
+        return message
+
+    def store(self, name: str, mime: str, data: bytes) -> StoredFile:
+        """Keep a file."""
+        file = StoredFile(f"F0{self.serial():07d}", name, mime, data)
+        self.files[file.id] = file
+        return file

@@ -1,0 +1,186 @@
+"""A person on Slack and the whole service: real SDK and runtime, an emulated workspace with true limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.testing.graphs import long_markdown
+from bot.domain import Live
+from bot.service import Service
+from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.transcript import FrameKind
+from tests.harness.inprocess import running
+from tests.harness.judge import until
+from tests.harness.service import MODEL
+
+pytestmark = pytest.mark.may_block
+
+PERSON = "U0000001"
+
+
+def config_text(emulator: SlackEmulator, *, extra: str = "") -> str:
+    """A configuration with one Slack account at the emulator, open to everybody."""
+    return f"""
+config_version: 1
+{MODEL}
+server: {{port: 0}}
+channels:
+  slack:
+    bot_token: "{emulator.bot_token}"
+    app_token: "{emulator.app_token}"
+    base_url: "{emulator.url}"
+    {extra}
+access: {{default: allow}}
+"""
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[SlackEmulator]:
+    async with SlackEmulator.serve() as served:
+        yield served
+
+
+@pytest.fixture
+async def service(tmp_path: Path, emulator: SlackEmulator) -> AsyncIterator[Service]:
+    async with running(tmp_path, config_text(emulator)) as started:
+        await until(
+            lambda: started.accounts.state("slack").live is Live.LIVE,
+            20.0,
+            lambda: f"{started.accounts.state('slack')}",
+        )
+        yield started
+
+
+def answers(emulator: SlackEmulator, channel: str = PERSON) -> list[dict[str, Any]]:
+    """The bot's messages in a channel, in order."""
+    return [message for message in emulator.view(channel)["messages"] if message["from_bot"]]
+
+
+async def answered(
+    emulator: SlackEmulator, channel: str, condition: Callable[[list[str]], bool], seconds: float = 30.0
+) -> list[dict[str, Any]]:
+    """Wait until the bot's messages are as wanted, then see that nothing follows and nothing is open."""
+
+    def texts() -> list[str]:
+        return [seen["text"] for seen in answers(emulator, channel)]
+
+    def stands() -> bool:
+        return condition(texts()) and not any(seen["streaming"] for seen in answers(emulator, channel))
+
+    await until(stands, seconds, lambda: f"{answers(emulator, channel)}")
+    await asyncio.sleep(1.5)
+    assert stands(), answers(emulator, channel)
+    assert emulator.counters()["limited"] == 0
+    return answers(emulator, channel)
+
+
+async def test_a_direct_message_streams_natively_then_stands_complete(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    asked = emulator.people.says("[tokens=40] [every=0.1] go", user=PERSON)
+    [seen] = await answered(emulator, PERSON, lambda texts: bool(texts) and "word40" in texts[0])
+    assert seen["text"].split() == [f"word{n}" for n in range(1, 41)]
+    assert (seen["streamed"], seen["thread_ts"], seen["edits"]) == (True, asked.ts, 0)
+    calls = emulator.counters()["calls"]
+    assert (calls["chat.startStream"], calls["chat.stopStream"]) == (1, 1)
+    assert 2 <= calls["chat.appendStream"] <= 7
+    assert "chat.update" not in calls
+    frames = [frame.text for frame in emulator.transcript.of(FrameKind.EDIT)]
+    assert all(seen["text"].startswith(frame) for frame in frames)
+
+
+async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    team = emulator.people.make_channel("team")
+    emulator.people.says("nobody asked the bot", user=PERSON, channel=team)
+    asked = emulator.people.says("@roebot one", user=PERSON, name="Ada", channel=team)
+    [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
+    assert (seen["text"], seen["thread_ts"]) == ("Ada: one", asked.ts)
+    [view] = await service.store.conversations("slack")
+    [turn] = await service.store.turns(view.id)
+    assert [(message.text, message.sender.name) for message in turn.messages] == [("one", "Ada")]
+    emulator.people.says("two", user="U0000002", name="Ben", channel=team, thread=asked.ts)
+    seen = (await answered(emulator, team, lambda texts: len(texts) == 2))[1]
+    assert (seen["text"], seen["thread_ts"]) == ("Ben: two", asked.ts)
+    assert len(await service.store.conversations("slack")) == 1
+    other = emulator.people.says("a thread of others", user=PERSON, channel=team)
+    emulator.people.says("really", user="U0000002", channel=team, thread=other.ts)
+    emulator.people.says("@roebot three", user="U0000002", channel=team, thread=other.ts)
+    seen = (await answered(emulator, team, lambda texts: len(texts) == 3))[2]
+    assert (seen["text"], seen["thread_ts"]) == ("Ben: three", other.ts)
+    assert len(await service.store.conversations("slack")) == 2
+
+
+async def test_a_direct_message_is_one_conversation_whatever_its_threads(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    first = emulator.people.says("one", user=PERSON)
+    await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    emulator.people.says("two", user=PERSON, thread=first.ts)
+    second = (await answered(emulator, PERSON, lambda texts: len(texts) == 2))[1]
+    assert second["thread_ts"] == first.ts
+    third = emulator.people.says("three", user=PERSON)
+    seen = (await answered(emulator, PERSON, lambda texts: len(texts) == 3))[2]
+    assert seen["thread_ts"] == third.ts
+    assert len(await service.store.conversations("slack")) == 1
+
+
+async def test_twelve_thousand_characters_arrive_split_and_whole(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    long = long_markdown(14_000)
+    emulator.people.says(f"[reply={long}]", user=PERSON)
+    last = long.count("## Section")
+    seen = await answered(
+        emulator,
+        PERSON,
+        lambda texts: len(texts) >= 2 and f"second point of {last}" in texts[-1],
+        seconds=60.0,
+    )
+    texts = [one["text"] for one in seen]
+    assert all(len(text) <= 12_000 for text in texts)
+    joined = "\n".join(texts)
+    for number in range(1, last + 1):
+        assert joined.count(f"## Section {number}\n") == 1
+        assert f"print({number}, 7, 'x < y & z')" in joined
+    assert "\u2060" not in joined
+
+
+async def test_the_slash_command_and_the_text_form(emulator: SlackEmulator, service: Service) -> None:
+    team = emulator.people.make_channel("team")
+    emulator.people.commands("status", user=PERSON)
+    [seen] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    assert seen["text"]
+    emulator.people.says("@roebot help", user=PERSON, channel=team)
+    [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
+    assert "/status" in seen["text"]
+
+
+async def test_slacks_own_stop_button_ends_the_answer(emulator: SlackEmulator, service: Service) -> None:
+    asked = emulator.people.says("[tokens=500] [every=0.1] long", user=PERSON)
+    await until(lambda: answers(emulator), 20.0, lambda: "no first frame")
+    emulator.people.stops(asked.channel, asked.ts)
+    seen = await answered(emulator, PERSON, lambda texts: any("(stopped)" in text for text in texts))
+    assert seen[0]["text"].endswith("*(stopped)*")
+
+
+async def test_a_file_comes_in_and_is_read(emulator: SlackEmulator, service: Service) -> None:
+    emulator.people.says("what is in it", user=PERSON, data=b"the secret is 42", filename="note.txt")
+    [seen] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    assert "note.txt" in seen["text"]
+
+
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+async def test_a_lost_response_leaves_one_complete_answer(
+    emulator: SlackEmulator, service: Service, method: str
+) -> None:
+    emulator.fault("drop", method=method)
+    emulator.people.says("[tokens=30] [every=0.1] go", user=PERSON)
+    [seen] = await answered(emulator, PERSON, lambda texts: bool(texts) and texts[0].endswith("word30"))
+    assert seen["text"].split() == [f"word{n}" for n in range(1, 31)]
