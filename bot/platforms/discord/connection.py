@@ -1,0 +1,164 @@
+"""One life of an account: signed in, connected, watched, and closed without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from typing import Any
+
+from bot.errors import AccountLost, AccountRefused
+from bot.platforms.base import AdapterContext
+from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.cursor import read_cursor
+from bot.platforms.discord.errors import Limited
+from bot.platforms.discord.files import Files
+from bot.platforms.discord.gaps import Gaps
+from bot.platforms.discord.gateway import GatewayClient
+from bot.platforms.discord.health import Health
+from bot.platforms.discord.inbound import Identity, Inbound
+from bot.platforms.discord.outbound import Outbound
+from bot.platforms.discord.payload import Json, Malformed, snowflake, string
+from bot.platforms.discord.places import Places
+from bot.platforms.discord.receiver import Receiver
+from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.route import proxy_for
+from bot.platforms.discord.sdk import discord
+from bot.platforms.discord.watch import Watch
+
+CLOSE_SECONDS = 0.5
+AUTHENTICATION_FAILED = 4004
+
+
+class Connection:
+    """Everything that an account has while it is connected."""
+
+    def __init__(
+        self,
+        name: str,
+        rest: Rest,
+        identity: Identity,
+        application: str,
+        cursor: str,
+        context: AdapterContext,
+        health: Health,
+    ) -> None:
+        self.application = application
+        self.rest = rest
+        self._name = name
+        self._refused = asyncio.Event()
+        self._ending = asyncio.Event()
+        rest.on_unauthorized = self._refused.set
+        places = Places(identity.id)
+        inbound = Inbound(name, identity, places)
+        kept, threads, asks = read_cursor(cursor)
+        for thread in threads:
+            inbound.remember(thread)
+        self.asks = Asks(rest, application, context.clock)
+        self.asks.restore(asks)
+        gaps = Gaps(name, rest, places, context.clock)
+        self.receiver = Receiver(name, inbound, places, gaps, self.asks, context, health, kept)
+        self.outbound = Outbound(name, rest, self.asks, health)
+        self.files = Files(rest, self.outbound)
+        self.watch = Watch(context.clock, health, self.asks)
+        self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost)
+
+    @classmethod
+    async def prepared(
+        cls, name: str, token: str, base_url: str | None, context: AdapterContext, health: Health
+    ) -> Connection:
+        """Sign in. Raises AccountRefused and AccountLost; nothing is left open then."""
+        rest = Rest(base_url, proxy_for(base_url or Route.BASE), context.clock.now)
+        try:
+            me = await _asked(name, rest.static_login(token))
+            found = await _asked(name, rest.request(Route("GET", "/oauth2/applications/@me")))
+            identity = Identity(snowflake(me, "id"), string(me, "username"))
+            health.identity = f"@{identity.name}"
+            cursor = await context.inbox.cursor()
+            return cls(name, rest, identity, snowflake(found, "id"), cursor, context, health)
+        except Malformed:
+            await rest.close()
+            raise AccountLost("Discord's answers are not those of its API") from None
+        except BaseException:
+            await rest.close()
+            raise
+
+    def end(self) -> None:
+        """End `run` without an error."""
+        self._ending.set()
+
+    async def run(self) -> None:
+        """Receive until told to end. Raises AccountRefused and AccountLost."""
+        tasks = [
+            asyncio.create_task(work, name=f"discord:{self._name}:{what}")
+            for what, work in (
+                ("gateway", self._connected()),
+                ("worker", self.receiver.run()),
+                ("watch", self.watch.run(self.client)),
+                ("refused", self._refused.wait()),
+                ("ending", self._ending.wait()),
+            )
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    await task
+            if self._refused.is_set():
+                raise refused(self._name)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Close every connection; what does not close in time is cut."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.client.close()
+        await self.rest.close()
+
+    async def _connected(self) -> None:
+        """The SDK's loop: it comes back by itself from whatever can be mended."""
+        try:
+            async with self.client:
+                await self.client.connect()
+        except discord.PrivilegedIntentsRequired:
+            raise AccountRefused(
+                f"Discord refuses account {self._name} the Message Content Intent: switch it on in the "
+                "developer portal, page Bot, under Privileged Gateway Intents, and save"
+            ) from None
+        except discord.ConnectionClosed as error:
+            if error.code == AUTHENTICATION_FAILED:
+                raise refused(self._name) from None
+            raise AccountLost(f"Discord closed the connection (code {error.code})") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise AccountLost(f"the gateway sent what cannot be read ({type(error).__name__})") from None
+        raise AccountLost("the connection to Discord has ended")
+
+
+def refused(account: str) -> AccountRefused:
+    """Discord does not know the token."""
+    return AccountRefused(
+        f"Discord refuses the token of account {account}: it is wrong or was reset; "
+        "the developer portal gives a new one (page Bot, Reset Token)"
+    )
+
+
+async def _asked(account: str, work: Awaitable[Any]) -> Json:
+    """An answer while signing in. Raises AccountRefused and AccountLost."""
+    try:
+        found = await work
+    except discord.LoginFailure:
+        raise refused(account) from None
+    except Limited as error:
+        raise AccountLost(f"Discord asks to wait {error.retry_after:g} s before signing in") from None
+    except discord.HTTPException as error:
+        if error.status == 401:
+            raise refused(account) from None
+        raise AccountLost(f"Discord answers {error.status}: {error.text}") from None
+    except discord.DiscordException as error:
+        raise AccountLost(f"cannot reach Discord: {error}") from None
+    if not isinstance(found, dict):
+        raise AccountLost("Discord's answers are not those of its API")
+    return found

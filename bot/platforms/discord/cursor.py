@@ -1,0 +1,62 @@
+"""What the receiver has to know after a restart, as the compact JSON that the inbox keeps for it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import orjson
+
+DMS = 200
+"""Channels of direct messages whose gaps are filled: Discord lists them nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A use of a command that waits for its answer. The token is good for 15 minutes and for nothing else."""
+
+    id: str
+    token: str
+    channel: str
+    until: float
+
+
+@dataclass(slots=True)
+class Cursor:
+    """`seen` is the id up to which all messages are stored; ids rise with time, in all channels alike.
+
+    `dms` are channels of direct messages, the latest last; `threads` those that grew from the bot's messages.
+    """
+
+    seen: int = 0
+    dms: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+    def met(self, channel: str) -> None:
+        """A direct message came from there."""
+        self.dms[channel] = None
+        self.dms.move_to_end(channel)
+        while len(self.dms) > DMS:
+            self.dms.popitem(last=False)
+
+    def written(self, seen: int, threads: Iterable[str], asks: Iterable[Ask]) -> str:
+        """The whole as text."""
+        kept = {
+            "seen": str(seen),
+            "dms": list(self.dms),
+            "threads": list(threads),
+            "asks": [[ask.id, ask.token, ask.channel, ask.until] for ask in asks],
+        }
+        return orjson.dumps({key: value for key, value in kept.items() if value}).decode()
+
+
+def read_cursor(text: str) -> tuple[Cursor, list[str], list[Ask]]:
+    """Cursor, threads and open asks; what cannot be read counts as nothing."""
+    try:
+        found = orjson.loads(text)
+        asks = [Ask(str(a), str(b), str(c), float(d)) for a, b, c, d in found.get("asks", [])]
+        dms = OrderedDict((str(channel), None) for channel in found.get("dms", []))
+        threads = [str(thread) for thread in found.get("threads", [])]
+        return Cursor(int(found["seen"]), dms), threads, asks
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Cursor(), [], []

@@ -1,0 +1,45 @@
+"""What went wrong with a call, in the bot's own words.
+
+The codes are those of docs.discord.com/developers/topics/opcodes-and-status-codes#json.
+"""
+
+from __future__ import annotations
+
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.discord.errors import Limited, Unsent
+from bot.platforms.discord.sdk import discord
+
+_BY_STATUS = {
+    400: DeliveryCategory.INVALID_PAYLOAD,
+    401: DeliveryCategory.AUTH,
+    403: DeliveryCategory.PERMISSION,
+    404: DeliveryCategory.NOT_FOUND,
+    409: DeliveryCategory.CONFLICT,
+    413: DeliveryCategory.INVALID_PAYLOAD,
+}
+UNKNOWN_MESSAGE = 10008
+TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
+"""Codes that say: this interaction cannot be answered any more."""
+_ADVICE = {
+    50001: "the bot was removed from the server or cannot see the channel; invite it again or let it in",
+    50007: "this person takes no direct messages from the bot",
+    50013: "the bot may not write there: its role lacks Send Messages, the same in threads, or Attach Files",
+    160005: "the thread is locked",
+}
+
+
+def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:
+    """The error to raise; `posting` says that repeating the call might show something twice."""
+    if isinstance(error, Limited):
+        return RateLimited(error.retry_after, account_wide=error.everywhere)
+    if isinstance(error, discord.HTTPException):
+        return _refusal(error, posting)
+    sent = not isinstance(error, Unsent)
+    return DeliveryError(DeliveryCategory.TRANSIENT, str(error), unknown_outcome=posting and sent)
+
+
+def _refusal(error: discord.HTTPException, posting: bool) -> DeliveryError:
+    detail = _ADVICE.get(error.code) or error.text or f"HTTP status {error.status}"
+    if error.status >= 500:
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
+    return DeliveryError(_BY_STATUS.get(error.status, DeliveryCategory.INVALID_PAYLOAD), detail)

@@ -1,0 +1,81 @@
+"""Files both ways: attachments are fetched by their message, artifacts go out as attachments."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from bot.domain import Attachment, OutboundFile
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.discord.manifest import MANIFEST
+from bot.platforms.discord.outbound import Outbound, channel_of, checked, message_id_of, reference
+from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.sdk import discord
+
+CHUNK = 64 * 1024
+
+
+class Files:
+    """Sends and fetches files for one account."""
+
+    def __init__(self, rest: Rest, outbound: Outbound) -> None:
+        self._rest = rest
+        self._outbound = outbound
+
+    async def send(self, file: OutboundFile) -> str:
+        """Post a file; Discord shows pictures by itself."""
+        if len(file.data) > MANIFEST.max_file_out:
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
+        name = _printable(file.filename)
+        body = {
+            **self._outbound.idempotent(file.key),
+            **reference(file.address),
+            "attachments": [{"id": 0, "filename": name}],
+        }
+        form = [
+            {"name": "payload_json", "value": orjson.dumps(body).decode()},
+            {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None},
+        ]
+        route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
+        return message_id_of(await self._outbound.call(route, posting=True, form=form))
+
+    async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
+        """The content of an attachment, in chunks. Raises DeliveryError.
+
+        Its address is signed for a day only, so it is asked for anew.
+        """
+        limit = MANIFEST.max_file_in
+        if attachment.size > limit:
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
+        url = await self._address(attachment.ref)
+        received = 0
+        try:
+            async with aclosing(self._rest.download(url, CHUNK)) as chunks:
+                async for chunk in chunks:
+                    received += len(chunk)
+                    if received > limit:
+                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
+                    yield chunk
+        except discord.DiscordException as error:
+            raise self._outbound.failure(error, posting=False) from None
+
+    async def _address(self, ref: str) -> str:
+        channel, _, rest = ref.partition("/")
+        message, _, number = rest.partition("/")
+        route = Route(
+            "GET", "/channels/{channel_id}/messages/{message_id}", channel_id=checked(channel),
+            message_id=checked(message),
+        )  # fmt: skip
+        found: Any = await self._outbound.call(route, posting=False)
+        files = found.get("attachments") if isinstance(found, dict) else None
+        for file in files if isinstance(files, list) else []:
+            if isinstance(file, dict) and file.get("id") == number and isinstance(file.get("url"), str):
+                return str(file["url"])
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, "the file is not in its message any more")
+
+
+def _printable(name: str) -> str:
+    return "".join(sign if sign.isprintable() else "_" for sign in name)[:200] or "file"

@@ -1,0 +1,47 @@
+"""The gateway: the SDK's own protocol (heartbeat, RESUME, compression) with readers of our own behind it.
+
+The SDK's readers build objects of everything in every server, and one payload that they cannot read ends the
+connection. Ours take what the bot needs, and what cannot be read is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.platforms.discord.payload import Json
+from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.sdk import discord
+
+INTENTS = discord.Intents(guilds=True, messages=True, message_content=True)
+HEARTBEAT_TIMEOUT = 60.0
+
+Reader = Callable[[Json], None]
+
+
+class GatewayClient(discord.Client):
+    """A client whose events go to `readers` by their name; `on_lost` is told of each broken connection."""
+
+    def __init__(self, rest: Rest, readers: Mapping[str, Reader], on_lost: Callable[[], None]) -> None:
+        self._rest = rest
+        self._readers = readers
+        self._on_lost = on_lost
+        super().__init__(
+            intents=INTENTS,
+            max_messages=None,
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        )
+
+    def _get_state(self, **options: Any) -> Any:
+        # Called while the client is made: here the state and the client get the HTTP client of the account.
+        self.http = self._rest
+        state = super()._get_state(**options)
+        state.parsers = dict(self._readers)
+        return state
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """See Client. Nothing listens but for the end of a connection."""
+        if event == "disconnect":
+            self._on_lost()

@@ -1,0 +1,165 @@
+"""Messages of Discord become messages of the domain; the same for the gateway's and for those read later."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.discord.payload import (
+    Json,
+    number,
+    objects,
+    optional_mapping,
+    optional_snowflake,
+    snowflake,
+    string,
+    strings,
+)
+from bot.platforms.discord.places import Place, Places
+from bot.platforms.discord.times import seconds_of
+
+DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
+"""Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
+VOICE = 1 << 13
+FORWARD = 1
+OURS = 200
+_USER, _ROLE = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is."""
+
+    id: str
+    name: str
+
+
+class Inbound:
+    """Converts messages for one account. `ours` are the threads that grew from a message of the bot."""
+
+    def __init__(self, account: str, identity: Identity, places: Places) -> None:
+        self.ours: OrderedDict[str, None] = OrderedDict()
+        self._account = account
+        self._identity = identity
+        self._places = places
+
+    def convert(self, message: Json, place: Place) -> InboundMessage | None:
+        """The message as the bus takes it; None where it is nothing to act on. Raises Malformed."""
+        author = optional_mapping(message, "author")
+        kind = number(message, "type")
+        if kind == THREAD_STARTER:
+            self._note_starter(message, place)
+        if kind not in (DEFAULT, REPLY) or author.get("bot") or "webhook_id" in message:
+            return None
+        text = self._read(message, place)
+        attachments, unsupported = _attachments(message, place), _unsupported(message)
+        replied = optional_mapping(message, "message_reference")
+        answered = replied if number(replied, "type") != FORWARD else {}
+        return InboundMessage(
+            event_id=snowflake(message, "id"),
+            origin=self._origin(message, place, author, optional_snowflake(answered, "message_id")),
+            text=text,
+            sent_at=seconds_of(snowflake(message, "id")),
+            addressed=place.guild == "" or self._addressed(message, place),
+            attachments=attachments,
+            unsupported=unsupported,
+        )
+
+    def command(self, interaction: Json, place: Place) -> InboundMessage | None:
+        """A use of one of our commands, as if it had been written. Raises Malformed."""
+        member = optional_mapping(interaction, "member")
+        author = optional_mapping(member, "user") or optional_mapping(interaction, "user")
+        data = optional_mapping(interaction, "data")
+        name = string(data, "name")
+        if not name or not author:
+            return None
+        words = [str(option.get("value", "")) for option in objects(data, "options")]
+        interaction = {**interaction, "member": member}
+        return InboundMessage(
+            event_id=snowflake(interaction, "id"),
+            origin=self._origin(interaction, place, author, ""),
+            text=" ".join([f"/{name}", *(word for word in words if word)]),
+            sent_at=seconds_of(snowflake(interaction, "id")),
+        )
+
+    def remember(self, thread: str) -> None:
+        """A thread is one of the bot's."""
+        self.ours[thread] = None
+        self.ours.move_to_end(thread)
+        while len(self.ours) > OURS:
+            self.ours.popitem(last=False)
+
+    def _origin(self, event: Json, place: Place, author: Json, reply_to: str) -> Origin:
+        nick = string(optional_mapping(event, "member"), "nick")
+        name = nick or string(author, "global_name") or string(author, "username")
+        thread = place.thread and bool(place.parent)
+        return Origin(
+            account=self._account,
+            platform="discord",
+            chat=place.parent if thread else place.id,
+            chat_kind=ChatKind.GROUP if place.guild else ChatKind.PRIVATE,
+            message_id=snowflake(event, "id"),
+            sender=Sender(snowflake(author, "id"), name, string(author, "username")),
+            topic=place.id if thread else "",
+            reply_to=reply_to,
+        )
+
+    def _addressed(self, message: Json, place: Place) -> bool:
+        me = self._identity.id
+        if any(user.get("id") == me for user in objects(message, "mentions")):
+            return True
+        role = self._places.role(place.guild)
+        if role and role in strings(message, "mention_roles"):
+            return True
+        answered = optional_mapping(optional_mapping(message, "referenced_message"), "author")
+        if number(message, "type") == REPLY and answered.get("id") == me:
+            return True
+        return place.thread and (place.owner == me or place.id in self.ours)
+
+    def _note_starter(self, message: Json, place: Place) -> None:
+        """A thread begins with the message that it grew from."""
+        first = optional_mapping(optional_mapping(message, "referenced_message"), "author")
+        if first.get("id") == self._identity.id:
+            self.remember(place.id)
+
+    def _read(self, message: Json, place: Place) -> str:
+        """The text without the bot's name; other people's names instead of their ids."""
+        text = string(message, "content")
+        snapshots = objects(message, "message_snapshots")
+        if not text and snapshots:
+            text = string(optional_mapping(snapshots[0], "message"), "content")
+        if "<@" not in text:
+            return text
+        names = {
+            str(user.get("id")): string(user, "global_name") or string(user, "username")
+            for user in objects(message, "mentions")
+        }
+        role, me = self._places.role(place.guild), self._identity.id
+        text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
+        text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
+        return text.lstrip(" ,:\n").rstrip()
+
+
+def _attachments(message: Json, place: Place) -> tuple[Attachment, ...]:
+    if number(message, "flags") & VOICE:
+        return ()
+    where = f"{place.id}/{snowflake(message, 'id')}"
+    return tuple(_attachment(file, where) for file in objects(message, "attachments"))
+
+
+def _attachment(file: Json, where: str) -> Attachment:
+    mime = string(file, "content_type").partition(";")[0]
+    kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
+    number_, name = snowflake(file, "id"), string(file, "filename")
+    return Attachment(kind, name or f"file_{number_}", f"{where}/{number_}", number(file, "size", -1), mime)
+
+
+def _unsupported(message: Json) -> str:
+    if number(message, "flags") & VOICE:
+        return "voice"
+    if message.get("poll") is not None:
+        return "poll"
+    has_text = bool(message.get("content") or message.get("attachments"))
+    return "sticker" if message.get("sticker_items") and not has_text else ""

@@ -1,0 +1,44 @@
+"""Discord as data."""
+
+from __future__ import annotations
+
+from bot.platforms.base import Budget, Manifest, Operation, Scope
+
+_RATES = "docs.discord.com/developers/topics/rate-limits"
+_HEADERS = (
+    f"{_RATES} names no figure for a route; X-RateLimit-Limit of messages says 5 in 5 s "
+    "(discord/discord-api-docs#1092, discordjs/discord.js#3460)"
+)
+_POSTS = frozenset({Operation.POST})
+_EDITS = frozenset({Operation.EDIT})
+_TYPING = frozenset({Operation.TYPING})
+
+MANIFEST = Manifest(
+    platform="discord",
+    title="Discord",
+    adapter="bot.platforms.discord.adapter:create",
+    extra="discord",
+    budgets=(
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS),
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS),
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_TYPING),
+        Budget(Scope.ACCOUNT, 50, 1.0, f"{_RATES}#global-rate-limit"),
+    ),
+    first_frame_after=0.7,
+    first_frame_characters=30,
+    frame_interval=1.2,
+    max_file_in=20 * 1024 * 1024,
+    max_file_out=10 * 1024 * 1024,
+    setup_steps=(
+        "Open https://discord.com/developers/applications, press New Application and give it a name.",
+        "On the page Bot press Reset Token. Put the token into the environment as DISCORD_BOT_TOKEN.",
+        "On the same page, under Privileged Gateway Intents, switch on Message Content Intent and save.",
+        "On the page General Information copy the Application ID and put it in place of APPLICATION_ID in "
+        "https://discord.com/oauth2/authorize?client_id=APPLICATION_ID&scope=bot+applications.commands"
+        "&permissions=274878008320 — that is View Channels, Send Messages, Send Messages in Threads, "
+        "Attach Files and Read Message History, and nothing else.",
+        "Open that link, choose your server and press Authorize. You need Manage Server there.",
+        "Start the service and write to your bot: a direct message, or @its-name in a channel.",
+    ),
+)
+"""What the core knows of Discord before its SDK is loaded."""

@@ -1,0 +1,156 @@
+"""Posts, edits and typing: Markdown in, one call of the API out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import OrderedDict
+from typing import Any
+
+from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
+from bot.platforms.discord.health import Health
+from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.sdk import discord
+from bot.render.discord import render_discord
+
+_QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
+"""A reply pings who is answered, never whoever a text names."""
+REMEMBERED = 500
+
+
+class Outbound:
+    """What the bot does in its chats."""
+
+    def __init__(self, account: str, rest: Rest, asks: Asks, health: Health) -> None:
+        self._account = account
+        self._rest = rest
+        self._asks = asks
+        self._health = health
+        self._again: OrderedDict[str, int] = OrderedDict()
+
+    async def send(self, message: OutboundMessage) -> str:
+        """Post; returns the message id. The same key is one message, as long as Discord knows its nonce."""
+        text = render_discord(message.text)
+        channel = channel_of(message.address)
+        posted = await self._as_answer(message, channel, text)
+        if posted is None:
+            body = {**_content(text), **self.idempotent(message.key), **reference(message.address)}
+            route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
+            posted = await self.call(route, posting=True, json=body)
+        number = message_id_of(posted)
+        if posted.get("content", text).strip() != text.strip():
+            # The nonce found what an earlier try has posted.
+            await self.edit(message, number)
+        return number
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """Replace the whole text."""
+        route = _message("PATCH", message.address, message_id)
+        try:
+            await self._rest.request(route, json=_content(render_discord(message.text)))
+        except discord.DiscordException as error:
+            if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
+                self._next_nonce(message.key)
+            raise self.failure(error, posting=False) from None
+
+    async def delete(self, address: ReplyAddress, message_id: str) -> None:
+        """Delete; one that is gone already is as good."""
+        try:
+            await self.call(_message("DELETE", address, message_id), posting=False)
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.NOT_FOUND:
+                raise
+
+    async def typing(self, address: ReplyAddress) -> None:
+        """Show "is typing" for ten seconds; where there is no room for that, it is left out."""
+        route = Route("POST", "/channels/{channel_id}/typing", channel_id=channel_of(address))
+        await self.call(route, posting=False)
+
+    async def call(self, route: Any, *, posting: bool, **options: Any) -> Any:
+        """Make a call. Raises DeliveryError."""
+        try:
+            return await self._rest.request(route, **options)
+        except discord.DiscordException as error:
+            raise self.failure(error, posting=posting) from None
+
+    def failure(self, error: discord.DiscordException, *, posting: bool) -> DeliveryError:
+        """The error to raise for one of the client; a limit is also reported."""
+        failure = delivery_error(error, posting=posting)
+        if isinstance(failure, RateLimited):
+            self._health.limited(failure.retry_after)
+        return failure
+
+    def idempotent(self, key: str) -> dict[str, Any]:
+        """What makes a repeated post one message: 25 characters at most, checked for some minutes
+        (docs.discord.com/developers/resources/message#create-message-jsonform-params)."""
+        named = f"{self._account}\n{key}\n{self._again.get(key, 0)}".encode()
+        digest = hashlib.blake2b(named, digest_size=15).digest()
+        return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
+
+    async def _as_answer(self, message: OutboundMessage, channel: str, text: str) -> Any:
+        """Fill the answer that a command waits for; None where this message is no such answer."""
+        try:
+            ask = await self._asks.claim(message, channel)
+            if ask is None:
+                return None
+        except discord.DiscordException as error:
+            raise self.failure(error, posting=False) from None
+        try:
+            return await self._asks.answer(ask, _content(text))
+        except discord.HTTPException as error:
+            if error.code in TOKEN_OVER or error.status == 404:
+                self._asks.release(ask)
+                return None
+            raise self.failure(error, posting=False) from None
+        except discord.DiscordException as error:
+            raise self.failure(error, posting=False) from None
+
+    def _next_nonce(self, key: str) -> None:
+        """The message of this key was deleted: the next post of it is a new one."""
+        self._again[key] = self._again.get(key, 0) + 1
+        self._again.move_to_end(key)
+        while len(self._again) > REMEMBERED:
+            self._again.popitem(last=False)
+
+
+def channel_of(address: ReplyAddress) -> str:
+    """A thread is a channel of its own."""
+    return checked(address.topic or address.chat)
+
+
+def reference(address: ReplyAddress) -> dict[str, Any]:
+    """The message that a post answers; one that is gone does not keep it back."""
+    if not address.reply_to or address.chat_kind is ChatKind.PRIVATE:
+        return {}
+    return {"message_reference": {"message_id": checked(address.reply_to), "fail_if_not_exists": False}}
+
+
+def message_id_of(posted: Any) -> str:
+    """The id in an answer."""
+    found = posted.get("id") if isinstance(posted, dict) else None
+    if not isinstance(found, str):
+        raise DeliveryError(
+            DeliveryCategory.TRANSIENT, "Discord's answer names no message", unknown_outcome=True
+        )
+    return found
+
+
+def checked(value: str) -> str:
+    """An id, as it may stand in a path."""
+    if not value.isascii() or not value.isdecimal():
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Discord")
+    return value
+
+
+def _content(text: str) -> dict[str, Any]:
+    return {"content": text, "allowed_mentions": _QUIET}
+
+
+def _message(method: str, address: ReplyAddress, message_id: str) -> Any:
+    return Route(
+        method, "/channels/{channel_id}/messages/{message_id}", channel_id=channel_of(address),
+        message_id=checked(message_id),
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""The channels and threads that the bot can see, as far as it has to know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.platforms.discord.payload import (
+    Json,
+    Malformed,
+    number,
+    objects,
+    optional_mapping,
+    optional_snowflake,
+    snowflake,
+)
+
+DM, GROUP_DM = 1, 3
+THREADS = frozenset({10, 11, 12})
+"""Channel types (docs.discord.com/developers/resources/channel#channel-object-channel-types)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message."""
+
+    id: str
+    type: int
+    guild: str = ""
+    parent: str = ""
+    owner: str = ""
+    newest: int = 0
+
+    @property
+    def thread(self) -> bool:
+        """Whether it is a thread, as the posts of a forum are."""
+        return self.type in THREADS
+
+
+def read_place(channel: Json, guild: str = "") -> Place:
+    """A channel object. Raises Malformed."""
+    return Place(
+        snowflake(channel, "id"),
+        number(channel, "type"),
+        optional_snowflake(channel, "guild_id") or guild,
+        optional_snowflake(channel, "parent_id"),
+        optional_snowflake(channel, "owner_id"),
+        int(optional_snowflake(channel, "last_message_id") or 0),
+    )
+
+
+class Places:
+    """What the gateway told of servers, kept as it changes. `me` is the bot's id."""
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._places: dict[str, Place] = {}
+        self._guilds: dict[str, set[str]] = {}
+        self._roles: dict[str, str] = {}
+
+    def get(self, channel: str) -> Place | None:
+        """A channel, None where the gateway has not told of it."""
+        return self._places.get(channel)
+
+    def role(self, guild: str) -> str:
+        """The role that stands for the bot alone there ("" if none): people mention it for the bot."""
+        return self._roles.get(guild, "")
+
+    @property
+    def guilds(self) -> tuple[str, ...]:
+        """The servers that the bot is in."""
+        return tuple(self._guilds)
+
+    def of(self, guild: str) -> list[Place]:
+        """The places of a server, those with the newest messages first."""
+        found = [self._places[channel] for channel in self._guilds.get(guild, ())]
+        return sorted(found, key=lambda place: place.newest, reverse=True)
+
+    def take_guild(self, data: Json) -> str:
+        """A server and what is in it; its id."""
+        guild = snowflake(data, "id")
+        self.drop_guild(guild)
+        self._guilds[guild] = set()
+        for role in objects(data, "roles"):
+            if optional_mapping(role, "tags").get("bot_id") == self._me:
+                self._roles[guild] = snowflake(role, "id")
+        for channel in (*objects(data, "channels"), *objects(data, "threads")):
+            self.take(channel, guild)
+        return guild
+
+    def drop_guild(self, guild: str) -> None:
+        """The bot is not there any more."""
+        self._roles.pop(guild, None)
+        for channel in self._guilds.pop(guild, set()):
+            self._places.pop(channel, None)
+
+    def take(self, data: Json, guild: str = "") -> Place:
+        """A channel or thread that is new or changed."""
+        place = read_place(data, guild)
+        self._places[place.id] = place
+        self._guilds.setdefault(place.guild, set()).add(place.id)
+        return place
+
+    def drop(self, data: Json) -> None:
+        """A channel or thread is gone."""
+        place = self._places.pop(snowflake(data, "id"), None)
+        if place is not None:
+            self._guilds.get(place.guild, set()).discard(place.id)
+
+    def sync_threads(self, data: Json) -> None:
+        """Threads of a channel that the bot has been let into."""
+        guild = snowflake(data, "guild_id")
+        for thread in objects(data, "threads"):
+            try:
+                self.take(thread, guild)
+            except Malformed:
+                continue

@@ -1,0 +1,92 @@
+"""Markdown for Discord, which takes it natively but for tables and headings below the third level."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from bot.render.grammar import grammar, split_row
+from bot.render.layout import grid
+from bot.render.measure import characters
+from bot.render.nodes import Table
+from bot.render.port import MarkdownRenderer, Renderer
+from bot.render.split import GrowingSplit
+from bot.render.tree import parse
+
+DISCORD_TEXT_LIMIT = 2000
+"""Characters of a message (docs.discord.com/developers/resources/message#create-message)."""
+PART_LIMIT = DISCORD_TEXT_LIMIT - 50
+"""What a part may be: a frame of it is closed by a few signs more."""
+_FENCES = 8
+_DEEP_HEADING = re.compile(r"#{4,6}(?=\s)")
+_MARGIN = re.compile(r"[ >]*")
+
+
+def render_discord(markdown: str) -> str:
+    """The content of a message: the same Markdown with tables drawn in code blocks."""
+    if "|" not in markdown and "####" not in markdown:
+        return markdown
+    lines = markdown.split("\n")
+    changes: list[tuple[int, int, list[str]]] = []
+    for token in grammar().parse(markdown):
+        if token.map is None:
+            continue
+        start, end = token.map
+        if token.type == "table_open":
+            changes.append((start, end, _drawn(lines[start:end])))
+        elif token.type == "heading_open" and token.markup.startswith("####"):
+            changes.append((start, start + 1, [_DEEP_HEADING.sub("###", lines[start], count=1)]))
+    for start, end, instead in reversed(changes):
+        lines[start:end] = instead
+    return "\n".join(lines)
+
+
+def _drawn(rows: Sequence[str]) -> list[str]:
+    """A table as a code block, behind the margin of the quote that it stands in."""
+    found = _MARGIN.match(rows[0])
+    margin = found[0] if found and ">" in found[0] else ""
+    blocks = parse("\n".join(row[len(margin) :].lstrip() for row in rows)).blocks
+    if len(blocks) != 1 or not isinstance(blocks[0], Table):
+        return list(rows)
+    drawn = grid(blocks[0]).replace("```", "'''")
+    return [margin + line for line in ("```", *drawn.split("\n"), "```")]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordWeigher:
+    """A line weighs what it measures; tables are drawn as grids between fences."""
+
+    def text(self, line: str) -> int:
+        weight = characters(line) + 1
+        if "|" in line:  # may be a table's header, which is drawn with a rule below
+            weight = 2 * max(weight, cell_len(line) + 2) + _FENCES
+        return weight
+
+    def code(self, line: str) -> int:
+        return characters(line) + 1
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        return tuple(max(characters(cell), cell_len(cell)) for cell in split_row(row))
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        return rows * (sum(widths) + 3 * len(widths)) + _FENCES
+
+
+def _length(markdown: str) -> int:
+    return characters(render_discord(markdown))
+
+
+def growing_for_discord() -> GrowingSplit:
+    """`split_for_discord` for a text that grows."""
+    return GrowingSplit(limit=PART_LIMIT, measure=_length, weigher=DiscordWeigher())
+
+
+def split_for_discord(markdown: str) -> list[str]:
+    """Split into parts whose content after `render_discord` is at most `PART_LIMIT` characters."""
+    return growing_for_discord().split(markdown)
+
+
+DISCORD: Renderer = MarkdownRenderer("discord", growing_for_discord)

@@ -1,0 +1,201 @@
+"""A person on Discord and the whole service: real SDK, real runtime, emulated platform with its true
+limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from agent.testing.graphs import long_markdown
+from bot.service import Service
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.people import PERSON
+from bot.testing.emulators.transcript import FrameKind
+from tests.harness.inprocess import running
+from tests.harness.judge import Seen, until
+from tests.harness.service import MODEL
+
+pytestmark = pytest.mark.may_block
+
+
+def config_text(emulator: DiscordEmulator) -> str:
+    """A configuration with one Discord account at the emulator, open to everybody."""
+    return f"""
+config_version: 1
+{MODEL}
+server: {{port: 0}}
+channels:
+  discord: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
+access: {{default: allow}}
+"""
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[DiscordEmulator]:
+    async with DiscordEmulator.serve() as served:
+        yield served
+
+
+@pytest.fixture
+async def service(tmp_path: Path, emulator: DiscordEmulator) -> AsyncIterator[Service]:
+    async with running(tmp_path, config_text(emulator)) as started:
+        await until(lambda: emulator.gateway.session, 20.0, lambda: "not connected")
+        yield started
+
+
+def answers(emulator: DiscordEmulator, chat: int) -> list[Seen]:
+    """The bot's messages in a channel, in order."""
+    found = emulator.view(chat)["messages"]
+    return [
+        Seen(m["message_id"], m["text"], m["reply_to"], m["topic"], m["edits"], m["kind"], m["filename"])
+        for m in found
+        if m["from_bot"]
+    ]
+
+
+def me(emulator: DiscordEmulator) -> str:
+    return f"<@{emulator.world.bot.id}>"
+
+
+async def answered(
+    emulator: DiscordEmulator, chat: int, condition: Callable[[list[str]], bool], seconds: float = 30.0
+) -> list[str]:
+    """Wait until the bot's messages are as wanted, then see that nothing follows; their texts."""
+
+    def texts() -> list[str]:
+        return [seen.text for seen in answers(emulator, chat)]
+
+    await until(lambda: condition(texts()), seconds, lambda: f"{texts()} {emulator.counters()}")
+    await asyncio.sleep(1.5)
+    assert condition(texts()), texts()
+    assert emulator.counters()["limited"] == 0
+    return texts()
+
+
+async def test_a_direct_message_streams_then_stands_complete(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    chat = emulator.people.dm()
+    emulator.people.says("[tokens=60] [every=0.1] go")
+    [text] = await answered(emulator, chat, lambda texts: bool(texts) and "word60" in texts[0])
+    assert text.split() == [f"word{n}" for n in range(1, 61)]
+    posts = emulator.transcript.of(FrameKind.POST, chat)
+    edits = emulator.transcript.of(FrameKind.EDIT, chat)
+    assert len(posts) == 1
+    assert 2 <= len(edits) <= 8
+    assert posts[0].text in text
+    assert emulator.transcript.of(FrameKind.TYPING, chat)
+
+
+async def test_a_mention_is_answered_in_place_and_its_reply_chain_goes_on(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    chat = emulator.people.make_group("team")
+    emulator.people.says("nobody asked the bot", chat=chat)
+    first = emulator.people.says(f"{me(emulator)} one", chat=chat)
+    await answered(emulator, chat, lambda texts: len(texts) == 1)
+    [seen] = answers(emulator, chat)
+    assert "one" in seen.text and seen.reply_to == first.id
+    second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=chat, reply_to=seen.id)
+    await answered(emulator, chat, lambda texts: len(texts) == 2)
+    assert answers(emulator, chat)[1].reply_to == second.id
+    [view] = await service.store.conversations("discord")
+    turns = await service.store.turns(view.id)
+    assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
+
+
+async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service: Service) -> None:
+    chat = emulator.people.make_group("team")
+    threads = [emulator.people.make_thread(chat, title) for title in ("a", "b")]
+    for thread in threads:
+        emulator.people.says(f"{me(emulator)} hi", chat=thread)
+    for thread in threads:
+        await answered(emulator, thread, lambda texts: len(texts) == 1)
+    assert answers(emulator, chat) == []
+    assert len(await service.store.conversations("discord")) == 2
+
+
+async def test_commands_are_registered_and_answered_in_their_own_answer(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    await until(lambda: emulator.world.commands, 20.0, lambda: "no commands")
+    assert {"help", "new", "status", "stop"} <= {command["name"] for command in emulator.world.commands}
+    chat = emulator.people.make_group("team")
+    emulator.people.uses("status", chat=chat)
+    [text] = await answered(emulator, chat, lambda texts: bool(texts) and all(texts))
+    assert text
+    [seen] = emulator.view(chat)["messages"]
+    assert not seen["thinking"]
+    private = emulator.people.dm()
+    emulator.people.uses("help")
+    await answered(emulator, private, lambda texts: len(texts) == 1 and "status" in texts[0])
+    emulator.people.uses("help", "stop")
+    await answered(emulator, private, lambda texts: len(texts) == 2 and "stop" in texts[1])
+
+
+async def test_twelve_thousand_characters_arrive_split_and_whole(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    long = long_markdown()
+    chat = emulator.people.dm()
+    emulator.people.says(f"[reply={long}]")
+    last = long.count("## Section")
+    texts = await answered(
+        emulator,
+        chat,
+        lambda texts: len(texts) >= 6 and f"second point of {last}" in texts[-1],
+        seconds=60.0,
+    )
+    assert all(len(text) <= 2000 and text.count("```") % 2 == 0 for text in texts)
+    joined = "\n".join(texts)
+    for number in range(1, last + 1):
+        assert f"Section {number}\n" in joined
+        assert f"print({number}, 7, 'x < y & z')" in joined
+    for frame in emulator.transcript.of(FrameKind.POST, chat):
+        assert frame.status == 200
+
+
+async def test_a_gap_between_two_sessions_loses_nothing(emulator: DiscordEmulator, service: Service) -> None:
+    chat, private = emulator.people.make_group("team"), emulator.people.dm()
+    emulator.people.says("first")
+    await answered(emulator, private, lambda texts: len(texts) == 1)
+    emulator.go_away()
+    emulator.people.says("while you were away")
+    emulator.people.says(f"{me(emulator)} and here", chat=chat)
+    emulator.come_back()
+    await answered(emulator, private, lambda texts: len(texts) == 2)
+    await answered(emulator, chat, lambda texts: len(texts) == 1)
+    assert "while you were away" in answers(emulator, private)[1].text
+
+
+async def test_a_broken_socket_in_mid_stream_leaves_one_complete_answer(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    chat = emulator.people.dm()
+    emulator.people.says("[tokens=40] [every=0.1] go")
+    await until(lambda: answers(emulator, chat), 20.0, lambda: "no first frame")
+    emulator.close_sockets()
+    emulator.people.says("more")
+    texts = await answered(emulator, chat, lambda texts: len(texts) == 2 and "word40" in texts[0])
+    assert texts[0].split() == [f"word{n}" for n in range(1, 41)]
+    assert emulator.counters()["resumed"] == 1
+
+
+async def test_a_lost_response_posts_nothing_twice(emulator: DiscordEmulator, service: Service) -> None:
+    chat = emulator.people.dm()
+    emulator.people.says("warm up")
+    await answered(emulator, chat, lambda texts: len(texts) == 1)
+    emulator.fault("drop", method="createMessage")
+    emulator.people.says("hello there")
+    texts = await answered(emulator, chat, lambda texts: len(texts) == 2 and "hello there" in texts[1])
+    assert len(texts) == 2
+
+
+async def test_a_file_comes_in_and_is_read(emulator: DiscordEmulator, service: Service) -> None:
+    chat = emulator.people.dm()
+    emulator.people.says("what is in it?", filename="notes.txt", data=b"seven dwarfs", mime="text/plain")
+    await answered(emulator, chat, lambda texts: bool(texts) and "notes.txt" in texts[0])

@@ -1,0 +1,177 @@
+"""Receiving: what comes in, from whom and where, and what it is taken for."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.domain import AttachmentKind, ChatKind, Live
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.people import PERSON
+
+from .conftest import Running, Shelf, eventually, group, says
+
+
+def me(emulator: DiscordEmulator) -> str:
+    return f"<@{emulator.world.bot.id}>"
+
+
+async def test_a_direct_message_is_for_the_bot(running: Running, shelf: Shelf) -> None:
+    sent = running.emulator.people.says("hello", user=PERSON, name="Ada L")
+    [message] = await shelf.until(1)
+    origin = message.origin
+    assert (message.text, message.addressed, message.event_id) == ("hello", True, str(sent.id))
+    assert (origin.chat_kind, origin.chat, origin.topic) == (ChatKind.PRIVATE, str(sent.channel.id), "")
+    assert (origin.sender.id, origin.sender.name, origin.sender.username) == (str(PERSON), "Ada L", "ada_l")
+    assert abs(message.sent_at - running.clock.now()) < 60
+
+
+async def test_in_a_channel_a_mention_is_meant_and_taken_out(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    running.emulator.people.says("nobody asked", chat=chat)
+    other = running.emulator.world.user(PERSON + 5, "Ben").id
+    running.emulator.people.says(f"{me(running.emulator)} ask <@{other}>, please", chat=chat)
+    unasked, asked = await shelf.until(2)
+    assert (unasked.addressed, asked.addressed) == (False, True)
+    assert asked.text == "ask @Ben, please"
+    assert (asked.origin.chat, asked.origin.chat_kind) == (str(chat), ChatKind.GROUP)
+
+
+async def test_a_reply_to_the_bot_is_meant(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    posted = await running.adapter.send(says("answer", group(chat)))
+    running.emulator.people.says("and then?", chat=chat, reply_to=int(posted))
+    [message] = await shelf.until(1)
+    assert message.addressed
+    assert message.origin.reply_to == posted
+
+
+async def test_a_reply_to_somebody_else_is_not(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    first = running.emulator.people.says("one", chat=chat)
+    running.emulator.people.says("two", chat=chat, reply_to=first.id, user=PERSON + 1)
+    _, reply = await shelf.until(2)
+    assert not reply.addressed and reply.origin.reply_to == str(first.id)
+
+
+async def test_a_thread_is_a_topic_of_its_channel(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    thread = running.emulator.people.make_thread(chat)
+    running.emulator.people.says("among us", chat=thread)
+    running.emulator.people.says(f"{me(running.emulator)} help", chat=thread)
+    unasked, asked = await shelf.until(2)
+    assert (asked.origin.chat, asked.origin.topic) == (str(chat), str(thread))
+    assert (unasked.addressed, asked.addressed) == (False, True)
+
+
+async def test_in_a_thread_of_the_bot_everything_is_meant(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    thread = running.emulator.people.make_thread(chat, by_bot=True)
+    running.emulator.people.says("no name needed", chat=thread)
+    [message] = await shelf.until(1)
+    assert message.addressed
+
+
+async def test_a_thread_that_grew_from_an_answer_is_the_bots(running: Running, shelf: Shelf) -> None:
+    emulator = running.emulator
+    chat = emulator.people.make_group()
+    posted = int(await running.adapter.send(says("answer", group(chat))))
+    thread = emulator.people.make_thread(chat, message_id=posted)
+    answer = emulator.world.channels[chat].messages[posted]
+    emulator.world.channels[thread].messages[posted] = answer
+    emulator.people.says("", chat=thread, reply_to=posted, extra={"type": 21})
+    emulator.people.says("go on", chat=thread)
+    [message] = await shelf.until(1)
+    assert message.addressed and message.text == "go on"
+    assert f'"threads":["{thread}"]' in await shelf.cursor()
+
+
+async def test_a_role_that_stands_for_the_bot_counts_as_its_name(running: Running, shelf: Shelf) -> None:
+    emulator = running.emulator
+    chat = emulator.people.make_group()
+    guild = emulator.world.channels[chat].guild
+    assert guild is not None
+    role = {"id": "4242", "name": "Roebot", "tags": {"bot_id": str(emulator.world.bot.id)}}
+    emulator.inject("GUILD_CREATE", {"id": str(guild.id), "roles": [role], "channels": [], "threads": []})
+    emulator.people.says("<@&4242> hi", chat=chat, extra={"mention_roles": ["4242"]})
+    [message] = await shelf.until(1)
+    assert (message.text, message.addressed) == ("hi", True)
+
+
+async def test_other_bots_and_the_bot_itself_are_ignored(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    running.emulator.people.says(f"{me(running.emulator)} hi", chat=chat, user=99, is_bot=True)
+    running.emulator.people.says("hook", chat=chat, extra={"webhook_id": "5"})
+    await running.adapter.send(says("mine", group(chat)))
+    running.emulator.people.says("human", chat=chat)
+    await shelf.until(1)
+    assert shelf.texts == ["human"]
+    assert running.adapter.counts.ignored == 3
+
+
+async def test_system_messages_are_ignored(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    running.emulator.people.says("joined", chat=chat, kind=7)
+    running.emulator.people.says("after", chat=chat)
+    await shelf.until(1)
+    assert shelf.texts == ["after"]
+
+
+async def test_files_come_with_their_names_and_sizes(running: Running, shelf: Shelf) -> None:
+    files = [
+        {"filename": "a.png", "data": b"x" * 10, "mime": "image/png"},
+        {"filename": "b.txt", "data": b"yy", "mime": "text/plain; charset=utf-8"},
+    ]
+    running.emulator.people.says("", files=files)
+    [message] = await shelf.until(1)
+    picture, text = message.attachments
+    assert (picture.kind, picture.filename, picture.size) == (AttachmentKind.IMAGE, "a.png", 10)
+    assert (text.kind, text.filename, text.size, text.mime) == (AttachmentKind.FILE, "b.txt", 2, "text/plain")
+
+
+@pytest.mark.parametrize(
+    ("extra", "kind"),
+    [
+        ({"flags": 1 << 13}, "voice"),
+        ({"poll": {"question": {"text": "?"}}}, "poll"),
+        ({"sticker_items": [{"id": "1", "name": "hi"}]}, "sticker"),
+    ],
+)
+async def test_what_cannot_be_read_is_named(
+    running: Running, shelf: Shelf, extra: dict[str, object], kind: str
+) -> None:
+    running.emulator.people.says("", extra=extra)
+    [message] = await shelf.until(1)
+    assert message.unsupported == kind
+
+
+async def test_a_forwarded_message_is_read(running: Running, shelf: Shelf) -> None:
+    snapshot = {"message": {"content": "what they said", "attachments": []}}
+    reference = {"type": 1, "message_id": "77", "channel_id": "78"}
+    running.emulator.people.says("", extra={"message_snapshots": [snapshot], "message_reference": reference})
+    [message] = await shelf.until(1)
+    assert (message.text, message.origin.reply_to) == ("what they said", "")
+
+
+async def test_a_duplicate_is_stored_once(running: Running, shelf: Shelf) -> None:
+    running.emulator.people.says("once")
+    await shelf.until(1)
+    running.emulator.redeliver()
+    running.emulator.people.says("twice")
+    await shelf.until(2)
+    assert shelf.texts == ["once", "twice"]
+    assert shelf.duplicates == 1
+
+
+async def test_out_of_order_messages_are_all_stored(running: Running, shelf: Shelf) -> None:
+    running.emulator.hold()
+    running.emulator.people.says_many([{"text": str(number)} for number in range(5)])
+    running.emulator.let_go(reverse=True)
+    await shelf.until(5)
+    assert sorted(shelf.texts) == ["0", "1", "2", "3", "4"]
+
+
+async def test_the_state_names_the_bot_and_its_heartbeat(running: Running) -> None:
+    assert running.state.live is Live.LIVE
+    assert running.state.identity == "@roebot"
+    await eventually(lambda: "heartbeat" in running.state.reason)
+    assert running.state.last_event > 0
