@@ -104,6 +104,42 @@ def emulate_telegram(
     raise SystemExit(run_emulator(host=host, port=port, scale=scale, rich=rich))
 
 
+@emulate.command("discord")
+def emulate_discord(
+    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8084,
+    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
+) -> None:
+    """Run a Discord on this machine: its API and gateway, with people, servers and true rate limits."""
+    from bot.testing.emulators.discord.cli import run as run_emulator
+
+    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+
+
+@emulate.command("feishu")
+def emulate_feishu(
+    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8083,
+    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
+) -> None:
+    """Run a Feishu on this machine: its API and long connection, with people, chats and true rate limits."""
+    from bot.testing.emulators.feishu.cli import run as run_emulator
+
+    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+
+
+@emulate.command("slack")
+def emulate_slack(
+    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8082,
+    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and streams.")] = 1.0,
+) -> None:
+    """Run a Slack on this machine: Web API, Socket Mode, people, channels and true rate limits."""
+    from bot.testing.emulators.slack.cli import run as run_emulator
+
+    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+
+
 @config.command("check")
 def config_check(file: File = None) -> None:
     """Check the configuration and say what is wrong, with file, line and key."""
