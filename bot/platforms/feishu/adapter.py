@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from bot.config import FeishuAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
-from bot.platforms.base import AdapterContext
+from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.callback import Callback
 from bot.platforms.feishu.client import ROOTS, Client
 from bot.platforms.feishu.events import Counts, Events
@@ -33,8 +33,7 @@ class FeishuAdapter:
 
     def __init__(self, name: str, config: FeishuAccount) -> None:
         self.name = name
-        self.callback: Callback | None = None
-        """The ASGI application for callbacks, in mode webhook while the account runs."""
+        self._callback: Callback | None = None
         self._config = config
         self._client: Client | None = None
         self._outbound: Outbound | None = None
@@ -115,6 +114,12 @@ class FeishuAdapter:
             async for chunk in chunks:
                 yield chunk
 
+    async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        """See ReceivesWebhooks. 404 in mode socket."""
+        if self._config.mode == "socket":
+            return WebhookAnswer(404)
+        return await self._callback.take(request) if self._callback is not None else WebhookAnswer(503)
+
     async def _run(self, context: AdapterContext, health: Health) -> None:
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -190,7 +195,7 @@ class FeishuAdapter:
                 f"account {self.name} is in mode webhook and has neither encrypt_key nor verification_token: "
                 "anybody could send it events (Events & Callbacks, Encryption Strategy)"
             )
-        self.callback = Callback(self.name, events, context.clock, encrypt_key=key, verification_token=token)
+        self._callback = Callback(self.name, events, context.clock, encrypt_key=key, verification_token=token)
         health.heard()
         await asyncio.get_running_loop().create_future()
 
@@ -205,7 +210,7 @@ class FeishuAdapter:
 
     async def _close(self) -> None:
         client = self._client
-        self._files = self._outbound = self._client = self.callback = None
+        self._files = self._outbound = self._client = self._callback = None
         if client is not None:
             with suppress(asyncio.CancelledError):
                 await client.close()

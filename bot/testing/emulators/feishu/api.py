@@ -11,7 +11,7 @@ from bot.testing.emulators.feishu.call import Call, read_call
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import ApiError, bad_token, refused, too_many_requests
 from bot.testing.emulators.feishu.messages import Done
-from bot.testing.emulators.feishu.routes import PER_CHAT, PER_SECOND, Route, chat_of, find, wanted
+from bot.testing.emulators.feishu.routes import PER_CHAT, Route, app_limits, chat_of, find, own_limits
 from bot.testing.emulators.feishu.world import World
 from bot.testing.emulators.http import answer, answer_bytes
 from bot.testing.emulators.limits import RateLimits
@@ -102,10 +102,10 @@ class Api:
 
     def _limit(self, route: Route, call: Call, chat: str) -> None:
         shown = chat if route.kind in _SHOWN else ""
-        wait = self._limits.take(wanted(route, self._world, call), self._world.monotonic(), shown)
-        if wait > 0:
-            limit = PER_CHAT if PER_CHAT in route.own else PER_SECOND
-            raise too_many_requests(wait, limit.count)
+        for limits in (own_limits(route, self._world, call), app_limits(route)):
+            wait = self._limits.take(limits, self._world.monotonic(), shown)
+            if wait > 0:
+                raise too_many_requests(wait, limits[0][0].count if limits else PER_CHAT.count)
 
     def _record(
         self, route: Route, call: Call, chat: str, done: Done | None, status: int, body: dict[str, Any]

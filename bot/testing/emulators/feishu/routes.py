@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.testing.emulators.feishu import cards, contacts, messages
@@ -80,12 +80,16 @@ def find(verb: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
     return None
 
 
-def wanted(route: Route, world: World, call: Call) -> Iterator[tuple[Limit, str]]:
-    """The limits that count a call, each with its key."""
-    yield PER_SECOND, route.name
-    yield PER_MINUTE, route.name
-    for limit in route.own:
-        yield limit, chat_of(world, route, call) if limit is PER_CHAT else call.args[0]
+def app_limits(route: Route) -> list[tuple[Limit, str]]:
+    """The limits of one API for the whole app."""
+    return [(PER_SECOND, route.name), (PER_MINUTE, route.name)]
+
+
+def own_limits(route: Route, world: World, call: Call) -> list[tuple[Limit, str]]:
+    """The limits of a chat, a message or a card, each with its key."""
+    return [
+        (limit, chat_of(world, route, call) if limit is PER_CHAT else call.args[0]) for limit in route.own
+    ]
 
 
 def chat_of(world: World, route: Route, call: Call) -> str:

@@ -1,0 +1,197 @@
+"""Events that are not what Feishu documents: counted, logged, acknowledged; never a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.inbound import Identity, Inbound
+from bot.platforms.feishu.payload import Malformed, parsed
+from bot.platforms.feishu.people import People
+from bot.testing.clock import ManualClock
+from bot.testing.emulators.feishu import FeishuEmulator
+
+from .conftest import Running, eventually
+
+GOOD: dict[str, Any] = {
+    "schema": "2.0",
+    "header": {"event_id": "e", "event_type": "im.message.receive_v1"},
+    "event": {
+        "sender": {"sender_id": {"open_id": "ou_1"}, "sender_type": "user"},
+        "message": {
+            "message_id": "om_1",
+            "chat_id": "oc_1",
+            "chat_type": "p2p",
+            "message_type": "text",
+            "create_time": "1700000000000",
+            "content": '{"text":"hi"}',
+        },
+    },
+}
+
+
+def offline() -> Inbound:
+    """A converter whose client is closed: it asks for nothing."""
+    clock = ManualClock()
+    client = Client("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
+    return Inbound("fs", Identity("ou_bot", "Bot"), People(client, clock, frozenset({"ou_bot"})))
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """`GOOD` with one value changed."""
+
+    def copy(node: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+        head, *rest = keys
+        return {**node, head: copy(node[head], rest) if rest else value}
+
+    return copy(GOOD, path.split("."))
+
+
+async def test_the_good_one_is_good() -> None:
+    message = await offline().convert(GOOD, 1.0)
+    assert message is not None
+    assert (message.text, message.sent_at) == ("hi", 1_700_000_000.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("header", None),
+        ("header", "x"),
+        ("header.event_type", 5),
+        ("event", []),
+        ("event.sender", 1),
+        ("event.sender.sender_id", {}),
+        ("event.message", "x"),
+        ("event.message.message_id", None),
+        ("event.message.chat_id", 7),
+        ("event.message.message_type", ""),
+        ("event.message.content", "no json"),
+        ("event.message.content", "[]"),
+        ("event.message.content", 5),
+        ("event.message.create_time", "yesterday"),
+        ("event.message.create_time", "1" * 30),
+        ("event.message.mentions", "x"),
+        ("event.message.mentions", [1]),
+        ("event.message.mentions", [{"key": ""}]),
+        ("event.message.thread_id", 5),
+        ("event.message.parent_id", []),
+    ],
+)
+async def test_broken_messages_are_malformed(path: str, value: Any) -> None:
+    with pytest.raises(Malformed):
+        await offline().convert(changed(path, value), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("event.message.chat_type", "new_kind"),
+        ("event.sender.sender_type", "app"),
+        ("event.sender.sender_type", None),
+        ("event.message.content", "{}"),
+        ("header.event_type", "something.new_v9"),
+    ],
+)
+async def test_what_is_not_for_us_is_ignored(path: str, value: Any) -> None:
+    assert await offline().convert(changed(path, value), 1.0) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"content": 5}',
+        '{"content": [5]}',
+        '{"content": [[5]]}',
+        '{"content": [[{"tag": 5}]]}',
+        '{"content": [[{"tag": "img"}]]}',
+        '{"zh_cn": 5}',
+        '{"title": 5, "content": []}',
+    ],
+)
+async def test_broken_rich_texts_are_malformed(content: str) -> None:
+    event = changed("event.message.message_type", "post")
+    event["event"]["message"] = {**event["event"]["message"], "content": content}
+    with pytest.raises(Malformed):
+        await offline().convert(event, 1.0)
+
+
+async def test_half_a_surrogate_pair_is_replaced() -> None:
+    event = changed("event.message.content", '{"text": "a\\ud800b"}')
+    try:
+        message = await offline().convert(event, 1.0)
+    except Malformed:
+        return
+    assert message is not None
+    message.text.encode()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+PATHS = [
+    "header",
+    "header.event_id",
+    "event",
+    "event.sender",
+    "event.sender.sender_id",
+    "event.message",
+    "event.message.message_id",
+    "event.message.chat_type",
+    "event.message.message_type",
+    "event.message.content",
+    "event.message.mentions",
+    "event.message.parent_id",
+]
+KINDS = [
+    "im.message.receive_v1",
+    "card.action.trigger",
+    "application.bot.menu_v6",
+    "im.chat.access_event.bot_p2p_chat_entered_v1",
+]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.sampled_from(PATHS), value=JSON)
+def test_no_value_anywhere_is_a_crash(path: str, value: Any) -> None:
+    with contextlib.suppress(Malformed):
+        asyncio.run(offline().convert(changed(path, value), 1.0))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    event=st.dictionaries(
+        st.sampled_from(["operator", "action", "context", "event_key", "operator_id", "chat_id", "message"]),
+        JSON,
+    ),
+)
+def test_no_event_is_a_crash(kind: str, event: dict[str, Any]) -> None:
+    payload = {"header": {"event_id": "e", "event_type": kind}, "event": event}
+    with contextlib.suppress(Malformed):
+        asyncio.run(offline().convert(payload, 1.0))
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_are_a_crash(data: bytes) -> None:
+    with contextlib.suppress(Malformed):
+        assert isinstance(parsed(data), dict)
+
+
+async def test_malformed_events_are_acknowledged_and_counted(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    push = emulator.inject(changed("event.message.content", "no json"))
+    await eventually(lambda: push.answer)
+    assert push.answer["code"] == 200
+    assert running.adapter.counts.malformed == 1
+    emulator.people.says("fine")
+    assert (await running.shelf.until(1))[0].text == "fine"

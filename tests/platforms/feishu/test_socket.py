@@ -1,0 +1,281 @@
+"""The long connection: stored before acknowledged, connected again, stopped at once, its state honest."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.domain import Live
+from bot.errors import AccountLost, AccountRefused
+from bot.platforms.base import AdapterContext
+from bot.platforms.feishu.adapter import FeishuAdapter
+from bot.platforms.feishu.frame import DATA, Frame
+from bot.testing.emulators.feishu import FeishuEmulator
+
+from .conftest import BEN, QuickClock, Running, Shelf, account, eventually
+
+
+async def test_it_is_live_when_connected(running: Running, emulator: FeishuEmulator) -> None:
+    assert running.state.live is Live.LIVE
+    assert running.state.identity == "Roebot"
+    assert emulator.counters()["connections"] == 1
+    assert [state.live for state in running.states][:2] == [Live.CONNECTING, Live.LIVE]
+
+
+async def test_a_message_is_acknowledged_after_it_was_stored(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    emulator.people.says("hi")
+    [message] = await running.shelf.until(1)
+    assert message.text == "hi"
+    await eventually(lambda: emulator.socket.acked == [200])
+    assert emulator.counters()["unanswered_events"] == 0
+
+
+async def test_what_could_not_be_stored_comes_again(emulator: FeishuEmulator) -> None:
+    emulator.world.scale = 0.01
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    running.shelf.failures = 1
+    await running.start()
+    emulator.people.says("hi")
+    [message] = await running.shelf.until(1)
+    assert message.text == "hi"
+    await eventually(lambda: emulator.socket.acked == [500, 200])
+    await running.stop()
+
+
+async def test_duplicates_and_redeliveries_are_one_message(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    emulator.duplicate(2)
+    emulator.people.says("hi")
+    await running.shelf.until(1)
+    await eventually(lambda: running.shelf.duplicates == 2)
+    emulator.redeliver()
+    await eventually(lambda: running.shelf.duplicates == 3)
+    assert running.shelf.texts == ["hi"]
+
+
+async def test_a_message_under_another_event_id_is_the_same(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    said = emulator.people.says("hi")
+    emulator.inject(emulator.envelopes.message(said))
+    await eventually(lambda: running.shelf.duplicates == 1)
+    assert [message.event_id for message in running.shelf.messages] == [said.id]
+
+
+async def test_messages_keep_their_order_and_may_come_in_another(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    emulator.people.says_many([{"text": str(number)} for number in range(20)])
+    await running.shelf.until(20)
+    assert running.shelf.texts == [str(number) for number in range(20)]
+    emulator.stall()
+    emulator.people.says_many([{"text": word} for word in ("a", "b")])
+    emulator.release(backwards=True)
+    await running.shelf.until(22)
+    assert sorted(running.shelf.texts[20:]) == ["a", "b"]
+
+
+async def test_an_event_in_several_frames_is_put_together(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.socket.fragment = 100
+    emulator.people.says("long " * 200)
+    [message] = await running.shelf.until(1)
+    assert message.text == ("long " * 200).strip()
+
+
+async def test_a_closed_socket_is_opened_again_and_nothing_is_lost(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    assert emulator.close_sockets() == 1
+    await eventually(lambda: running.adapter.counts.connections == 2)
+    emulator.people.says("after")
+    await running.shelf.until(1)
+    assert Live.DEAF in [state.live for state in running.states]
+    assert running.state.live is Live.LIVE
+    assert 0.5 in running.clock.asked
+
+
+async def test_what_is_said_while_nobody_listens_comes_with_the_next_connection(
+    emulator: FeishuEmulator,
+) -> None:
+    emulator.people.says("early")
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    await running.start()
+    await running.shelf.until(1)
+    assert running.shelf.texts == ["early"]
+    await running.stop()
+
+
+async def test_a_connection_without_pongs_is_dead(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.socket.answer_pings = False
+    await eventually(lambda: running.adapter.counts.connections >= 2)
+    deaf = [state.reason for state in running.states if state.live is Live.DEAF]
+    assert "no answer to pings" in deaf[0]
+    emulator.socket.answer_pings = True
+    await eventually(lambda: running.state.live is Live.LIVE)
+
+
+async def test_pings_are_sent(running: Running, emulator: FeishuEmulator) -> None:
+    await eventually(lambda: emulator.socket.pings >= 3)
+    assert 30.0 in running.clock.asked
+
+
+async def test_garbage_on_the_line_is_counted_and_nothing_more(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    for data in (
+        b"",
+        b"\xff\xff\xff",
+        Frame(DATA, {"type": "event", "message_id": "m"}, b"no json").encode(),
+        Frame(DATA, {"type": "event", "message_id": "m"}, b"[1]").encode(),
+        Frame(DATA, {"type": "nonsense"}, b"{}").encode(),
+        Frame(DATA, {"type": "event", "message_id": "p", "sum": "900", "seq": "0"}, b"{}").encode(),
+        Frame(DATA, {"type": "event", "message_id": "p", "sum": "2", "seq": "7"}, b"{}").encode(),
+        Frame(7, {}, b"").encode(),
+    ):
+        await emulator.socket.send_raw(data)
+    emulator.people.says("still here")
+    await running.shelf.until(1)
+    assert running.adapter.counts.malformed == 4
+    assert running.adapter.counts.connections == 1
+
+
+async def test_many_unfinished_events_do_not_pile_up(running: Running, emulator: FeishuEmulator) -> None:
+    for number in range(200):
+        headers = {"type": "event", "message_id": str(number), "sum": "2", "seq": "0"}
+        await emulator.socket.send_raw(Frame(DATA, headers, b"x").encode())
+    emulator.people.says("hi")
+    await running.shelf.until(1)
+
+
+async def test_a_wrong_secret_needs_a_person(emulator: FeishuEmulator) -> None:
+    running = Running(FeishuAdapter("fs", account(emulator, app_secret="wrong-secret")), emulator)
+    with pytest.raises(AccountRefused, match="Credentials") as caught:
+        await running.adapter.start(running.context)
+    assert "wrong-secret" not in str(caught.value)
+    assert running.state.live is Live.FAILED
+
+
+async def test_a_secret_that_is_revoked_while_it_runs(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.revoke_token()
+    assert running.task is not None
+    with pytest.raises(AccountRefused):
+        await running.task
+    assert running.state.live is Live.FAILED
+
+
+async def test_an_app_that_is_no_bot_needs_a_person(emulator: FeishuEmulator) -> None:
+    emulator.fault("error", method="bot.info", status=400, description="230006 Bot ability is not activated.")
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    with pytest.raises(AccountRefused, match="add the feature Bot"):
+        await running.adapter.start(running.context)
+
+
+@pytest.mark.parametrize("missing", [{"app_id": None}, {"app_secret": None}])
+async def test_an_account_without_credentials(emulator: FeishuEmulator, missing: dict[str, None]) -> None:
+    config = account(emulator).model_copy(update=missing)
+    running = Running(FeishuAdapter("fs", config), emulator)
+    with pytest.raises(AccountRefused, match="app_id"):
+        await running.adapter.start(running.context)
+
+
+async def test_a_long_connection_that_is_refused_needs_a_person(emulator: FeishuEmulator) -> None:
+    emulator.socket.refuse = "1000040344 no credential"
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    with pytest.raises(AccountRefused, match="persistent connection"):
+        await running.adapter.start(running.context)
+
+
+@pytest.mark.parametrize("code", ["1 system busy", "1000040350 exceed conn limit"])
+async def test_a_busy_system_is_asked_again(emulator: FeishuEmulator, code: str) -> None:
+    emulator.socket.refuse = code
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    running.task = asyncio.create_task(running.adapter.start(running.context))
+    await eventually(lambda: running.state.live is Live.DEAF)
+    emulator.socket.refuse = ""
+    await eventually(lambda: running.state.live is Live.LIVE)
+    await running.stop()
+
+
+async def test_a_platform_that_stays_away_is_lost(emulator: FeishuEmulator) -> None:
+    emulator.socket.refuse = "1 system busy"
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    running.task = asyncio.create_task(running.adapter.start(running.context))
+    await eventually(lambda: running.state.live is Live.DEAF)
+    running.clock.ahead += 130.0
+    with pytest.raises(AccountLost, match="no connection to Feishu"):
+        await running.task
+
+
+async def test_a_platform_that_is_not_there_is_lost() -> None:
+    async with FeishuEmulator.serve() as gone:
+        config = account(gone)
+    shelf, states = Shelf(), []
+    adapter = FeishuAdapter("fs", config)
+    with pytest.raises(AccountLost, match="cannot reach Feishu"):
+        await adapter.start(AdapterContext(shelf, states.append, QuickClock()))
+    assert states[-1].live is Live.FAILED
+
+
+async def test_it_stops_at_once_and_leaves_nothing(emulator: FeishuEmulator) -> None:
+    before = asyncio.all_tasks()
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    await running.start()
+    async with asyncio.timeout(1.0):
+        await running.stop()
+        await running.adapter.stop()
+    assert running.state.live is Live.STOPPED
+    await eventually(lambda: emulator.counters()["connections"] == 0)
+    left = {task for task in asyncio.all_tasks() - before if "feishu" in task.get_name()}
+    assert left == set()
+
+
+async def test_it_starts_again_after_a_stop(emulator: FeishuEmulator) -> None:
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    for number in range(2):
+        await running.start()
+        emulator.people.says(str(number))
+        await running.shelf.until(number + 1)
+        await running.stop()
+    assert running.shelf.texts == ["0", "1"]
+
+
+async def test_cancelling_its_caller_ends_it(emulator: FeishuEmulator) -> None:
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    await running.start()
+    assert running.task is not None
+    running.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.task
+    await eventually(lambda: emulator.counters()["connections"] == 0)
+
+
+async def test_several_apps_live_in_one_process() -> None:
+    async with FeishuEmulator.serve() as one, FeishuEmulator.serve(app_id="cli_other00000000001") as two:
+        apps = [Running(FeishuAdapter("fs", account(emulator)), emulator) for emulator in (one, two)]
+        for app in apps:
+            await app.start()
+        one.people.says("to one")
+        two.people.says("to two", user=BEN)
+        for app in apps:
+            await app.shelf.until(1)
+        assert [app.shelf.texts for app in apps] == [["to one"], ["to two"]]
+        await apps[0].stop()
+        two.people.says("again", user=BEN)
+        await apps[1].shelf.until(2)
+        await apps[1].stop()
+
+
+async def test_two_connections_of_one_app_share_its_events(emulator: FeishuEmulator) -> None:
+    apps = [Running(FeishuAdapter("fs", account(emulator)), emulator) for _ in range(2)]
+    for app in apps:
+        await app.start()
+    for number in range(30):
+        emulator.people.says(str(number))
+    await eventually(lambda: sum(len(app.shelf.messages) for app in apps) == 30)
+    assert all(app.shelf.messages for app in apps)
+    for app in apps:
+        await app.stop()
