@@ -12,7 +12,17 @@ import structlog
 from bot.config import Config, masked, secrets_of
 
 # Libraries that would log what must not be logged (URLs with a token in them) or that say too much.
-QUIET = ("httpx", "httpcore", "telegram", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
+QUIET = (
+    "alembic",
+    "httpcore",
+    "httpx",
+    "slack_bolt",
+    "slack_sdk",
+    "telegram",
+    "uvicorn",
+    "uvicorn.access",
+    "uvicorn.error",
+)
 
 
 def set_up(config: Config, stream: TextIO | None = None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from bot.accounts import load_manifest
 
 
@@ -13,3 +15,19 @@ def manifest_command(platform: str) -> None:
         print(f"{number}. {step}")
     if not manifest.setup_steps:
         print("Nothing to set up: it is always there.")
+    document = _document(platform)
+    if document:
+        print(f"\n{document}")
+
+
+def _document(platform: str) -> str:
+    """What the platform itself wants to be given (`bot.platforms.<name>.app_manifest:document`), "" for
+    none."""
+    name = f"bot.platforms.{platform}.app_manifest"
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return ""
+    return str(module.document())

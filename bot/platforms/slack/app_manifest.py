@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import yaml
+
 BOT_SCOPES = (
     "app_mentions:read",
     "assistant:write",
@@ -64,3 +66,9 @@ def _command(request_url: str) -> dict[str, Any]:
 
 def _at(request_url: str, key: str) -> dict[str, str]:
     return {key: request_url} if request_url else {}
+
+
+def document(name: str = "Roebot", request_url: str = "") -> str:
+    """The manifest as YAML, to be pasted."""
+    text: str = yaml.safe_dump(app_manifest(name, request_url), sort_keys=False, allow_unicode=True)
+    return text

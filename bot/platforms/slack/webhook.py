@@ -9,6 +9,7 @@ from slack_bolt.response import BoltResponse
 
 BODY_LIMIT = 1024 * 1024
 """Bytes of a request; Slack's are far smaller."""
+TIMESTAMP = "x-slack-request-timestamp"
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -35,10 +36,13 @@ class Webhook:
         if self.take is None:
             await _answer(send, 503, "")
             return
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        if not headers.get(TIMESTAMP, "").isdecimal():
+            await _answer(send, 401, "")
+            return
         try:
-            headers = {
-                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
-            }
             response = await self.take(body.decode("utf-8"), headers)
         except ValueError:
             await _answer(send, 400, "")
