@@ -18,6 +18,8 @@ _BY_STATUS = {
     413: DeliveryCategory.INVALID_PAYLOAD,
 }
 UNKNOWN_MESSAGE = 10008
+OLD_EDITS = 30046
+"""A message older than an hour was edited too often; it can be again, later (discord-api-docs#4381)."""
 TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
 """Codes that say: this interaction cannot be answered any more."""
 _ADVICE = {
@@ -40,6 +42,8 @@ def delivery_error(error: discord.DiscordException, *, posting: bool) -> Deliver
 
 def _refusal(error: discord.HTTPException, posting: bool) -> DeliveryError:
     detail = _ADVICE.get(error.code) or error.text or f"HTTP status {error.status}"
+    if error.code == OLD_EDITS:
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail)
     if error.status >= 500:
         return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
     return DeliveryError(_BY_STATUS.get(error.status, DeliveryCategory.INVALID_PAYLOAD), detail)

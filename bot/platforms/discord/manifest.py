@@ -6,8 +6,8 @@ from bot.platforms.base import Budget, Manifest, Operation, Scope
 
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
-    f"{_RATES} names no figure for a route; X-RateLimit-Limit of messages says 5 in 5 s "
-    "(discord/discord-api-docs#1092, discordjs/discord.js#3460)"
+    f"{_RATES} names no figure for a route, its headers do: 5 in 5 s for messages and edits in one place "
+    "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits)"
 )
 _POSTS = frozenset({Operation.POST})
 _EDITS = frozenset({Operation.EDIT})

@@ -37,9 +37,7 @@ class Outbound:
         channel = channel_of(message.address)
         posted = await self._as_answer(message, channel, text)
         if posted is None:
-            body = {**_content(text), **self.idempotent(message.key), **reference(message.address)}
-            route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
-            posted = await self.call(route, posting=True, json=body)
+            posted = await self._post(message, channel, text)
         number = message_id_of(posted)
         if posted.get("content", text).strip() != text.strip():
             # The nonce found what an earlier try has posted.
@@ -89,6 +87,18 @@ class Outbound:
         named = f"{self._account}\n{key}\n{self._again.get(key, 0)}".encode()
         digest = hashlib.blake2b(named, digest_size=15).digest()
         return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
+
+    async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
+        route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
+        body = {**_content(text), **reference(message.address)}
+        try:
+            return await self._rest.request(route, json={**body, **self.idempotent(message.key)})
+        except discord.DiscordException as error:
+            if not (isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE):
+                raise self.failure(error, posting=True) from None
+        # What the nonce stood for was deleted (discord/discord-api-docs#6647): this is a new message.
+        self._next_nonce(message.key)
+        return await self.call(route, posting=True, json={**body, **self.idempotent(message.key)})
 
     async def _as_answer(self, message: OutboundMessage, channel: str, text: str) -> Any:
         """Fill the answer that a command waits for; None where this message is no such answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
@@ -227,6 +228,8 @@ def _presenter(world: World) -> Callable[[Any], Any]:
     def present(result: Any) -> Any:
         if isinstance(result, Message):
             return {**seen(result, world.bot.id), "chat": result.channel.id}
+        if isinstance(result, asyncio.Task):
+            return None
         if isinstance(result, list):
             return [present(item) for item in result]
         return result

@@ -12,6 +12,7 @@ from bot.testing.emulators.discord.errors import (
     invalid,
     not_found,
     not_the_author,
+    unknown_message,
 )
 from bot.testing.emulators.discord.state import DEFAULT, LOADING, PUBLIC_THREAD, REPLY, Channel, Message
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
@@ -142,8 +143,10 @@ class Messages:
 
     def _known(self, channel: Channel, nonce: str) -> Message | None:
         found = self._nonces.get((channel.id, nonce)) if nonce else None
-        if found is None or self._world.wall() - found[1] > NONCE_SECONDS or found[0].deleted:
+        if found is None or self._world.wall() - found[1] > NONCE_SECONDS:
             return None
+        if found[0].deleted:
+            raise unknown_message()  # discord/discord-api-docs#6647
         return found[0]
 
     def _replied(self, channel: Channel, reference: Any) -> Message | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from bot.testing.emulators.discord.limits import Limits
 from bot.testing.emulators.discord.wire import guild_wire
 from bot.testing.emulators.discord.world import World
 from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.server import LoopbackServer, Message, Scope
 
 ACTIONS = (
     "fault",
@@ -20,6 +22,7 @@ ACTIONS = (
     "restore_token",
     "disallow_content",
     "close_sockets",
+    "cut_sockets",
     "ask_to_reconnect",
     "invalidate_sessions",
     "go_away",
@@ -41,6 +44,8 @@ class Misbehaviour:
     gateway: Gateway
     rate_limits: Limits
     world: World
+    _server: LoopbackServer
+    _cutting: asyncio.Task[None]
     _monotonic: Callable[[], float]
 
     def fault(
@@ -83,6 +88,11 @@ class Misbehaviour:
     def close_sockets(self, code: int = 1001) -> int:
         """Close every socket with a code; the session can be resumed."""
         return self.gateway.close(code)
+
+    def cut_sockets(self) -> asyncio.Task[None]:
+        """Cut every connection without a close code; await the task to be sure that it happened."""
+        self._cutting = asyncio.ensure_future(self._cut([socket.scope for socket in self.gateway.sockets]))
+        return self._cutting
 
     def ask_to_reconnect(self) -> None:
         """Send RECONNECT."""
@@ -138,6 +148,13 @@ class Misbehaviour:
             self.gateway.emit("GUILD_DELETE", {"id": str(guild), "unavailable": True})
         else:
             self.gateway.emit("GUILD_CREATE", guild_wire(self.world, place))
+
+    async def _cut(self, scopes: list[Scope]) -> None:
+        async def gone() -> Message:
+            return {"type": "http.disconnect"}
+
+        for scope in scopes:
+            await self._server.abort(scope, gone)
 
     def _to_all(self, payload: dict[str, Any]) -> None:
         for socket in self.gateway.sockets:
