@@ -51,5 +51,6 @@ async def test_a_refused_token_is_not_repeated_to_people(
     caplog.set_level(logging.DEBUG)
     running = Running(emulator, bot_token="xoxb-very-secret")
     await running.start()
+    await running.stop()
     assert "very-secret" not in running.state.reason + caplog.text
     assert "invalid_auth" in running.state.reason
