@@ -207,7 +207,9 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a reply. `content` is Markdown for text and the artifact's virtual path for a file."""
+    """A part of a reply. `content` is Markdown for text and the artifact's virtual path for a file; `choices`
+    are the answers that a question offers as buttons.
+    """
 
     index: int
     kind: PartKind
@@ -216,6 +218,7 @@ class Part:
     platform_id: str = ""
     filename: str = ""
     repeated: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +226,15 @@ class OutboundMessage:
     """What the bus hands to an adapter: one part of a reply and where it goes.
 
     `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
-    that fits the platform's limit; `final` tells a last version from a frame of a stream.
+    that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
+    buttons below it, for adapters that are AsksChoice.
     """
 
     key: str
     address: ReplyAddress
     text: str
     final: bool = True
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

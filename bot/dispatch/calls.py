@@ -140,7 +140,8 @@ class ReplyCalls:
     def _message(self, part: Part, *, final: bool) -> OutboundMessage:
         text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
         text = marked(text) if part.repeated else text
-        return OutboundMessage(self._key(part), self.turn.address, text, final)
+        choices = part.choices if final else ()
+        return OutboundMessage(self._key(part), self.turn.address, text, final, choices)
 
     def _key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

@@ -35,12 +35,17 @@ MESSAGE_LIMIT = 500
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in."""
+    """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
+
+    `question` is what the agent asks at the end of it, with the answers that it offers as `choices`.
+    """
 
     text: str
     artifacts: tuple[str, ...] = ()
     state: TurnState = TurnState.DONE
     error: str = ""
+    question: str = ""
+    choices: tuple[str, ...] = ()
 
 
 class Conversation:
@@ -185,13 +190,11 @@ class Conversation:
             return self._failure(message[:MESSAGE_LIMIT], said.failure.kind if said.failure else "run")
         if self._stop.is_set():
             return self._stopped()
-        text = said.text
-        if said.question is not None:
-            text = "\n\n".join(filter(None, [text, question_text(said.question.value)]))
+        question, choices = asked(said.question.value) if said.question is not None else ("", ())
         artifacts = tuple(said.artifacts)
-        if not text and not artifacts:
+        if not said.text and not artifacts and not question:
             return self._failure(self._texts("no_answer"), "no_answer")
-        return Outcome(text, artifacts)
+        return Outcome(said.text, artifacts, question=question, choices=choices)
 
     def _stopped(self) -> Outcome:
         text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))
@@ -208,13 +211,14 @@ class Conversation:
         return self._texts("runtime_unreachable")
 
 
-def question_text(value: Any) -> str:
-    """The question of an interrupt as text; its options as a list."""
-    if isinstance(value, dict):
-        question = str(value.get("question") or value.get("message") or "")
-        options = [str(option) for option in value.get("options") or ()]
-        return "\n".join([question, *(f"- {option}" for option in options)]).strip()
-    return str(value)
+def asked(value: Any) -> tuple[str, tuple[str, ...]]:
+    """The question of an interrupt and the answers that it offers."""
+    if not isinstance(value, dict):
+        return str(value), ()
+    question = str(value.get("question") or value.get("message") or "")
+    options = value.get("options")
+    offered = [str(option).strip() for option in options] if isinstance(options, list) else []
+    return question, tuple(dict.fromkeys(filter(None, offered)))
 
 
 class _Tries:

@@ -80,7 +80,7 @@ class Delivery:
 
     async def _do(self, action: Action) -> None:
         """Carry out one action within the budget; what stands already needs no call."""
-        if isinstance(action, Edit) and self._calls.reply.shows(action.part):
+        if isinstance(action, Edit) and not action.part.choices and self._calls.reply.shows(action.part):
             self._calls.stage(replace(action.part, state=PartState.FINAL))
             return
         operation = Operation.POST if isinstance(action, Post) else Operation.EDIT

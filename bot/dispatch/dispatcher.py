@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -20,6 +21,7 @@ from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
 from bot.errors import RoebotError
+from bot.platforms.base import AsksChoice
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.database import urgent
@@ -30,6 +32,9 @@ log = structlog.get_logger(__name__)
 
 # A turn that was not begun within this time is not answered any more, but told so (seconds).
 EXPIRES_AFTER = 12 * 3600.0
+# Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
+# shown in the text.
+LONGEST_CHOICE = 60
 
 
 class Dispatcher:
@@ -219,9 +224,22 @@ class Dispatcher:
 
 
 def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
-    """The final reply as this platform takes it: texts within its limit, then files."""
-    texts = [text for text in outlet.adapter.renderer.split(outcome.text) if text.strip()]
+    """The final reply as this platform takes it: texts within its limit, then files.
+
+    Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
+    """
+    adapter, choices = outlet.adapter, outcome.choices
+    native = (
+        isinstance(adapter, AsksChoice)
+        and len(choices) <= adapter.most_choices
+        and all(len(choice) <= LONGEST_CHOICE for choice in choices)
+    )
+    listed = [] if native else [f"- {choice}" for choice in choices]
+    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question, *listed]).strip()]))
+    texts = [text for text in adapter.renderer.split(whole) if text.strip()]
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
+    if parts and native and choices:
+        parts[-1] = replace(parts[-1], choices=choices)
     for path in outcome.artifacts:
         parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
     return parts

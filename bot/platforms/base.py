@@ -139,6 +139,20 @@ class ChoosesFrames(Protocol):
 
 
 @runtime_checkable
+class AsksChoice(Protocol):
+    """Shows the choices of a message as buttons.
+
+    A click comes back as an InboundMessage of the person who clicked: its text is the choice, and it answers
+    (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen or vanish.
+    """
+
+    @property
+    def most_choices(self) -> int:
+        """How many buttons a message may have; more are shown as a list in its text."""
+        ...
+
+
+@runtime_checkable
 class SendsFiles(Protocol):
     """Can send files and pictures natively."""
 

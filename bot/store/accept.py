@@ -292,6 +292,7 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
             "platform_id": part.platform_id,
             "repeated": int(part.repeated),
             "category": category,
+            "choices": rows.choices_out(part.choices),
             "now": now,
         },
     )

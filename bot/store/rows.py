@@ -62,6 +62,16 @@ def attachments_in(column: str) -> tuple[Attachment, ...]:
     )
 
 
+def choices_out(choices: Sequence[str]) -> str:
+    """The column form of choices."""
+    return orjson.dumps(list(choices)).decode() if choices else ""
+
+
+def choices_in(column: str) -> tuple[str, ...]:
+    """The choices of a column."""
+    return tuple(orjson.loads(column)) if column else ()
+
+
 def message_in(row: Any) -> TurnMessage:
     """A message of a turn."""
     return TurnMessage(
@@ -85,6 +95,7 @@ def part_in(row: Any) -> Part:
         platform_id=row.platform_id,
         filename=row.filename,
         repeated=bool(row.repeated),
+        choices=choices_in(row.choices),
     )
 
 

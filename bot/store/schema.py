@@ -126,6 +126,7 @@ parts = Table(
     _text("platform_id"),
     _int("repeated"),
     _text("category"),
+    _text("choices"),
     _time("updated_at"),
 )
 

@@ -106,7 +106,7 @@ TURN_MESSAGES = _sql(
     WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
 TURN_PARTS = _sql(
-    """SELECT position, kind, state, content, filename, platform_id, repeated FROM parts
+    """SELECT position, kind, state, content, filename, platform_id, repeated, choices FROM parts
     WHERE turn_id = :turn ORDER BY position"""
 )
 OPEN_LANES = _sql(
@@ -119,11 +119,11 @@ SET_RUN = _sql("UPDATE turns SET run_id = :run_id, attempt = :attempt WHERE id =
 SET_STATE = _sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
 SAVE_PART = _sql(
     """INSERT INTO parts (turn_id, position, kind, state, content, filename, platform_id, repeated, category,
-    updated_at) VALUES (:turn, :position, :kind, :state, :content, :filename, :platform_id, :repeated,
-    :category, :now) ON CONFLICT (turn_id, position) DO UPDATE SET kind = excluded.kind, state =
-    excluded.state, content = excluded.content, filename = excluded.filename, platform_id =
-    excluded.platform_id, repeated = excluded.repeated, category = excluded.category, updated_at =
-    excluded.updated_at"""
+    choices, updated_at) VALUES (:turn, :position, :kind, :state, :content, :filename, :platform_id,
+    :repeated, :category, :choices, :now) ON CONFLICT (turn_id, position) DO UPDATE SET
+    kind = excluded.kind, state = excluded.state, content = excluded.content, filename = excluded.filename,
+    platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
+    excluded.choices, updated_at = excluded.updated_at"""
 )
 DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND position >= :count")
 STOP_RUNNING = _sql(
@@ -163,7 +163,7 @@ MESSAGES_OF_TURNS = _sql(
     "turns",
 )
 PARTS_OF_TURNS = _sql(
-    """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated FROM parts
+    """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated, choices FROM parts
     WHERE turn_id IN :turns ORDER BY turn_id, position""",
     "turns",
 )

@@ -13,10 +13,12 @@ from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
+from bot.platforms.telegram.clicks import Clicks
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.files import Files
 from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import Inbound
+from bot.platforms.telegram.keyboard import MOST_CHOICES
 from bot.platforms.telegram.mentions import Identity
 from bot.platforms.telegram.outbound import Outbound, is_private
 from bot.platforms.telegram.polling import POLL_SECONDS, Poller, refused
@@ -107,6 +109,11 @@ class TelegramAdapter:
         """See ShowsTyping."""
         await self._out().typing(address)
 
+    @property
+    def most_choices(self) -> int:
+        """See AsksChoice."""
+        return MOST_CHOICES
+
     def frames_in(self, address: ReplyAddress) -> bool:
         """See ChoosesFrames."""
         return self._config.streaming != "off"
@@ -173,7 +180,7 @@ class TelegramAdapter:
         health.identity = f"@{identity.username}"
         self._outbound = Outbound(client, context.inbox, health, rich=rich)
         self._files = Files(client, self._outbound)
-        received = Received(self.name, Inbound(self.name, identity), context.inbox)
+        received = Received(self.name, Inbound(self.name, identity), context.inbox, Clicks(client))
         self._receiver = self._make_receiver(client, received, context, health)
         return self._receiver
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.telegram.keyboard import pressed_label
 from bot.platforms.telegram.mentions import Identity, Reading, read_text
 from bot.platforms.telegram.payload import (
     Json,
@@ -17,7 +18,7 @@ from bot.platforms.telegram.payload import (
     string,
 )
 
-UPDATE_KINDS = ["message", "edited_message"]
+UPDATE_KINDS = ["message", "edited_message", "callback_query"]
 """What is asked of Telegram; edits are counted only, for now."""
 _CHAT_KINDS = {"private": ChatKind.PRIVATE, "group": ChatKind.GROUP, "supergroup": ChatKind.GROUP}
 _FILES = ("document", "video", "audio", "animation")
@@ -42,6 +43,16 @@ _ALBUMS = 256
 
 
 @dataclass(frozen=True, slots=True)
+class Click:
+    """A button was pressed; `message` is what it means, None where it can no longer be told."""
+
+    query: str
+    chat: str
+    message_id: str
+    message: InboundMessage | None
+
+
+@dataclass(frozen=True, slots=True)
 class Migration:
     """A group has become a supergroup with another id."""
 
@@ -57,8 +68,10 @@ class Inbound:
         self._identity = identity
         self._albums: OrderedDict[str, None] = OrderedDict()
 
-    def convert(self, update: Json) -> InboundMessage | Migration | None:
+    def convert(self, update: Json) -> InboundMessage | Migration | Click | None:
         """The message of an update; None where it is nothing to act on. Raises Malformed."""
+        if "callback_query" in update:
+            return self._click(update, mapping(update, "callback_query"))
         if "message" not in update:
             return None
         message = mapping(update, "message")
@@ -74,6 +87,27 @@ class Inbound:
         if not attachments and not unsupported and "text" not in message:
             return None
         return self._message(update, message, kind, attachments, unsupported)
+
+    def _click(self, update: Json, query: Json) -> Click | None:
+        """A click means that the person chose what the button says. The label stands in the message itself,
+        so that it is known after any restart; a message that is too old comes without it.
+        """
+        pressed = optional_mapping(query, "message")
+        kind = _CHAT_KINDS.get(string(optional_mapping(pressed, "chat"), "type"))
+        if kind is None:
+            return None
+        chat = str(integer(mapping(pressed, "chat"), "id"))
+        message_id = str(integer(pressed, "message_id"))
+        label = pressed_label(pressed, string(query, "data"))
+        person = mapping(query, "from")
+        if not label or person.get("is_bot"):
+            return Click(string(query, "id"), chat, message_id, None)
+        sender = _sender(person)
+        topic = _topic(pressed)
+        origin = Origin(self._account, "telegram", chat, kind, message_id, sender, topic, message_id)
+        event = str(integer(update, "update_id"))
+        sent_at = float(optional_integer(pressed, "date"))
+        return Click(string(query, "id"), chat, message_id, InboundMessage(event, origin, label, sent_at))
 
     def _message(
         self,

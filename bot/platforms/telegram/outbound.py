@@ -13,6 +13,7 @@ from bot.platforms.base import Inbox
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.failures import delivery_error
 from bot.platforms.telegram.health import Health
+from bot.platforms.telegram.keyboard import keyboard
 from bot.platforms.telegram.request import ApiRefused
 from bot.render.rich import rich_markdown
 from bot.render.telegram import Entity, render_entities
@@ -32,15 +33,15 @@ class Outbound:
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id."""
-        posted = await self._text(
-            ("sendMessage", "sendRichMessage"), message, posting=True, **_reply(message.address)
-        )
+        parameters = {**_reply(message.address), **_buttons(message)}
+        posted = await self._text(("sendMessage", "sendRichMessage"), message, posting=True, **parameters)
         return str(posted["message_id"])
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
         methods = ("editMessageText", "editMessageText")
-        await self._text(methods, message, posting=False, message_id=_number(message_id))
+        parameters = {"message_id": _number(message_id), **_buttons(message)}
+        await self._text(methods, message, posting=False, **parameters)
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
         """Show a preview for 30 seconds."""
@@ -143,6 +144,10 @@ def _entity(entity: Entity) -> dict[str, Any]:
     if entity.language:
         wire["language"] = entity.language
     return wire
+
+
+def _buttons(message: OutboundMessage) -> dict[str, Any]:
+    return {"reply_markup": keyboard(message.choices)} if message.choices else {}
 
 
 def _thread(address: ReplyAddress) -> dict[str, Any]:

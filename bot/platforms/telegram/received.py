@@ -9,7 +9,8 @@ import structlog
 
 from bot.domain import InboundMessage
 from bot.platforms.base import Inbox
-from bot.platforms.telegram.inbound import Inbound, Migration
+from bot.platforms.telegram.clicks import Clicks
+from bot.platforms.telegram.inbound import Click, Inbound, Migration
 from bot.platforms.telegram.payload import Malformed
 
 log = structlog.get_logger(__name__)
@@ -32,7 +33,8 @@ class Counts:
 class Received:
     """Takes over updates of one account. `counts` is what it saw."""
 
-    def __init__(self, account: str, inbound: Inbound, inbox: Inbox) -> None:
+    def __init__(self, account: str, inbound: Inbound, inbox: Inbox, clicks: Clicks) -> None:
+        self._clicks = clicks
         self.counts = Counts()
         self._account = account
         self._inbound = inbound
@@ -43,6 +45,7 @@ class Received:
         messages were among them. A migration splits the batch.
         """
         batch: list[InboundMessage] = []
+        pressed: list[Click] = []
         following: int | None = None
         stored = False
         for update in updates:
@@ -56,13 +59,18 @@ class Received:
                 await self._inbox.accept(batch, cursor=str(number))
                 stored, batch = stored or bool(batch), []
                 await self._inbox.migrate_chat(converted.old, converted.new)
+            elif isinstance(converted, Click):
+                pressed.append(converted)
+                batch += [converted.message] if converted.message else []
             elif converted is not None:
                 batch.append(converted)
         if following is not None:
             await self._inbox.accept(batch, cursor=str(following))
+        for click in pressed:
+            await self._clicks.confirm(click)
         return following, stored or bool(batch)
 
-    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | None:
+    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | Click | None:
         self.counts.updates += 1
         try:
             converted = self._inbound.convert(update)

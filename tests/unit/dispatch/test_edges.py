@@ -8,9 +8,9 @@ import pytest
 
 from bot.clock import Clock
 from bot.dispatch.waiting import first_of, uncut
-from bot.domain import TurnState
+from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
-from bot.runtime.port import Answer, Attempt
+from bot.runtime.port import Answer, Attempt, Ended, Interrupted
 from bot.store.accept import Accepted
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
@@ -269,3 +269,62 @@ class TestWaiting:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+class Asking(RecordingAdapter):
+    """Has buttons."""
+
+    most_choices = 3
+
+    async def send(self, message: OutboundMessage) -> str:
+        self.asked = message.choices
+        return await RecordingAdapter.send(self, message)
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        self.asked = message.choices
+        await RecordingAdapter.edit(self, message, message_id)
+
+
+def asks(*options: str) -> dict[str, object]:
+    return {"question": "Which one?", "options": list(options)}
+
+
+async def ask(at: Bench, value: object, *said: str) -> str:
+    def script(run: ScriptedRun) -> None:
+        for text in said:
+            run.say(text)
+        run.emit(Interrupted("i1", value), Ended("interrupted"))
+
+    at.runtime.script = script
+    async with at.running():
+        await at.adapter.hears("hi")
+        await closed(at)
+    [text] = at.adapter.texts()
+    return text
+
+
+async def test_choices_are_buttons_where_the_platform_has_them(at: Bench) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks("a", "b", "a", " ")) == "Which one?"
+    assert adapter.asked == ("a", "b")
+
+
+async def test_choices_follow_what_was_said(at: Bench) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks("a", "b"), "I found two.") == "I found two.\n\nWhich one?"
+    assert adapter.asked == ("a", "b")
+
+
+@pytest.mark.parametrize("options", [("a", "b", "c", "d"), ("x" * 61, "b")])
+async def test_too_many_or_too_long_choices_are_a_list(at: Bench, options: tuple[str, ...]) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks(*options)) == "\n".join(["Which one?", *(f"- {option}" for option in options)])
+    assert adapter.asked == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("Really?", "Really?"), ({"message": "Go?"}, "Go?"), ({"question": "Q", "options": "ab"}, "Q")],
+)
+async def test_questions_of_other_shapes(at: Bench, value: object, text: str) -> None:
+    assert await ask(at, value) == text

@@ -103,6 +103,17 @@ def edit_message_text(world: World, params: Params) -> Done:
     return _posted(message)
 
 
+def edit_message_reply_markup(world: World, params: Params) -> Done:
+    """`editMessageReplyMarkup`: the buttons alone."""
+    chat = world.reachable(params.chat_id())
+    message = _own(world, chat, params.number("message_id"), "edit", "edited")
+    markup = params.object("reply_markup")
+    if markup == message.markup:
+        raise bad_request(NOT_MODIFIED)
+    message.markup = markup
+    return Done(message_wire(message), str(message.id))
+
+
 def delete_message(world: World, params: Params) -> Done:
     """`deleteMessage`."""
     chat = world.reachable(params.chat_id())
@@ -345,6 +356,7 @@ _TABLE = (
     Method("sendMessage", FrameKind.POST, send_message),
     Method("sendRichMessage", FrameKind.POST, send_rich_message, rich=True),
     Method("editMessageText", FrameKind.EDIT, edit_message_text),
+    Method("editMessageReplyMarkup", FrameKind.OTHER, edit_message_reply_markup),
     Method("deleteMessage", FrameKind.DELETE, delete_message),
     Method("sendChatAction", FrameKind.TYPING, send_chat_action),
     Method("sendMessageDraft", FrameKind.DRAFT, send_message_draft),
