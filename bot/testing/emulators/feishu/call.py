@@ -73,6 +73,9 @@ async def _form(scope: Scope, receive: Receive, args: tuple[str, ...], query: di
             if isinstance(value, UploadFile):
                 name = value.filename or key
                 call.upload = (re.sub(r"[/\\]", "_", name), await value.read())
+            elif key in ("file", "image"):
+                # The SDK sends a file without a name where it was given an open one.
+                call.upload = (key, value.encode())
             else:
                 call.body[key] = value
     return call

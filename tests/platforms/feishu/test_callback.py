@@ -1,0 +1,231 @@
+"""Callbacks over HTTP: who sent it is proved, what is stored is answered with 200, all else comes again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+
+from bot.domain import Live
+from bot.errors import AccountRefused
+from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
+from bot.platforms.feishu.adapter import FeishuAdapter
+from bot.platforms.feishu.crypto import encrypt, signature
+from bot.testing.emulators.feishu import FeishuEmulator
+
+from .conftest import Running, account, eventually
+from .test_malformed import GOOD
+
+KEY = "an-encrypt-key"
+TOKEN = "a-verification-token"
+
+
+class Port:
+    """The service's port, as far as an adapter needs it."""
+
+    def __init__(self) -> None:
+        self.adapter: FeishuAdapter | None = None
+        self.url = ""
+
+    async def receive(self, request: web.Request) -> web.Response:
+        assert self.adapter is not None
+        answer = await self.adapter.webhook(WebhookRequest(dict(request.headers), await request.read()))
+        return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[Port]:
+    port = Port()
+    app = web.Application()
+    app.router.add_post("/webhooks/fs", port.receive)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port.url = f"http://127.0.0.1:{runner.addresses[0][1]}/webhooks/fs"
+    yield port
+    await runner.cleanup()
+
+
+def hooked(emulator: FeishuEmulator, **secrets: str) -> Running:
+    """An adapter in mode webhook."""
+    return Running(FeishuAdapter("fs", account(emulator, mode="webhook", **secrets)), emulator)
+
+
+@pytest.fixture
+async def running(emulator: FeishuEmulator, port: Port) -> AsyncIterator[Running]:
+    emulator.envelopes.token = TOKEN
+    started = hooked(emulator, encrypt_key=KEY, verification_token=TOKEN)
+    port.adapter = started.adapter
+    await started.start()
+    yield started
+    await started.stop()
+
+
+async def test_it_is_live_without_a_long_connection(running: Running, emulator: FeishuEmulator) -> None:
+    assert isinstance(running.adapter, ReceivesWebhooks)
+    assert running.state.live is Live.LIVE
+    assert emulator.counters()["connections"] == 0
+
+
+async def test_the_address_proves_itself(running: Running, emulator: FeishuEmulator, port: Port) -> None:
+    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
+    assert await hooks.verify()
+
+
+async def test_an_event_is_stored_and_answered(
+    running: Running, emulator: FeishuEmulator, port: Port
+) -> None:
+    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
+    emulator.people.says("hi")
+    [message] = await running.shelf.until(1)
+    assert message.text == "hi"
+    await eventually(lambda: hooks.statuses == [200])
+
+
+async def test_a_click_is_answered_with_json(running: Running, emulator: FeishuEmulator, port: Port) -> None:
+    emulator.callbacks(port.url, encrypt_key=KEY)
+    from .conftest import says
+
+    message_id = await running.adapter.send(says("x", running.private(), final=False))
+    value = running.shown()[0]["buttons"][0]["behaviors"][0]["value"]
+    push = emulator.people.clicks(message_id, value)
+    await running.shelf.until(1)
+    await eventually(lambda: push.done)
+    assert running.shelf.texts == ["/stop"]
+
+
+async def test_what_could_not_be_stored_comes_again(
+    running: Running, emulator: FeishuEmulator, port: Port
+) -> None:
+    emulator.world.scale = 0.01
+    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
+    running.shelf.failures = 1
+    emulator.world.scale = 0.1
+    emulator.people.says("hi")
+    await running.shelf.until(1)
+    await eventually(lambda: hooks.statuses == [503, 200])
+
+
+async def test_without_a_key_the_token_proves_the_sender(emulator: FeishuEmulator, port: Port) -> None:
+    emulator.envelopes.token = TOKEN
+    running = hooked(emulator, verification_token=TOKEN)
+    port.adapter = running.adapter
+    await running.start()
+    hooks = emulator.callbacks(port.url)
+    assert await hooks.verify()
+    emulator.people.says("hi")
+    await running.shelf.until(1)
+    answer = await running.adapter.webhook(plain({**GOOD, "header": {**GOOD["header"], "token": "wrong"}}))
+    assert answer.status == 401
+    await running.stop()
+
+
+async def test_without_any_secret_it_does_not_start(emulator: FeishuEmulator) -> None:
+    running = hooked(emulator)
+    with pytest.raises(AccountRefused, match="encrypt_key"):
+        await running.adapter.start(running.context)
+
+
+async def test_in_mode_socket_there_is_no_address(emulator: FeishuEmulator) -> None:
+    running = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    await running.start()
+    assert (await running.adapter.webhook(plain(GOOD))).status == 404
+    await running.stop()
+
+
+async def test_a_stopped_account_asks_for_another_try(running: Running) -> None:
+    await running.stop()
+    assert (await running.adapter.webhook(request(GOOD))).status == 503
+
+
+def plain(content: Any) -> WebhookRequest:
+    return WebhookRequest({}, orjson.dumps(content))
+
+
+def request(
+    content: Any, *, key: str = KEY, stamp: str = "", case: str = "lower", **changes: str
+) -> WebhookRequest:
+    """A request as Feishu sends it, with changes to its headers."""
+    if isinstance(content, dict) and isinstance(content.get("header"), dict):
+        content = {**content, "header": {**content["header"], "token": TOKEN}}
+    body = orjson.dumps({"encrypt": encrypt(orjson.dumps(content), key, os.urandom(16))})
+    stamp = stamp or str(int(time.time()))
+    headers = {
+        "X-Lark-Request-Timestamp": stamp,
+        "X-Lark-Request-Nonce": "nonce",
+        "X-Lark-Signature": signature(stamp, "nonce", key, body),
+        **changes,
+    }
+    cased = {getattr(name, case)(): value for name, value in headers.items()}
+    return WebhookRequest(cased, body)
+
+
+@pytest.mark.parametrize("case", ["lower", "upper", "title"])
+async def test_headers_in_any_case(running: Running, case: str) -> None:
+    answer = await running.adapter.webhook(request(GOOD, case=case))
+    assert answer == WebhookAnswer(200, b"{}")
+    assert running.shelf.texts == ["hi"]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        request(GOOD, key="another-key"),
+        request(GOOD, **{"X-Lark-Signature": "0" * 64}),
+        request(GOOD, **{"X-Lark-Signature": "é"}),
+        request(GOOD, **{"X-Lark-Signature": ""}),
+        request(GOOD, **{"X-Lark-Request-Nonce": "other"}),
+        request(GOOD, **{"X-Lark-Request-Timestamp": "1"}),
+        WebhookRequest({}, request(GOOD).body),
+        plain(GOOD),
+        plain({"encrypt": "AAAA"}),
+        plain({"encrypt": "no base64 at all"}),
+        plain({"encrypt": 5}),
+        plain([]),
+        WebhookRequest({}, b"\xff\x00"),
+        WebhookRequest({}, b""),
+    ],
+)
+async def test_forged_requests_are_refused(running: Running, forged: WebhookRequest) -> None:
+    answer = await running.adapter.webhook(forged)
+    assert answer.status == 401
+    assert running.shelf.messages == []
+    assert running.adapter.counts.refused == 1
+    assert KEY.encode() not in answer.body
+
+
+@pytest.mark.parametrize("age", [-3600, -301, 301, 30 * 86400])
+async def test_replayed_requests_are_refused(running: Running, age: int) -> None:
+    stamp = str(int(time.time()) - age)
+    answer = await running.adapter.webhook(request(GOOD, stamp=stamp))
+    assert answer.status == 401
+    assert running.shelf.messages == []
+
+
+@pytest.mark.parametrize("stamp", ["9" * 40, "-5", "now", "１７００"])
+async def test_time_stamps_that_are_none(running: Running, stamp: str) -> None:
+    assert (await running.adapter.webhook(request(GOOD, stamp=stamp))).status == 401
+
+
+async def test_a_wrong_verification_token_is_refused(running: Running) -> None:
+    challenge = {"type": "url_verification", "challenge": "c", "token": "wrong"}
+    assert (await running.adapter.webhook(request(challenge))).status == 401
+    answer = await running.adapter.webhook(request({**challenge, "token": TOKEN}))
+    assert orjson.loads(answer.body) == {"challenge": "c"}
+
+
+async def test_a_signed_event_that_is_malformed_is_not_sent_again(running: Running) -> None:
+    broken = {"header": {"event_type": "im.message.receive_v1"}, "event": 5}
+    assert (await running.adapter.webhook(request(broken))).status == 200
+    assert running.adapter.counts.malformed == 1
+
+
+@pytest.mark.parametrize("content", [{"type": 5}, {"header": 5}, {"token": []}])
+async def test_what_is_no_event_at_all(running: Running, content: dict[str, Any]) -> None:
+    assert (await running.adapter.webhook(request(content, key=KEY))).status in (400, 401)

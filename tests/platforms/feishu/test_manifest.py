@@ -1,0 +1,45 @@
+"""Feishu as data, without its SDK; and the adapter without it too."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+from bot.platforms.base import Operation, Scope
+from bot.platforms.feishu.inbound import EVENTS as HANDLED
+from bot.platforms.feishu.manifest import EVENTS, MANIFEST, SCOPES
+
+
+def test_the_budgets_are_within_the_published_ones() -> None:
+    figures = {
+        (budget.scope, budget.count, budget.period)
+        for budget in MANIFEST.budgets
+        if Operation.POST in budget.operations
+    }
+    assert figures == {(Scope.CHAT, 5, 1.0), (Scope.ACCOUNT, 50, 1.0), (Scope.ACCOUNT, 1000, 60.0)}
+    edits = [budget for budget in MANIFEST.budgets if Operation.EDIT in budget.operations]
+    assert all(budget.count / budget.period <= 50 for budget in edits)
+    # The last edit of a card is two operations.
+    assert all(budget.count * 2 <= 10 for budget in edits if budget.scope is Scope.CHAT)
+    assert all(budget.source for budget in MANIFEST.budgets)
+
+
+def test_what_the_setup_says_is_what_the_adapter_handles() -> None:
+    steps = "\n".join(MANIFEST.setup_steps)
+    assert all(scope in steps for scope, _ in SCOPES)
+    assert {name for name, _ in EVENTS} | {"card.action.trigger"} == set(HANDLED)
+    assert all(event in steps for event in HANDLED)
+    assert "open.larksuite.com" in steps
+
+
+def test_neither_the_manifest_nor_the_adapter_loads_the_sdk() -> None:
+    for module in (MANIFEST.adapter.partition(":")[0], "bot.platforms.feishu.manifest"):
+        code = f"import sys, {module}; print(any(name.startswith('lark_oapi') for name in sys.modules))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["False"]
+
+
+def test_the_factory_it_names_exists() -> None:
+    module, _, name = MANIFEST.adapter.partition(":")
+    assert callable(getattr(import_module(module), name))
