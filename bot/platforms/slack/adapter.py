@@ -16,6 +16,7 @@ from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCatego
 from bot.platforms.base import AdapterContext
 from bot.platforms.slack.app_manifest import BOT_SCOPES
 from bot.platforms.slack.calls import Calls
+from bot.platforms.slack.choices import MOST_CHOICES, Click
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason
 from bot.platforms.slack.files import Files
@@ -44,6 +45,8 @@ class SlackAdapter:
 
     repeats_safely = True
     """See RepeatsSafely."""
+    most_choices = MOST_CHOICES
+    """See AsksChoice."""
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         self.name = name
@@ -149,15 +152,20 @@ class SlackAdapter:
         streams = Streams(calls, context.clock, group, scale)
         secret = self._config.signing_secret
         over_http = self._config.mode == "http"
+        outbound = self._outbound = Outbound(client, calls, streams, places, identity, context.clock, scale)
+
+        def settle(click: Click) -> None:
+            group.create_task(outbound.settle(click), name=f"slack-click:{click.ts}")
+
         receiver = self._receiver = Receiver(
             self.name,
             identity,
             context.inbox,
             places,
             health,
+            settle,
             secret.get_secret_value() if secret and over_http else "",
         )
-        self._outbound = Outbound(client, calls, streams, places, identity, context.clock, scale)
         self._files = Files(client, calls)
         if over_http:
             self.webhook.take = receiver.over_http

@@ -9,6 +9,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, STREAM_OVER, delivery_error, reason
 from bot.platforms.slack.health import Health
@@ -45,16 +46,26 @@ class Calls:
         call = self._client.web.chat_postMessage(
             channel=address.chat,
             thread_ts=address.topic or None,
-            markdown_text=message.text,
             metadata=self.label(message.key),
             unfurl_links=False,
+            **content(message.text, message.choices),
         )
         return _ts(await self.make(call, posting=True))
 
-    async def update(self, address: ReplyAddress, ts: str, text: str, key: str) -> None:
+    async def update(self, message: OutboundMessage, ts: str) -> None:
         """Replace the whole text of a message."""
         call = self._client.web.chat_update(
-            channel=address.chat, ts=ts, markdown_text=text, metadata=self.label(key)
+            channel=message.address.chat,
+            ts=ts,
+            metadata=self.label(message.key),
+            **content(message.text, message.choices),
+        )
+        await self.make(call, posting=False)
+
+    async def settle(self, click: Click) -> None:
+        """Put what was chosen in the place of the buttons."""
+        call = self._client.web.chat_update(
+            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=chosen(click)
         )
         await self.make(call, posting=False)
 
@@ -79,10 +90,14 @@ class Calls:
         call = self._client.web.chat_appendStream(channel=chat, ts=ts, markdown_text=text)
         await self.make(call, posting=True)
 
-    async def end(self, chat: str, ts: str, text: str, key: str) -> None:
+    async def end(self, chat: str, ts: str, text: str, key: str, choices: tuple[str, ...] = ()) -> None:
         """Add the last text ("" for none) and close the stream. Raises StreamOver."""
         call = self._client.web.chat_stopStream(
-            channel=chat, ts=ts, markdown_text=text or None, metadata=self.label(key)
+            channel=chat,
+            ts=ts,
+            markdown_text=text or None,
+            blocks=buttons(choices) or None,
+            metadata=self.label(key),
         )
         await self.make(call, posting=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.slack.choices import Click
 from bot.platforms.slack.mrkdwn import read_text
 from bot.platforms.slack.payload import Json, Malformed, mapping, needed, number, objects, stamp, string
 
@@ -30,7 +31,8 @@ class Heard:
 
     `thread` is the thread in a channel whose root decides whether the bot is meant; `team` the sender's
     workspace; `elsewhere` says that it came by a command from a direct message that need not be the bot's;
-    `response_url` answers where the bot cannot write.
+    `response_url` answers where the bot cannot write; `click` is the button that it came
+    by.
     """
 
     message: InboundMessage
@@ -38,6 +40,7 @@ class Heard:
     thread: str = ""
     elsewhere: bool = False
     response_url: str = ""
+    click: Click | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +128,10 @@ class Inbound:
         root = stamp(message, "thread_ts") if message.get("thread_ts") else ts
         event = f"click:{chat}:{ts}:{string(actions[0], 'action_ts')}:{user}"
         origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
-        sent = string(actions[0], "action_ts")
-        return Heard(
-            InboundMessage(event, origin, value, _seconds(sent)), string(mapping(body, "team"), "id")
-        )
+        click = Click(chat, ts, user, value, string(message, "text"), tuple(objects(message, "blocks")))
+        sent = _seconds(string(actions[0], "action_ts"))
+        team = string(mapping(body, "team"), "id")
+        return Heard(InboundMessage(event, origin, value, sent), team, click=click)
 
     def _stopped(self, event: Json, body: Json) -> Heard:
         chat, root, user = needed(event, "channel"), stamp(event, "thread_ts"), needed(event, "user")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
 from bot.clock import Clock
-from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.budgets import MINUTE, UPDATES, UPDATES_FOR_FRAMES, Window
 from bot.platforms.slack.calls import Calls, StreamOver, key_of
+from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS
 from bot.platforms.slack.inbound import Identity
@@ -72,7 +75,7 @@ class Outbound:
         """Bring a message to this text: by its stream where one is open, else as a whole."""
         message = _unframed(message)
         stream = self._streams.get(message.address.chat, ts)
-        if stream is not None and await self._streams.show(stream, message.text, final=message.final):
+        if stream is not None and await self._streams.show(stream, message):
             return
         await self._rewrite(message, ts)
 
@@ -102,14 +105,21 @@ class Outbound:
             raise
         self._statuses.put(place, now)
 
+    async def settle(self, click: Click) -> None:
+        """Show what was chosen where the buttons stood. Who chose is answered in any case."""
+        self._updates.add(self._clock.now())
+        try:
+            await self._calls.settle(click)
+        except DeliveryError as error:
+            log.info("slack.buttons_stay", category=error.category.value)
+
     async def _new(self, message: OutboundMessage) -> str:
         try:
             if not message.final and self._may_stream(message.address):
                 ts = await self._stream(message)
                 if ts:
                     return ts
-            text = message.text if message.final else close_open(message.text)
-            return await self._calls.post(_with(message, text))
+            return await self._calls.post(_closed(message))
         except DeliveryError as error:
             if error.unknown_outcome:
                 self._unsure.put(message.key, True)
@@ -144,16 +154,16 @@ class Outbound:
         if wait:
             # Not RateLimited: a skipped frame must not hold the final back.
             raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
-        text = message.text if message.final else close_open(message.text)
+        whole = _closed(message)
         self._updates.add(now)
         try:
-            await self._calls.update(message.address, ts, text, message.key)
+            await self._calls.update(whole, ts)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.CONFLICT:
                 raise
             await self._unstream(message, ts)
             self._updates.add(now)
-            await self._calls.update(message.address, ts, text, message.key)
+            await self._calls.update(whole, ts)
 
     async def _unstream(self, message: OutboundMessage, ts: str) -> None:
         """End a stream that an earlier life of the service left open."""
@@ -217,9 +227,10 @@ class Outbound:
         url = self._places.response(message.address.reply_to)
         if not url or error.category not in _RESPONDABLE or not self._client.trusted(url):
             return ""
-        body = {"response_type": "ephemeral", "blocks": [{"type": "markdown", "text": message.text}]}
+        blocks = [{"type": "markdown", "text": message.text}, *buttons(message.choices)]
+        body = {"response_type": "ephemeral", "text": message.text[:FALLBACK_LIMIT], "blocks": blocks}
         try:
-            status = await self._client.respond(url, {**body, "text": message.text[:3000]})
+            status = await self._client.respond(url, body)
         except CALL_ERRORS as problem:
             raise self._calls.failed(problem, posting=True) from None
         return f"response:{message.key}" if status == 200 else ""
@@ -229,8 +240,13 @@ def _unframed(message: OutboundMessage) -> OutboundMessage:
     return message if message.final else _with(message, message.text.removesuffix(FRAME_END))
 
 
+def _closed(message: OutboundMessage) -> OutboundMessage:
+    """A frame that is written as a whole: what is open in it is closed."""
+    return message if message.final else _with(message, close_open(message.text))
+
+
 def _with(message: OutboundMessage, text: str) -> OutboundMessage:
-    return OutboundMessage(message.key, message.address, text, message.final)
+    return replace(message, text=text)
 
 
 def _place(address: ReplyAddress) -> str:
@@ -242,8 +258,3 @@ def _seconds(ts: str) -> float:
         return float(ts)
     except ValueError:
         return 0.0
-
-
-def is_private(address: ReplyAddress) -> bool:
-    """Whether a chat is a direct message."""
-    return address.chat_kind is ChatKind.PRIVATE

@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain import ChatKind, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
+from bot.platforms.slack.choices import Click
 from bot.platforms.slack.health import Health
 from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
 from bot.platforms.slack.payload import Malformed
@@ -54,6 +55,7 @@ class Receiver:
         inbox: Inbox,
         places: Places,
         health: Health,
+        settle: Callable[[Click], None],
         signing_secret: str = "",
     ) -> None:
         self.counts = Counts()
@@ -63,6 +65,7 @@ class Receiver:
         self._inbox = inbox
         self._places = places
         self._health = health
+        self._settle = settle
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._app = self._make_app(signing_secret)
 
@@ -121,6 +124,8 @@ class Receiver:
             message = await self._complete(heard)
             await self._inbox.accept([message])
         self.counts.messages += 1
+        if heard.click is not None:
+            self._settle(heard.click)
         reach(Step.ACKNOWLEDGED)
 
     async def _complete(self, heard: Heard) -> InboundMessage:

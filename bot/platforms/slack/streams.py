@@ -76,18 +76,19 @@ class Streams:
         stream.timer = self._group.create_task(self._rotate(stream), name=f"slack-stream:{ts}")
         return ts
 
-    async def show(self, stream: Stream, text: str, *, final: bool) -> bool:
-        """Bring a stream to `text`; False where the whole text has to be written over it instead.
+    async def show(self, stream: Stream, message: OutboundMessage) -> bool:
+        """Bring a stream to `message`; False where the whole text has to be written over it instead.
 
         Raises RateLimited, and what ending the stream raises.
         """
         async with stream.lock:
             if stream.ended:
                 return False
+            text = message.text
             goes_on = stream.certain and text.startswith(stream.shown)
-            if goes_on and await self._extend(stream, text, final=final):
+            if goes_on and await self._extend(stream, message):
                 return True
-            if not final and stream.certain and stream.shown.startswith(text):
+            if not message.final and stream.certain and stream.shown.startswith(text):
                 return True
             await self._end(stream)
             return False
@@ -104,12 +105,12 @@ class Streams:
             if stream.turn == turn and stream.key != message.key:
                 await self.finish(stream)
 
-    async def _extend(self, stream: Stream, text: str, *, final: bool) -> bool:
+    async def _extend(self, stream: Stream, message: OutboundMessage) -> bool:
         """Send what is new; False where that is not certain to have been shown."""
-        delta = text[len(stream.shown) :]
+        delta = message.text[len(stream.shown) :]
         try:
-            if final:
-                await self._calls.end(stream.chat, stream.ts, delta, stream.key)
+            if message.final:
+                await self._calls.end(stream.chat, stream.ts, delta, stream.key, message.choices)
                 self._forget(stream)
             elif delta:
                 await self._calls.append(stream.chat, stream.ts, delta)
@@ -122,7 +123,7 @@ class Streams:
             stream.certain = False
             log.info("slack.stream_unsure", category=error.category.value)
             return False
-        stream.shown = text
+        stream.shown = message.text
         return True
 
     async def _end(self, stream: Stream) -> None:

@@ -10,6 +10,7 @@ from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import (
     Adapter,
+    AsksChoice,
     DeletesMessages,
     EditsMessages,
     FetchesFiles,
@@ -269,6 +270,7 @@ async def test_nothing_can_be_sent_before_or_after(emulator: SlackEmulator, runn
 def test_it_has_its_capabilities(tmp_path: Path) -> None:
     wanted = (
         Adapter,
+        AsksChoice,
         EditsMessages,
         DeletesMessages,
         RepeatsSafely,

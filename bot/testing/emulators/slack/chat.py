@@ -27,7 +27,7 @@ def post_message(call: Call) -> Done:
         text,
         markdown=markdown,
         thread_ts=_thread(call, channel),
-        blocks=call.json("blocks") or [],
+        blocks=_blocks(call),
         metadata=call.json("metadata") or {},
     )
     return _posted(call, channel, message)
@@ -41,7 +41,7 @@ def update(call: Call) -> Done:
         raise ApiError("streaming_state_conflict")
     text, markdown = _content(call, UPDATE_LIMIT)
     message.text, message.markdown = text, markdown
-    message.blocks = call.json("blocks") or []
+    message.blocks = _blocks(call)
     message.metadata = call.json("metadata") or message.metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
@@ -99,7 +99,7 @@ def stop_stream(call: Call) -> Done:
     text, chunks = _delta(call)
     _grow(message, text, chunks)
     message.metadata = call.json("metadata") or message.metadata
-    message.blocks = call.json("blocks") or message.blocks
+    message.blocks = _blocks(call) or message.blocks
     if message.stream:
         message.stream.ended = True
     return Done(
@@ -149,7 +149,7 @@ def _delta(call: Call) -> tuple[str, list[dict[str, Any]]]:
 
 def _content(call: Call, limit: int) -> tuple[str, bool]:
     """The text of a post and whether it is Markdown."""
-    markdown, text, blocks = call.text("markdown_text"), call.text("text"), call.json("blocks")
+    markdown, text, blocks = call.text("markdown_text"), call.text("text"), _blocks(call)
     if markdown and (text or blocks):
         raise ApiError("markdown_text_conflict")
     if markdown:
@@ -160,7 +160,24 @@ def _content(call: Call, limit: int) -> tuple[str, bool]:
         raise ApiError("msg_too_long")
     if not text and not blocks:
         raise ApiError("no_text")
-    return text, False
+    written = [str(block.get("text", "")) for block in blocks if block.get("type") == "markdown"]
+    return "\n\n".join(written) or text, bool(written)
+
+
+def _blocks(call: Call) -> list[dict[str, Any]]:
+    """The blocks of a call, within the limits of Block Kit that a bot can run into."""
+    blocks = call.json("blocks") or []
+    if not isinstance(blocks, list) or len(blocks) > 50:
+        raise ApiError("invalid_blocks")
+    for block in blocks:
+        elements = block.get("elements") or []
+        labels = [str(one.get("text", {}).get("text", "")) for one in elements if one.get("type") == "button"]
+        values = [str(one.get("value", "")) for one in elements]
+        if len(elements) > 25 or any(not 0 < len(label) <= 75 for label in labels):
+            raise ApiError("invalid_blocks")
+        if any(len(value) > 2000 for value in values) or len(str(block.get("text", ""))) > MARKDOWN_LIMIT:
+            raise ApiError("invalid_blocks")
+    return blocks
 
 
 def _thread(call: Call, channel: Channel) -> str:

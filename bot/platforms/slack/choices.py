@@ -1,0 +1,70 @@
+"""Questions with buttons, and what becomes of them once somebody has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.platforms.slack.payload import Json
+
+MOST_CHOICES = 25
+"""Elements of an actions block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
+LABEL_LIMIT = 75
+"""Characters on a button (docs.slack.dev/reference/block-kit/block-elements/button-element)."""
+VALUE_LIMIT = 2000
+"""Characters of its value (same page)."""
+FALLBACK_LIMIT = 3000
+ACTION = "roebot:choice"
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A button that somebody pressed, and the message that it stood in."""
+
+    chat: str
+    ts: str
+    user: str
+    choice: str
+    text: str
+    blocks: tuple[Json, ...]
+
+
+def buttons(choices: Sequence[str]) -> list[Json]:
+    """The block of buttons, none where there is nothing to choose."""
+    if not choices:
+        return []
+    elements = [
+        {
+            "type": "button",
+            "action_id": f"{ACTION}:{index}",
+            "text": {"type": "plain_text", "text": _label(choice), "emoji": False},
+            "value": choice[:VALUE_LIMIT],
+        }
+        for index, choice in enumerate(choices[:MOST_CHOICES])
+    ]
+    return [{"type": "actions", "elements": elements}]
+
+
+def content(text: str, choices: Sequence[str]) -> Json:
+    """What a message is made of: Markdown alone, or as a block above its buttons."""
+    if not choices:
+        return {"markdown_text": text}
+    blocks = [{"type": "markdown", "text": text}, *buttons(choices)]
+    return {"text": text[:FALLBACK_LIMIT], "blocks": blocks}
+
+
+def chosen(click: Click) -> list[Json]:
+    """The blocks of a message whose question is answered: the buttons give way to the answer."""
+    kept = [block for block in click.blocks if block.get("type") != "actions"]
+    if not kept and click.text:
+        kept = [{"type": "markdown", "text": click.text}]
+    answer = f"✓ {_escaped(click.choice[:VALUE_LIMIT])} — <@{click.user}>"
+    return [*kept, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
+
+
+def _label(choice: str) -> str:
+    return choice if len(choice) <= LABEL_LIMIT else choice[: LABEL_LIMIT - 1] + "…"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

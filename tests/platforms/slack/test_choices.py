@@ -1,0 +1,131 @@
+"""Questions with buttons: shown natively, clicked once, and settled for everybody to see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.domain import ChatKind
+from bot.errors import DeliveryError
+from bot.platforms.slack.choices import LABEL_LIMIT, MOST_CHOICES, Click, buttons, chosen, content
+
+from .conftest import PERSON, Running, answer_to, eventually, final, frame
+
+CHOICES = ("Berlin", "Paris & <Rome>")
+
+
+def labels(seen: dict[str, Any]) -> list[str]:
+    """What stands on the buttons of a message."""
+    actions = [block for block in seen["blocks"] if block["type"] == "actions"]
+    return [element["text"]["text"] for block in actions for element in block["elements"]]
+
+
+async def test_a_question_is_posted_with_its_buttons(running: Running) -> None:
+    address = await running.asked()
+    await running.adapter.send(replace(final("**Where** to?", address), choices=CHOICES))
+    [seen] = running.shown()
+    assert (seen["text"], labels(seen)) == ("**Where** to?", list(CHOICES))
+    assert seen["metadata"]["event_payload"] == {"key": "sl:1:0"}
+
+
+async def test_a_stream_ends_with_its_buttons(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Where", address))
+    await running.adapter.edit(replace(final("Where to?", address), choices=CHOICES), ts)
+    [seen] = running.shown()
+    assert (seen["text"], labels(seen), seen["edits"]) == ("Where to?", list(CHOICES), 0)
+
+
+async def test_an_update_brings_the_buttons_too(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Where", address))
+    running.emulator.expire_streams()
+    await running.adapter.edit(replace(final("Where to?", address), choices=CHOICES), ts)
+    [seen] = running.shown()
+    assert (seen["text"], labels(seen), seen["edits"]) == ("Where to?", list(CHOICES), 1)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_click_is_the_answer_and_settles_the_question(running: Running, streamed: bool) -> None:
+    address = await running.asked()
+    question = replace(final("Where to?", address), choices=CHOICES)
+    if streamed:
+        ts = await running.adapter.send(frame("Where", address))
+        await running.adapter.edit(question, ts)
+    else:
+        ts = await running.adapter.send(question)
+    running.emulator.people.clicks(address.chat, ts, CHOICES[1], action_id="roebot:choice:1")
+    message = (await running.shelf.until(2))[1]
+    assert (message.text, message.origin.reply_to, message.origin.sender.id) == (CHOICES[1], ts, PERSON)
+    assert message.addressed and message.origin.chat_kind is ChatKind.PRIVATE
+    assert answer_to(message).topic == address.topic
+    await eventually(lambda: labels(running.shown()[0]) == [])
+    [seen] = running.shown()
+    assert seen["text"] == "Where to?"
+    assert seen["blocks"][-1]["elements"][0]["text"] == f"✓ Paris &amp; &lt;Rome&gt; — <@{PERSON}>"
+
+
+async def test_a_redelivered_click_is_one_answer(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    running.emulator.duplicate()
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await eventually(lambda: running.shelf.duplicates == 1)
+    assert len(running.shelf.messages) == 2
+
+
+async def test_buttons_that_cannot_be_changed_do_no_harm(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    running.emulator.fault("error", method="chat.update", status=200, error="edit_window_closed")
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await running.shelf.until(2)
+    await eventually(lambda: running.emulator.counters()["faults_struck"] == 1)
+    await running.adapter.send(final("goes on", address, "2:0"))
+    await eventually(lambda: running.emulator.outbox.unacked == 0)
+
+
+async def test_a_click_that_cannot_be_stored_leaves_the_buttons(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    running.shelf.broken = 1
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await eventually(lambda: running.shelf.refusals == 1)
+    assert labels(running.shown()[0]) == list(CHOICES)
+
+
+async def test_as_many_buttons_as_slack_takes(running: Running) -> None:
+    address = await running.asked()
+    many = tuple(f"choice {number} " + "x" * 100 for number in range(MOST_CHOICES))
+    await running.adapter.send(replace(final("Which?", address), choices=many))
+    shown = labels(running.shown()[0])
+    assert len(shown) == MOST_CHOICES and all(len(label) == LABEL_LIMIT for label in shown)
+    assert running.adapter.most_choices == MOST_CHOICES
+
+
+async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None:
+    address = await running.asked()
+    web = running.adapter._client.web  # type: ignore[union-attr]
+    wrong = [*buttons(["a"])[0]["elements"]] * (MOST_CHOICES + 1)
+    with pytest.raises(DeliveryError, match="invalid_blocks"):
+        await running.adapter._outbound._calls.make(  # type: ignore[union-attr]
+            web.chat_postMessage(
+                channel=address.chat, text="x", blocks=[{"type": "actions", "elements": wrong}]
+            ),
+            posting=True,
+        )
+
+
+def test_without_choices_a_message_is_markdown_alone() -> None:
+    assert content("a", ()) == {"markdown_text": "a"}
+    assert buttons(()) == []
+
+
+def test_a_question_keeps_its_other_blocks() -> None:
+    kept = {"type": "rich_text", "elements": []}
+    click = Click("C1", "1.1", "U1", "yes", "text", (kept, *buttons(["yes"])))
+    assert [block["type"] for block in chosen(click)] == ["rich_text", "context"]
+    bare = Click("C1", "1.1", "U1", "yes", "text", tuple(buttons(["yes"])))
+    assert chosen(bare)[0] == {"type": "markdown", "text": "text"}
