@@ -63,6 +63,19 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
+def init(
+    platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the account; the platform's own where absent.")] = "",
+    file: File = None,
+    base_url: Annotated[str, typer.Option(help="Root of the platform's API, for an emulator.")] = "",
+) -> None:
+    """Set up an account: ask for its tokens, try them, and write them into the configuration."""
+    from bot.cli.init import init_command
+
+    init_command(platform, name, file, base_url)
+
+
+@app.command()
 def manifest(platform: Annotated[str, typer.Argument(help="telegram, web or terminal")]) -> None:
     """Say how to set up a bot on a platform."""
     from bot.cli.manifest import manifest_command

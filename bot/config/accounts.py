@@ -54,11 +54,17 @@ class AccountConfig(Section):
         """The keys without which the account cannot work, each with what to do about it."""
         return {}
 
-
     @property
     def private_isolation(self) -> str:
         """`isolation` in private chats."""
         return self.isolation
+
+    @classmethod
+    def secrets(cls) -> frozenset[str]:
+        """The keys that hold a secret."""
+        return frozenset(
+            name for name, field in cls.model_fields.items() if "SecretStr" in str(field.annotation)
+        )
 
 
 class WebAccount(AccountConfig):

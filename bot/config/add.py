@@ -1,0 +1,68 @@
+"""Adds an account to the text of a configuration, and leaves every other byte as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import yaml
+
+from agent.config.edit import entry_at, root_of, with_children, with_entries, with_paragraphs
+from agent.config.errors import one_error
+from agent.config.models import CONFIG_VERSION
+
+# A file that was made here holds secrets: for its owner alone.
+MODE = 0o600
+
+
+def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -> str:
+    """The text with one more entry in `channels`. Raises ConfigErrors where it is there already, or where the
+    text is no configuration.
+    """
+    line = f"{name}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in settings.items())}}}"
+    if not text.strip():
+        return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
+    root = root_of(text, file)
+    if root is not None and entry_at(root, ("channels", name)) is not None:
+        raise one_error(file, f"channels.{name} is there already; choose another name with --name")
+    return _with_line(text, root, "channels", line)
+
+
+def with_owner(text: str, file: str, owner: str) -> str | None:
+    """The text with an owner; None where `owners` is there already, for people to add to."""
+    root = root_of(text, file)
+    if root is not None and entry_at(root, ("access", "owners")) is not None:
+        return None
+    return _with_line(text, root, "access", f"owners: [{json.dumps(owner)}]")
+
+
+def save(path: Path, text: str) -> None:
+    """Write the whole file at once; its mode stays, a new one is its owner's alone. Raises ConfigErrors."""
+    target = path.resolve()
+    try:
+        mode = target.stat().st_mode & 0o777 if target.exists() else MODE
+        number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).chmod(mode)
+            Path(name).replace(target)
+        except OSError:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise one_error(str(path), f"cannot be written: {error.strerror or error}") from error
+
+
+def _with_line(text: str, root: yaml.MappingNode | None, section: str, line: str) -> str:
+    entry = entry_at(root, (section,)) if root is not None else None
+    if entry is None:
+        return with_paragraphs(text, root, [f"{section}:\n  {line}"])
+    if isinstance(entry[1], yaml.MappingNode) and (entry[1].value or entry[1].flow_style):
+        return with_entries(text, entry[1], [line])
+    return with_children(text, entry, [line])

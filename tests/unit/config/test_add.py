@@ -1,0 +1,84 @@
+"""An account is added to the text of a configuration; everything else stays as it was written."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.config.errors import ConfigErrors
+from bot.config.add import save, with_account, with_owner
+
+ENTRY = {"bot_token": "1:a", "base_url": "http://127.0.0.1:9"}
+
+
+def added(text: str, name: str = "telegram") -> str:
+    return with_account(text, "config.yaml", name, ENTRY)
+
+
+def test_an_empty_file_becomes_a_configuration() -> None:
+    data = yaml.safe_load(added(""))
+    assert data == {"config_version": 1, "channels": {"telegram": ENTRY}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config_version: 1\n",
+        "config_version: 1\nchannels:\n",
+        "config_version: 1\nchannels: {}\n",
+        "config_version: 1\nchannels: null\n",
+        "config_version: 1\nchannels: {web: {enabled: true}}\nserver: {port: 0}\n",
+        "# mine\nconfig_version: 1\nchannels:\n  web: {enabled: true} # the page\n  # more\nserver: {port: 0}\n",
+        "config_version: 1\r\nchannels:\r\n    web:\r\n        enabled: true\r\n",
+        "config_version: 1\nchannels:\n  web: {enabled: true}",
+    ],
+)
+def test_every_way_of_writing_it(text: str) -> None:
+    before, after = yaml.safe_load(text), yaml.safe_load(added(text))
+    assert after["channels"].pop("telegram") == ENTRY
+    assert after["channels"] == (before.get("channels") or {})
+    assert {key: value for key, value in after.items() if key != "channels"} == {
+        key: value for key, value in before.items() if key != "channels"
+    }
+    for comment in ("# mine", "# the page", "# more"):
+        assert (comment in text) == (comment in added(text))
+
+
+def test_an_account_that_is_there_is_not_written_over() -> None:
+    with pytest.raises(ConfigErrors, match="is there already"):
+        added("config_version: 1\nchannels: {telegram: {bot_token: x}}\n")
+    assert "work" in added("config_version: 1\nchannels: {telegram: {bot_token: x}}\n", "work")
+
+
+@pytest.mark.parametrize("value", ["a: b", "x # y", '"', "$NAME", "'", "{", "\\", "ß"])
+def test_values_are_quoted(value: str) -> None:
+    text = with_account("", "c.yaml", "slack", {"bot_token": value})
+    assert yaml.safe_load(text)["channels"]["slack"]["bot_token"] == value
+
+
+def test_an_owner_is_added_once() -> None:
+    text = with_owner("config_version: 1\n", "c.yaml", "telegram:7")
+    assert text is not None
+    assert yaml.safe_load(text)["access"] == {"owners": ["telegram:7"]}
+    assert with_owner(text, "c.yaml", "telegram:8") is None
+    more = with_owner("config_version: 1\naccess:\n  default: allow\n", "c.yaml", "telegram:7")
+    assert more is not None
+    assert yaml.safe_load(more)["access"] == {"default": "allow", "owners": ["telegram:7"]}
+
+
+def test_a_new_file_is_its_owners_alone_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    save(path, "a: 1\n")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    save(path, "a: 2\n")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("a: 2\n", 0o640)
+    assert [found.name for found in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match="cannot be written"):
+        save(tmp_path / "none" / "config.yaml", "a: 1\n")
