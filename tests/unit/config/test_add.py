@@ -31,7 +31,7 @@ def test_an_empty_file_becomes_a_configuration() -> None:
         "config_version: 1\nchannels: {}\n",
         "config_version: 1\nchannels: null\n",
         "config_version: 1\nchannels: {web: {enabled: true}}\nserver: {port: 0}\n",
-        "# mine\nconfig_version: 1\nchannels:\n  web: {enabled: true} # the page\n  # more\nserver: {port: 0}\n",
+        "# mine\nconfig_version: 1\nchannels:\n  web: {enabled: true} # the page\n  # more\nserver: {}\n",
         "config_version: 1\r\nchannels:\r\n    web:\r\n        enabled: true\r\n",
         "config_version: 1\nchannels:\n  web: {enabled: true}",
     ],
