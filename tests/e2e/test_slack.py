@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -184,3 +185,37 @@ async def test_a_lost_response_leaves_one_complete_answer(
     emulator.people.says("[tokens=30] [every=0.1] go", user=PERSON)
     [seen] = await answered(emulator, PERSON, lambda texts: bool(texts) and texts[0].endswith("word30"))
     assert seen["text"].split() == [f"word{n}" for n in range(1, 31)]
+
+
+@pytest.mark.soak
+async def test_a_minute_of_tokens_stays_within_slacks_budgets(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    emulator.people.says("[tokens=1200] [every=0.05] go", user=PERSON)
+    seen = await answered(
+        emulator, PERSON, lambda texts: bool(texts) and texts[-1].endswith("word1200"), seconds=90.0
+    )
+    assert " ".join(one["text"] for one in seen).split() == [f"word{n}" for n in range(1, 1201)]
+    assert emulator.counters()["calls"]["chat.appendStream"] <= 100
+    shown = [(frame.at, len(frame.text.split())) for frame in emulator.transcript.of() if frame.text]
+    gaps = [later[0] - earlier[0] for earlier, later in itertools.pairwise(shown[1:])]
+    assert max(gaps) < 4.0, max(gaps)
+
+
+@pytest.mark.soak
+async def test_twelve_minutes_over_rotation_are_whole(tmp_path: Path) -> None:
+    async with (
+        SlackEmulator.serve(scale=0.05) as emulator,
+        running(tmp_path, config_text(emulator, extra="rate_scale: 0.05")),
+    ):
+        await until(lambda: emulator.counters()["connections"], 20.0, lambda: "never connected")
+        emulator.people.says("[tokens=360] [every=0.1] go", user=PERSON)
+        [seen] = await answered(
+            emulator, PERSON, lambda texts: bool(texts) and texts[-1].endswith("word360"), seconds=90.0
+        )
+        assert seen["text"].split() == [f"word{n}" for n in range(1, 361)]
+        calls = emulator.counters()["calls"]
+        assert calls["chat.stopStream"] == 1 and calls["chat.update"] > 5
+        [stopped] = [frame for frame in emulator.transcript.of() if frame.method == "chat.stopStream"]
+        [started] = [frame for frame in emulator.transcript.of() if frame.method == "chat.startStream"]
+        assert 11.9 <= stopped.at - started.at < 15.0
