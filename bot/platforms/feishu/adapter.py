@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 
 from bot.config import FeishuAccount
-from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.callback import Callback
+from bot.platforms.feishu.cards import MOST_CHOICES
 from bot.platforms.feishu.client import ROOTS, Client
 from bot.platforms.feishu.events import Counts, Events
 from bot.platforms.feishu.failures import BAD_SECRET, ApiProblem, ApiRefused, delivery_error
@@ -39,7 +40,6 @@ class FeishuAdapter:
         self._outbound: Outbound | None = None
         self._files: Files | None = None
         self._events: Events | None = None
-        self._streams: Streams | None = None
         self._work: asyncio.Task[None] | None = None
         self._stopping = False
         self._ended = asyncio.Event()
@@ -99,6 +99,11 @@ class FeishuAdapter:
         """See DeletesMessages."""
         del address
         await self._out().delete(message_id)
+
+    @property
+    def most_choices(self) -> int:
+        """See AsksChoice."""
+        return MOST_CHOICES
 
     async def send_file(self, file: OutboundFile) -> str:
         """See SendsFiles."""
@@ -178,8 +183,13 @@ class FeishuAdapter:
         self._outbound = Outbound(client, streams, context.clock, health, people.posted)
         self._files = Files(client, self._outbound)
         inbound = Inbound(self.name, identity, people)
-        self._events = Events(self.name, inbound, context.inbox, context.clock, health)
-        self._streams = streams
+
+        def on_choice(click: InboundMessage) -> None:
+            origin = click.origin
+            address = ReplyAddress(self.name, origin.chat, origin.chat_kind, origin.topic)
+            streams.choose(origin.reply_to, click.text, address)
+
+        self._events = Events(self.name, inbound, context.inbox, context.clock, health, on_choice)
         return self._events, streams
 
     async def _receive(self, context: AdapterContext, health: Health, client: Client, events: Events) -> None:

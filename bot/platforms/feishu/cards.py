@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -14,21 +15,33 @@ TEXT = "text"
 """The id of the element that holds the answer."""
 SAY = "roebot_say"
 """The key of a button's value under which the words stand that it says for the person who clicks."""
+CHOICES = "choices"
+"""The id of the element that holds the buttons of a question."""
+MOST_CHOICES = 20
+"""Buttons of one question; a card takes 200 elements, nobody reads so many."""
 STOP_LABEL = "■ Stop"
 SUMMARY_LENGTH = 120
 _SUMMARY_SOURCE = 600
 
 
-def card(text: str, *, stop: ReplyAddress | None = None) -> dict[str, Any]:
-    """A card that shows Markdown. With `stop` (where it is shown) it streams and has a stop button."""
-    streaming = stop is not None
+def card(
+    text: str, address: ReplyAddress, *, streaming: bool = False, choices: Sequence[str] = ()
+) -> dict[str, Any]:
+    """A card that shows Markdown; one that streams has a stop button, a question has its choices."""
     elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": card_markdown(text)}]
-    if stop is not None:
-        elements.append(_stop_button(stop))
+    if streaming:
+        elements.append(_button("stop", STOP_LABEL, _says("/stop", address)))
+    if choices:
+        elements.append(_choices(choices, address))
     config: dict[str, Any] = {"streaming_mode": streaming, "update_multi": True}
     if not streaming:
         config["summary"] = {"content": summary(text)}
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
+
+
+def chosen(choice: str) -> dict[str, Any]:
+    """What stands in the place of the choices once one was clicked."""
+    return {"tag": "markdown", "element_id": CHOICES, "content": card_markdown(f"✓ {choice}")}
 
 
 def dumped(value: Any) -> str:
@@ -42,12 +55,28 @@ def summary(text: str) -> str:
     return shown if len(shown) <= SUMMARY_LENGTH else f"{shown[:SUMMARY_LENGTH]}…"
 
 
-def _stop_button(address: ReplyAddress) -> dict[str, Any]:
-    value = {SAY: "/stop", "group": address.chat_kind is ChatKind.GROUP, "topic": address.topic}
+def _says(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:
+    """The value of a button: a click tells neither the kind of its chat nor the topic, so they are in it."""
+    return {SAY: words, "group": address.chat_kind is ChatKind.GROUP, "topic": address.topic, **more}
+
+
+def _button(element_id: str, label: str, value: dict[str, Any]) -> dict[str, Any]:
     return {
         "tag": "button",
-        "element_id": "stop",
-        "size": "tiny",
-        "text": {"tag": "plain_text", "content": STOP_LABEL},
+        "element_id": element_id,
+        "size": "small",
+        "text": {"tag": "plain_text", "content": label},
         "behaviors": [{"type": "callback", "value": value}],
     }
+
+
+def _choices(choices: Sequence[str], address: ReplyAddress) -> dict[str, Any]:
+    columns = [
+        {
+            "tag": "column",
+            "width": "auto",
+            "elements": [_button(f"choice_{number}", choice, _says(choice, address, choice=True))],
+        }
+        for number, choice in enumerate(choices)
+    ]
+    return {"tag": "column_set", "element_id": CHOICES, "flex_mode": "flow", "columns": columns}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 
 from bot.clock import Clock
+from bot.domain import InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.feishu.health import Health
-from bot.platforms.feishu.inbound import Inbound
+from bot.platforms.feishu.inbound import Inbound, is_choice
 from bot.platforms.feishu.payload import Json, Malformed, mapping, string
 
 log = structlog.get_logger(__name__)
@@ -29,15 +31,24 @@ class Counts:
 
 
 class Events:
-    """Takes the events of one account."""
+    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored."""
 
-    def __init__(self, account: str, inbound: Inbound, inbox: Inbox, clock: Clock, health: Health) -> None:
+    def __init__(
+        self,
+        account: str,
+        inbound: Inbound,
+        inbox: Inbox,
+        clock: Clock,
+        health: Health,
+        on_choice: Callable[[InboundMessage], None],
+    ) -> None:
         self.counts = Counts()
         self._account = account
         self._inbound = inbound
         self._inbox = inbox
         self._clock = clock
         self._health = health
+        self._on_choice = on_choice
 
     async def take(self, payload: Json) -> Json:
         """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
@@ -55,7 +66,10 @@ class Events:
             return {}
         self.counts.messages += 1
         await self._inbox.accept([message])
-        return {}
+        if not is_choice(payload):
+            return {}
+        self._on_choice(message)
+        return {"toast": {"type": "success", "content": f"✓ {message.text}"}}
 
     def malformed(self, reason: str) -> None:
         """Count and log what cannot be read; it is acknowledged, since it would come again as it is."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.payload import Json, Malformed, mapping, milliseconds, needed, string
+from bot.platforms.feishu.payload import Json, mapping, milliseconds, needed, string
 from bot.platforms.feishu.people import People
 
 MESSAGE = "im.message.receive_v1"
@@ -124,12 +124,16 @@ class Inbound:
         self._people.met(open_id, needed(event, "chat_id"))
 
 
+def is_choice(payload: Json) -> bool:
+    """Whether an event that became a message was a click on a choice."""
+    action = mapping(mapping(payload, "event"), "action")
+    value = action.get("value")
+    return isinstance(value, dict) and value.get("choice") is True
+
+
 def _replied(message: Json) -> str:
     """The message that was answered; in a topic every message answers its first one, which says nothing."""
     parent = string(message, "parent_id")
     if string(message, "thread_id") and parent == string(message, "root_id"):
         return ""
     return parent
-
-
-__all__ = ["EVENTS", "Identity", "Inbound", "Malformed"]

@@ -52,7 +52,7 @@ class Outbound:
         """Replace the whole text; the final version also ends the streaming."""
         try:
             if message.final:
-                await self._finish(message_id, message.text, message.address)
+                await self._finish(message_id, message)
             else:
                 await self._streams.extend(message_id, message.text, message.address)
         except ApiProblem as problem:
@@ -103,10 +103,10 @@ class Outbound:
     async def _send_whole(self, message: OutboundMessage) -> str:
         doubtful = self._doubtful(message)
         began = self._clock.now()
-        answer = await self.post(message.key, message.address, "interactive", card(message.text))
+        answer = await self.post(message.key, message.address, "interactive", _whole(message))
         message_id = str(answer.data["message_id"])
         if doubtful or self._stood_before(answer, self._clock.now() - began):
-            await self._finish(message_id, message.text, message.address)
+            await self._finish(message_id, message)
         return message_id
 
     async def _send_stream(self, message: OutboundMessage) -> str:
@@ -123,15 +123,15 @@ class Outbound:
             self._streams.remember(message_id, stream)
         return message_id
 
-    async def _finish(self, message_id: str, text: str, address: ReplyAddress) -> None:
+    async def _finish(self, message_id: str, message: OutboundMessage) -> None:
         """The final text by the card's entity or, where Feishu refuses that, by another card in its place."""
         try:
-            await self._streams.finish(message_id, text, address)
+            await self._streams.finish(message_id, message.text, message.address, message.choices)
         except ApiRefused as refused:
             if not about_the_card(refused):
                 raise
             log.info("feishu.card_replaced", code=refused.code)
-            body = {"content": dumped(card(text))}
+            body = {"content": dumped(_whole(message))}
             await self._client.call("PATCH", f"im/v1/messages/{message_id}", body)
             self._streams.forget(message_id)
 
@@ -150,6 +150,10 @@ class Outbound:
         if not created.isdecimal() or not answer.server_time:
             return False
         return int(created) / 1000 < answer.server_time - took
+
+
+def _whole(message: OutboundMessage) -> dict[str, Any]:
+    return card(message.text, message.address, choices=message.choices)
 
 
 def uuid_of(key: str, address: ReplyAddress) -> str:

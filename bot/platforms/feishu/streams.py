@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from bot.clock import Clock
 from bot.domain import ReplyAddress
-from bot.platforms.feishu.cards import TEXT, card, dumped
+from bot.platforms.feishu.cards import CHOICES, TEXT, card, chosen, dumped
 from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.failures import (
     BAD_SEQUENCE,
@@ -64,11 +65,13 @@ class Streams:
         self._rotate = ROTATE_SECONDS * scale
         self._rest = REST_SECONDS * min(1.0, max(scale, 0.1))
         self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._chosen: list[tuple[str, str, ReplyAddress]] = []
         self._changed = asyncio.Event()
+        self._clicked = asyncio.Event()
 
     async def create(self, text: str, address: ReplyAddress) -> Stream:
         """A new card entity that streams; nobody sees it until it is sent."""
-        body = {"type": "card_json", "data": dumped(card(text, stop=address))}
+        body = {"type": "card_json", "data": dumped(card(text, address, streaming=True))}
         answer = await self._client.call("POST", "cardkit/v1/cards", body)
         now = self._clock.now()
         return Stream(str(answer.data.get("card_id")), address, text, now, now)
@@ -95,19 +98,51 @@ class Streams:
         async with stream.lock:
             await self._show(stream, text)
 
-    async def finish(self, message_id: str, text: str, address: ReplyAddress) -> None:
-        """Show the final text, without a stop button, and end the streaming."""
+    async def finish(
+        self, message_id: str, text: str, address: ReplyAddress, choices: Sequence[str] = ()
+    ) -> None:
+        """Show the final text, with its choices for the stop button, and end the streaming."""
         stream = self._streams.get(message_id) or await self._adopt(message_id, address)
         async with stream.lock:
-            await self._close(stream, text)
-        self._streams.pop(message_id, None)
+            await self._close(stream, text, choices)
+        # It is kept for its sequence, should anything happen to the message soon.
+        stream.shown = None
+        self.remember(message_id, stream)
 
     def forget(self, message_id: str) -> None:
         """The message is gone."""
         self._streams.pop(message_id, None)
 
+    def choose(self, message_id: str, choice: str, address: ReplyAddress) -> None:
+        """A choice was clicked and stored: let it stand in the place of the buttons, soon."""
+        self._chosen.append((message_id, choice, address))
+        del self._chosen[:-_KEPT]
+        self._clicked.set()
+
     async def run(self) -> None:
         """Keep the streams: open again what lives long, close what rests. Ends by being cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep(), name="feishu-streams-keep")
+            group.create_task(self._settle(), name="feishu-streams-settle")
+
+    async def _settle(self) -> None:
+        while True:
+            self._clicked.clear()
+            while self._chosen:
+                message_id, choice, address = self._chosen.pop(0)
+                try:
+                    await self._show_choice(message_id, choice, address)
+                except ApiProblem as problem:
+                    # It costs nothing but the sign: the answer is on its way.
+                    log.info("feishu.choice_not_shown", reason=str(problem))
+            await self._clicked.wait()
+
+    async def _show_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
+        stream = self._streams.get(message_id) or await self._adopt(message_id, address)
+        async with stream.lock:
+            await self._operate(stream, "PUT", f"/elements/{CHOICES}", {"element": dumped(chosen(choice))})
+
+    async def _keep(self) -> None:
         while True:
             self._changed.clear()
             due = min((self._due(stream) for stream in self._streams.values() if stream.live), default=None)
@@ -158,15 +193,12 @@ class Streams:
         try:
             await self._content(stream, text)
         except ApiRefused as refused:
-            if refused.code not in CARD_CLOSED and refused.code != BAD_SEQUENCE:
+            if refused.code not in CARD_CLOSED:
                 raise
-            if refused.code == BAD_SEQUENCE:
-                stream.sequence += _JUMP
-            else:
-                stream.live = False
+            stream.live = False
             await self._replace(stream, text, streaming=True)
 
-    async def _close(self, stream: Stream, text: str) -> None:
+    async def _close(self, stream: Stream, text: str, choices: Sequence[str] = ()) -> None:
         if stream.live:
             try:
                 await self._settings(stream, streaming=False)
@@ -174,41 +206,43 @@ class Streams:
                 if not about_the_card(refused):
                     raise
                 log.info("feishu.stream_not_closed", code=refused.code)
-        await self._replace(stream, text, streaming=False)
+        await self._replace(stream, text, streaming=False, choices=choices)
 
-    async def _replace(self, stream: Stream, text: str, *, streaming: bool) -> None:
-        """Another card as a whole; a sequence that is too low is tried once more, much higher."""
-        whole = card(text, stop=stream.address if streaming else None)
-        try:
-            await self._update(stream, whole)
-        except ApiRefused as refused:
-            if refused.code != BAD_SEQUENCE:
-                raise
-            stream.sequence += _JUMP
-            await self._update(stream, whole)
+    async def _replace(
+        self, stream: Stream, text: str, *, streaming: bool, choices: Sequence[str] = ()
+    ) -> None:
+        """Another card as a whole."""
+        whole = dumped(card(text, stream.address, streaming=streaming, choices=choices))
+        await self._operate(stream, "PUT", "", {"card": {"type": "card_json", "data": whole}})
         self._shown(stream, text)
         if streaming and not stream.live:
             stream.opened_at = self._clock.now()
         stream.live = streaming
         self._changed.set()
 
-    async def _update(self, stream: Stream, whole: dict[str, object]) -> None:
-        body = {"card": {"type": "card_json", "data": dumped(whole)}, "sequence": self._next(stream)}
-        await self._client.call("PUT", f"cardkit/v1/cards/{stream.card_id}", body)
-
     async def _content(self, stream: Stream, text: str) -> None:
-        body = {"content": card_markdown(text), "sequence": self._next(stream)}
-        path = f"cardkit/v1/cards/{stream.card_id}/elements/{TEXT}/content"
-        await self._client.call("PUT", path, body)
+        await self._operate(stream, "PUT", f"/elements/{TEXT}/content", {"content": card_markdown(text)})
         self._shown(stream, text)
 
     async def _settings(self, stream: Stream, *, streaming: bool) -> None:
         settings = dumped({"config": {"streaming_mode": streaming}})
-        body = {"settings": settings, "sequence": self._next(stream)}
-        await self._client.call("PATCH", f"cardkit/v1/cards/{stream.card_id}/settings", body)
+        await self._operate(stream, "PATCH", "/settings", {"settings": settings})
         stream.live = streaming
         if streaming:
             stream.opened_at = self._clock.now()
+
+    async def _operate(self, stream: Stream, verb: str, path: str, body: dict[str, object]) -> None:
+        """One operation on a card; a sequence that is too low is tried once more, much higher. It is so where
+        the outcome of the one before is unknown, and where a clock was set back.
+        """
+        where = f"cardkit/v1/cards/{stream.card_id}{path}"
+        try:
+            await self._client.call(verb, where, {**body, "sequence": self._next(stream)})
+        except ApiRefused as refused:
+            if refused.code != BAD_SEQUENCE:
+                raise
+            stream.sequence += _JUMP
+            await self._client.call(verb, where, {**body, "sequence": self._next(stream)})
 
     def _shown(self, stream: Stream, text: str) -> None:
         stream.shown = text

@@ -46,10 +46,13 @@ def test_every_part_fits_into_a_request(unit: str) -> None:
     assert len(parts) > 1
     for part in parts:
         assert feishu_bytes(part) <= FEISHU_CARD_LIMIT
-        whole = card(part, stop=group("oc_0123456789abcdef", "omt_0123456789abcdef"))
+        where = group("oc_0123456789abcdef", "omt_0123456789abcdef")
+        whole = card(part, where, choices=["x" * 20] * 5)
         body = {"card": {"type": "card_json", "data": dumped(whole)}, "sequence": 2**31 - 1}
         assert len(orjson.dumps(body)) < CARD_LIMIT
-        assert len(orjson.dumps({"msg_type": "interactive", "content": dumped(card(part))})) < CARD_LIMIT
+        assert (
+            len(orjson.dumps({"msg_type": "interactive", "content": dumped(card(part, where))})) < CARD_LIMIT
+        )
 
 
 def test_chinese_is_measured_in_bytes() -> None:
@@ -95,7 +98,7 @@ def test_the_summary_is_one_short_line() -> None:
 
 
 def test_a_card_that_streams_has_a_stop_button_and_one_that_stands_has_none() -> None:
-    growing, standing = card("x", stop=group("oc_1", "omt_1")), card("x")
+    growing, standing = card("x", group("oc_1"), streaming=True), card("x", group("oc_1"))
     assert growing["config"]["streaming_mode"] is True
     assert [element["tag"] for element in growing["body"]["elements"]] == ["markdown", "button"]
     assert standing["config"] == {

@@ -53,9 +53,8 @@ async def stepped(emulator: FeishuEmulator) -> AsyncIterator[Running]:
 
 
 def streams(running: Running) -> Streams:
-    found = running.adapter._streams
-    assert found is not None
-    return found
+    assert running.adapter._outbound is not None
+    return running.adapter._outbound._streams
 
 
 async def test_a_stream_that_lives_long_is_opened_again(stepped: Running) -> None:

@@ -52,6 +52,19 @@ def content(world: World, call: Call) -> Done:
     return _changed(world, card)
 
 
+def element(world: World, call: Call) -> Done:
+    """`PUT cardkit/v1/cards/:id/elements/:element`: another element in its place."""
+    card = world.card(call.args[0])
+    found = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
+    if found is None:
+        raise refused(NO_ELEMENT[0], NO_ELEMENT[1].format(call.args[1]))
+    new = call.json_in("element")
+    _advance(card, call)
+    found.clear()
+    found.update(new)
+    return _changed(world, card)
+
+
 def settings(world: World, call: Call) -> Done:
     """`PATCH cardkit/v1/cards/:id/settings`: the streaming mode on or off, the summary."""
     card = world.card(call.args[0])

@@ -66,6 +66,7 @@ ROUTES = (
     _route("POST", "card.id_convert", f"{_CARD}/id_convert", _OTHER, cards.id_convert),
     _route("PUT", "card.update", f"{_CARD}/:id", _EDIT, cards.update, PER_CARD),
     _route("PATCH", "card.settings", f"{_CARD}/:id/settings", _OTHER, cards.settings, PER_CARD),
+    _route("PUT", "element.update", f"{_CARD}/:id/elements/:el", _EDIT, cards.element, PER_CARD),
     _route("PUT", "element.content", f"{_CARD}/:id/elements/:el/content", _EDIT, cards.content, PER_CARD),
     _route("POST", "card.delayed_update", "interactive/v1/card/update", _EDIT, cards.delayed_update),
 )

@@ -93,7 +93,8 @@ def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
         element = waiting.pop(0)
         if isinstance(element, dict):
             found.append(element)
-            waiting[:0] = [child for child in element.get("elements", []) if isinstance(child, dict)]
+            inner = [*element.get("elements", []), *element.get("columns", [])]
+            waiting[:0] = [child for child in inner if isinstance(child, dict)]
     return found
 
 

@@ -1,0 +1,98 @@
+"""A question's choices as buttons: a click is the answer, and stands in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.domain import OutboundMessage, ReplyAddress
+from bot.platforms.base import AsksChoice
+from bot.platforms.feishu.adapter import FeishuAdapter
+from bot.testing.emulators.feishu import FeishuEmulator
+
+from .conftest import ADA, BEN, Running, account, eventually, group, says
+
+CHOICES = ("Berlin", "北京", 'a "quoted" <at id=all></at> one')
+
+
+def question(address: ReplyAddress) -> OutboundMessage:
+    return OutboundMessage("1:0", address, "Which city?", True, CHOICES)
+
+
+def value(running: Running, label: str, chat: str = "") -> Any:
+    """The value of the button with this label."""
+    [seen] = running.shown(chat)
+    [found] = [button for button in seen["buttons"] if button["text"]["content"] == label]
+    return found["behaviors"][0]["value"]
+
+
+async def test_a_question_shows_its_choices(running: Running) -> None:
+    assert isinstance(running.adapter, AsksChoice)
+    assert running.adapter.most_choices == 20
+    running.settled()
+    await running.adapter.send(question(running.private()))
+    [seen] = running.shown()
+    assert [button["text"]["content"] for button in seen["buttons"]] == list(CHOICES)
+    assert seen["text"] == "Which city?"
+
+
+async def test_choices_come_with_the_end_of_a_stream(running: Running) -> None:
+    running.settled()
+    address = running.private()
+    message_id = await running.adapter.send(says("Which", address, final=False))
+    await running.adapter.edit(question(address), message_id)
+    [seen] = running.shown()
+    assert [button["text"]["content"] for button in seen["buttons"]] == list(CHOICES)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+async def test_a_click_is_the_answer_of_who_clicked(
+    running: Running, emulator: FeishuEmulator, choice: str
+) -> None:
+    place = emulator.people.make_group("team")
+    message_id = await running.adapter.send(question(group(place)))
+    push = emulator.people.clicks(message_id, value(running, choice, place), user=BEN)
+    [message] = await running.shelf.until(1)
+    assert (message.text, message.addressed) == (choice, True)
+    origin = message.origin
+    assert (origin.sender.id, origin.chat, origin.reply_to) == (BEN, place, message_id)
+    await eventually(lambda: running.shown(place)[0]["buttons"] == [])
+    [seen] = running.shown(place)
+    assert seen["text"].startswith("Which city?\n✓ ")
+    assert "<at id" not in seen["text"]
+    assert push.answer["data"]["toast"]["content"] == f"✓ {choice}"
+
+
+async def test_a_click_after_a_restart(running: Running, emulator: FeishuEmulator) -> None:
+    message_id = await running.adapter.send(question(running.private()))
+    await running.stop()
+    again = Running(FeishuAdapter("fs", account(emulator)), emulator)
+    await again.start()
+    emulator.people.clicks(message_id, value(again, "Berlin"), user=ADA)
+    assert (await again.shelf.until(1))[0].text == "Berlin"
+    await eventually(lambda: again.shown()[0]["text"] == "Which city?\n✓ Berlin")
+    await again.stop()
+
+
+async def test_a_click_that_is_not_stored_keeps_its_buttons(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    message_id = await running.adapter.send(question(running.private()))
+    running.shelf.failures = 1
+    emulator.people.clicks(message_id, value(running, "Berlin"))
+    await eventually(lambda: emulator.socket.acked == [500])
+    assert len(running.shown()[0]["buttons"]) == 3
+
+
+async def test_a_card_that_cannot_be_changed_costs_only_the_sign(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    message_id = await running.adapter.send(question(running.private()))
+    emulator.fault("error", method="element.update", status=400, description="300313 not find elementID")
+    emulator.people.clicks(message_id, value(running, "Berlin"))
+    await running.shelf.until(1)
+    await eventually(lambda: emulator.counters()["faults_struck"] == 1)
+    emulator.people.clicks(message_id, value(running, "Berlin"))
+    await running.shelf.until(2)
+    await eventually(lambda: running.shown()[0]["buttons"] == [])
