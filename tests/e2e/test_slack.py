@@ -17,7 +17,7 @@ from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.inprocess import running
 from tests.harness.judge import until
-from tests.harness.service import MODEL
+from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
 
@@ -185,6 +185,25 @@ async def test_a_lost_response_leaves_one_complete_answer(
     emulator.people.says("[tokens=30] [every=0.1] go", user=PERSON)
     [seen] = await answered(emulator, PERSON, lambda texts: bool(texts) and texts[0].endswith("word30"))
     assert seen["text"].split() == [f"word{n}" for n in range(1, 31)]
+
+
+async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: SlackEmulator) -> None:
+    text = config_text(emulator, extra=f"mode: http\n    signing_secret: {emulator.signing_secret}")
+    service = ServiceProcess(tmp_path, text)
+    service.start()
+    try:
+        found = await service.ready()
+        emulator.subscribe(f"{found.url}/webhooks/slack")
+        await until(lambda: emulator.counters()["calls"].get("auth.test"), 20.0, service.log)
+        await until(lambda: service.log().count("live") >= 3, 20.0, service.log)
+        emulator.people.says("over http", user=PERSON)
+        [seen] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+        assert seen["text"] == "over http"
+        assert emulator.socket.opened == 0
+        forged = await emulator.requests.post(b"{}", "application/json", {"x-slack-signature": "v0=0"})
+        assert forged.status_code == 401
+    finally:
+        assert service.stop() == 0
 
 
 @pytest.mark.soak

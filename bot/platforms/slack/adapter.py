@@ -13,7 +13,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.config import SlackAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
-from bot.platforms.base import AdapterContext
+from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.slack.app_manifest import BOT_SCOPES
 from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.choices import MOST_CHOICES, Click
@@ -50,7 +50,7 @@ class SlackAdapter:
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         self.name = name
-        self.webhook = Webhook()
+        self._webhook = Webhook()
         self._config = config
         self._client: Client | None = None
         self._outbound: Outbound | None = None
@@ -117,6 +117,10 @@ class SlackAdapter:
         """See ShowsTyping."""
         await self._out().typing(address)
 
+    async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        """See ReceivesWebhooks. 404 in mode socket."""
+        return await self._webhook.answer(request) if self._config.mode == "http" else WebhookAnswer(404)
+
     async def send_file(self, file: OutboundFile) -> str:
         """See SendsFiles."""
         self._out()
@@ -168,7 +172,7 @@ class SlackAdapter:
         )
         self._files = Files(client, calls)
         if over_http:
-            self.webhook.take = receiver.over_http
+            self._webhook.take = receiver.over_http
             health.heard()
             await asyncio.get_running_loop().create_future()
         await Socket(self.name, client, receiver.over_socket, context.clock, health).run()
@@ -213,7 +217,7 @@ class SlackAdapter:
     async def _close(self) -> None:
         client = self._client
         self._files = self._outbound = self._client = None
-        self.webhook.take = None
+        self._webhook.take = None
         if client is not None:
             await client.close()
 

@@ -10,7 +10,10 @@ import orjson
 import pytest
 
 from bot.domain import Live
-from bot.testing.emulators.server import LoopbackServer
+from bot.platforms.base import ReceivesWebhooks, WebhookRequest
+from bot.platforms.slack.adapter import SlackAdapter
+from bot.testing.emulators.http import answer_bytes, read_body
+from bot.testing.emulators.server import App, LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.requests import signature
 
@@ -20,12 +23,24 @@ from .conftest import PERSON, Running, answer_to, eventually, final
 @pytest.fixture
 async def http(emulator: SlackEmulator) -> AsyncIterator[Running]:
     running = Running(emulator, mode="http", app_token=None, signing_secret=emulator.signing_secret)
-    server = LoopbackServer(running.adapter.webhook)
+    server = LoopbackServer(port_of(running))
     async with server.running():
         await running.start()
         emulator.subscribe(f"{server.url}/webhooks/sl")
         yield running
         await running.stop()
+
+
+def port_of(running: Running) -> App:
+    """What the service's port does with a request."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
+        request = WebhookRequest(headers, await read_body(receive))
+        given = await running.adapter.webhook(request)
+        await answer_bytes(send, given.status, given.body, given.content_type.encode())
+
+    return app
 
 
 def event(text: str = "hi", ts: str = "") -> bytes:
@@ -123,14 +138,9 @@ async def test_bodies_that_make_no_sense(http: Running, body: bytes) -> None:
     assert (await http.emulator.requests.post(event("next"), "application/json", {})).status_code == 200
 
 
-async def test_bodies_that_are_too_large(http: Running) -> None:
-    response = await http.emulator.requests.post(b"x" * (1024 * 1024 + 1), "application/json", {})
-    assert response.status_code == 413
-
-
-async def test_only_posts(http: Running) -> None:
-    async with httpx.AsyncClient(trust_env=False) as client:
-        assert (await client.get(http.emulator.requests.url)).status_code == 405
+async def test_an_account_on_a_socket_takes_no_requests(running: Running) -> None:
+    assert (await running.adapter.webhook(WebhookRequest({}, event()))).status == 404
+    assert running.shelf.messages == []
 
 
 async def test_while_the_account_is_down_slack_shall_try_again(http: Running) -> None:
@@ -141,6 +151,10 @@ async def test_while_the_account_is_down_slack_shall_try_again(http: Running) ->
     response = await http.emulator.requests.post(event(), "application/json", {})
     assert response.status_code == 200
     await http.shelf.until(1)
+
+
+def test_the_port_knows_it_by_its_protocol() -> None:
+    assert isinstance(SlackAdapter.__new__(SlackAdapter), ReceivesWebhooks)
 
 
 async def test_a_retry_is_one_message(http: Running) -> None:
