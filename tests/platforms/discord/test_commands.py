@@ -1,0 +1,190 @@
+"""Application commands in use: stored, deferred in time, answered once, and never left thinking."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from bot.domain import ChatKind
+from bot.errors import DeliveryError
+from bot.platforms.discord.adapter import DiscordAdapter
+from bot.platforms.discord.cursor import read_cursor
+from bot.testing.clock import ManualClock
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.transcript import FrameKind
+
+from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
+
+
+def messages(running: Running, chat: int) -> list[dict[str, object]]:
+    return list(running.emulator.view(chat)["messages"])
+
+
+async def deferred(running: Running, chat: int) -> None:
+    await eventually(lambda: any(m["thinking"] for m in messages(running, chat)))
+
+
+async def test_a_command_arrives_as_if_it_had_been_written(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("model", "gpt fast", chat=chat, name="Ada")
+    [message] = await shelf.until(1)
+    assert (message.text, message.addressed, message.event_id) == ("/model gpt fast", True, str(used))
+    assert message.origin.chat_kind is ChatKind.GROUP and message.origin.sender.name == "Ada"
+    await deferred(running, chat)
+
+
+async def test_it_is_stored_before_discord_hears_of_it(emulator: DiscordEmulator) -> None:
+    order: list[str] = []
+
+    class Watching(Shelf):
+        async def accept(self, messages, cursor=""):  # type: ignore[no-untyped-def]
+            if messages:
+                order.append(f"stored, {emulator.transcript.calls['callback']} callbacks")
+            await super().accept(messages, cursor)
+
+    started = Running(DiscordAdapter("dc", account(emulator)), emulator, Watching(), QuickClock())
+    await started.start()
+    emulator.people.uses("status")
+    await eventually(lambda: emulator.transcript.calls["callback"] == 1)
+    assert order == ["stored, 0 callbacks"]
+    await started.stop()
+
+
+async def test_the_first_message_of_the_reply_is_the_answer(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    answer = await running.adapter.send(says("all", here, "3:0"))
+    await running.adapter.edit(says("all well", here, "3:0"), answer)
+    await running.adapter.send(says("and more", here, "3:1"))
+    first, second = messages(running, chat)
+    assert (first["text"], first["thinking"], second["text"]) == ("all well", False, "and more")
+    assert str(first["message_id"]) == answer
+
+
+async def test_answering_twice_is_one_answer(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    running.emulator.fault("drop", method="editAnswer")
+    with pytest.raises(DeliveryError):
+        await running.adapter.send(says("all", here, "3:0"))
+    await running.adapter.send(says("all well", here, "3:0"))
+    assert [message["text"] for message in messages(running, chat)] == ["all well"]
+
+
+async def test_another_turn_there_is_no_answer_to_it(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    asked = running.emulator.people.says("something else", chat=chat)
+    running.emulator.people.uses("status", chat=chat)
+    await shelf.until(2)
+    await deferred(running, chat)
+    await running.adapter.send(says("else", group(chat, reply_to=asked.id), "2:0"))
+    assert [m["thinking"] for m in messages(running, chat)] == [False, True, False]
+
+
+async def test_in_private_the_oldest_use_is_answered_first(running: Running, shelf: Shelf) -> None:
+    here = private(running.emulator)
+    running.emulator.people.uses("help")
+    running.emulator.people.uses("status")
+    await shelf.until(2)
+    await running.adapter.send(says("help text", here, "1:0"))
+    await running.adapter.send(says("status text", here, "2:0"))
+    await running.adapter.send(says("an ordinary one", here, "3:0"))
+    found = messages(running, int(here.chat))
+    assert [message["text"] for message in found] == ["help text", "status text", "an ordinary one"]
+    assert len(running.emulator.transcript.of(FrameKind.POST)) == 1
+
+
+async def test_an_answer_waits_until_the_use_is_deferred(running: Running, shelf: Shelf) -> None:
+    running.emulator.fault("slow", method="callback", seconds=0.2)
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    await running.adapter.send(says("quick", group(chat, reply_to=used)))
+    [message] = messages(running, chat)
+    assert (message["text"], message["thinking"]) == ("quick", False)
+
+
+async def test_a_use_that_cannot_be_deferred_is_answered_by_a_message(running: Running, shelf: Shelf) -> None:
+    running.emulator.fault("error", method="callback", status=404)
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    await running.adapter.send(says("late", group(chat, reply_to=used)))
+    [message] = messages(running, chat)
+    assert message["text"] == "late"
+    assert len(running.emulator.transcript.of(FrameKind.POST)) == 1
+
+
+async def test_a_token_that_is_over_gives_an_ordinary_message(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    await deferred(running, chat)
+    running.emulator.interactions.scale = 0.0
+    await running.adapter.send(says("late", group(chat, reply_to=used)))
+    assert [message["text"] for message in messages(running, chat)] == ["", "late"]
+    assert not running.ended
+
+
+async def test_after_a_restart_the_use_is_still_answered(running: Running, shelf: Shelf) -> None:
+    emulator = running.emulator
+    chat = emulator.people.make_group()
+    used = emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    await deferred(running, chat)
+    assert [ask.id for ask in read_cursor(await shelf.cursor())[2]] == [str(used)]
+    await running.stop()
+    again = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())
+    await again.start()
+    await again.adapter.send(says("all well", group(chat, reply_to=used), "3:0"))
+    assert [(m["text"], m["thinking"]) for m in messages(again, chat)] == [("all well", False)]
+    await again.stop()
+
+
+async def test_after_a_restart_an_answer_that_stands_is_not_written_over(
+    running: Running, shelf: Shelf
+) -> None:
+    emulator = running.emulator
+    here = private(emulator)
+    emulator.people.uses("status")
+    await shelf.until(1)
+    await running.adapter.send(says("answered", here, "3:0"))
+    await running.stop()
+    again = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())
+    await again.start()
+    await again.adapter.send(says("another", here, "4:0"))
+    assert [message["text"] for message in messages(again, int(here.chat))] == ["answered", "another"]
+    await again.stop()
+
+
+async def test_nothing_is_left_thinking_when_the_token_is_over(
+    emulator: DiscordEmulator, shelf: Shelf
+) -> None:
+    clock = ManualClock(time.time())
+    started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, clock)
+    await started.start()
+    chat = emulator.people.make_group()
+    emulator.people.uses("status", chat=chat)
+    await deferred(started, chat)
+    for _ in range(20):  # in steps, with signs of life, so that the account is not taken for lost
+        await clock.advance(45)
+        emulator.people.says("alive", chat=chat)
+        await shelf.until(len(shelf.messages) + 1)
+    await eventually(lambda: not any(message["thinking"] for message in messages(started, chat)))
+    await started.stop()
+
+
+async def test_buttons_and_completions_of_others_are_not_ours(running: Running, shelf: Shelf) -> None:
+    base = {"id": "77", "channel_id": str(running.emulator.people.dm()), "token": "t", "user": {"id": "5"}}
+    running.emulator.inject("INTERACTION_CREATE", {**base, "type": 3, "data": {"custom_id": "x"}})
+    running.emulator.inject("INTERACTION_CREATE", {**base, "type": 4, "data": {"name": "x"}})
+    running.emulator.inject("INTERACTION_CREATE", {**base, "type": 2, "data": {}})
+    running.emulator.people.says("after")
+    await shelf.until(1)
+    assert shelf.texts == ["after"]
+    assert running.adapter.counts.ignored == 3
