@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.render.discord import DISCORD
+from bot.render.feishu import FEISHU
 from bot.render.port import TELEGRAM_ENTITIES, TELEGRAM_RICH, TERMINAL, WEB, Renderer
 
 from ...unit.render.markdown_texts import long_documents, long_texts, steady
 from ...unit.render.visible import visible, visible_parts
 
-RENDERERS = [TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, TERMINAL]
+RENDERERS = [TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, TERMINAL, FEISHU, DISCORD]
 every_renderer = pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.name)
 
 
