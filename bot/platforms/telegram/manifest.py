@@ -26,7 +26,7 @@ MANIFEST = Manifest(
     setup_steps=(
         "Write to @BotFather in Telegram, send /newbot and follow it: it gives you a token.",
         "Put the token into the environment as TELEGRAM_BOT_TOKEN.",
-        "For groups, send /setprivacy to @BotFather and choose Disable if it shall see all messages.",
+        "In groups the bot hears mentions, replies and commands; the privacy mode may stay on.",
         "Start the service and write to your bot.",
     ),
 )
