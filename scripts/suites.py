@@ -53,7 +53,7 @@ PARTS = (
     Suite("systemd unit", "systemd", program("systemd-analyze", hint="Debian: apt install systemd")),
 )
 LONG = (
-    Suite("faults", "fault"),
+    Suite("faults", "fault and not soak"),
     Suite("browser", "browser", program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak"),
     Suite("oracle", "oracle"),
