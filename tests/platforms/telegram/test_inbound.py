@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from telegram import Update
 
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
+from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.inbound import Inbound, Migration
 from bot.platforms.telegram.mentions import Identity, read_text
 from bot.platforms.telegram.payload import Malformed
+from bot.testing.emulators.telegram import TelegramEmulator
 
-from .conftest import Running, eventually
+from .conftest import QuickClock, Running, Shelf, account, eventually
 
 WIRE = Path(__file__).parent / "wire"
 UPDATES = {file.stem: json.loads(file.read_text()) for file in sorted(WIRE.glob("*.json"))}
@@ -241,6 +243,14 @@ async def test_updates_without_a_number_do_not_spin(running: Running) -> None:
     running.emulator.queue.reset()
     running.emulator.people.says("fine", user=7)
     await running.shelf.until(1)
+
+
+async def test_an_update_without_a_number_may_wait_for_the_first_poll(emulator: TelegramEmulator) -> None:
+    emulator.inject({"update_id": "seven", "message": {"text": "x"}})
+    running = Running(TelegramAdapter("tg", account(emulator)), emulator, Shelf(), QuickClock())
+    await running.start()
+    await eventually(lambda: running.adapter.counts.malformed)
+    await running.stop()
 
 
 async def test_edits_are_counted_and_otherwise_ignored(running: Running) -> None:

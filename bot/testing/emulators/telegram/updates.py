@@ -58,7 +58,7 @@ class UpdateQueue:
             self.ignore_confirmations -= 1
             return
         while self._pending and (
-            len(self._pending) > -offset if offset < 0 else self._pending[0]["update_id"] < offset
+            len(self._pending) > -offset if offset < 0 else _is_before(self._pending[0], offset)
         ):
             self._pending.popleft()
             self.confirmed += 1
@@ -109,3 +109,9 @@ class UpdateQueue:
         if self._kinds is None:
             return kind not in NOT_BY_DEFAULT
         return kind in self._kinds
+
+
+def _is_before(update: dict[str, Any], offset: int) -> bool:
+    """Whether `offset` confirms it; an injected update may have anything for a number."""
+    number = update["update_id"]
+    return isinstance(number, int) and number < offset
