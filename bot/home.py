@@ -44,6 +44,8 @@ def prepare_home(home: Path) -> None:
         probe.unlink()
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = "it is a file, or in one, and not a folder"
         raise HomeUnusable(
             str(home), f"{reason}. Choose another folder with --home, or make this one writable."
         ) from error

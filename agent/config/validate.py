@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -105,8 +106,16 @@ def _not_expected(kind: str, given: object, context: Mapping[str, Any]) -> str:
     if kind not in _EXPECTED:
         return ""
     expected = _EXPECTED[kind]
-    hint = "; remove the quotes" if expected.endswith(("number", "false")) and type(given) is str else ""
+    hint = "; remove the quotes" if expected.endswith(("number", "false")) and _quoted(given) else ""
     return f"expected {expected}, got {describe(given)}{hint}"
+
+
+def _quoted(given: object) -> bool:
+    """Whether a text would be a number or a switch without its quotes."""
+    return (
+        isinstance(given, str)
+        and re.fullmatch(r"(?i)[-+]?[0-9._]+|true|false|yes|no|on|off", given) is not None
+    )
 
 
 def unknown_key(key: str, known: list[str]) -> str:

@@ -49,8 +49,8 @@ class AccessPolicy:
 
     @staticmethod
     def line(origin: Origin) -> str:
-        """The configuration line that lets the sender in."""
-        return f'access: {{members: ["{origin.platform}:{origin.sender.id}"]}}'
+        """The lines of the configuration that let the sender in."""
+        return f"access:\n  members:\n    - {origin.platform}:{origin.sender.id}"
 
 
 def _names(origin: Origin, identity: str) -> frozenset[AccessEntry]:

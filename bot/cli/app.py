@@ -21,8 +21,27 @@ app.add_typer(agent, name="agent")
 app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
 
-Home = Annotated[Path | None, typer.Option(help="The folder for everything that is kept (.roebot).")]
+Home = Annotated[
+    Path | None, typer.Option(readable=False, help="The folder for everything that is kept (.roebot).")
+]
 File = Annotated[Path | None, typer.Option("--config", help="The configuration file (config.yaml).")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"roebot {version('roebot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """A chat-ops bot that brings an AI agent into the chats where people work."""
 
 
 @app.command()

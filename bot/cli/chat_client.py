@@ -47,6 +47,7 @@ class ChatClient:
         self._home = home
         self._conversation = 0
         self._turns: dict[int, dict[str, Any]] = {}
+        self._sent: set[int] = set()
         self._old: set[int] | None = None
 
     async def open(self, chat: str = "") -> None:
@@ -57,7 +58,9 @@ class ChatClient:
     async def say(self, text: str) -> int:
         """Send a message; its turn. Sending it again after a lost answer changes nothing."""
         body = {"text": text, "event_id": uuid.uuid4().hex}
-        return int((await self._post(f"{self._path}/messages", body))["turn"] or 0)
+        turn = int((await self._post(f"{self._path}/messages", body))["turn"] or 0)
+        self._sent.add(turn)
+        return turn
 
     async def stop(self) -> None:
         """End the run."""
@@ -90,7 +93,8 @@ class ChatClient:
         if name == "snapshot":
             turns = data["turns"]
             if self._old is None:
-                self._old = {turn["id"] for turn in turns if turn["state"] in CLOSED}
+                # A command is often answered before anybody listens: what was asked here is news.
+                self._old = {turn["id"] for turn in turns if turn["state"] in CLOSED} - self._sent
             return [await self._whole(turn) for turn in turns if turn["id"] not in self._old]
         if name == "turn":
             return [await self._whole(data)]

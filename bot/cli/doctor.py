@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from agent.config.errors import ConfigErrors
 from bot.accounts import load_factory, load_manifest
 from bot.cli.common import configuration, home_folder
 from bot.config import Config
-from bot.errors import RoebotError
+from bot.errors import HomeUnusable, RoebotError
 from bot.home import prepare_home, running
+from bot.store.database import DAMAGED
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
 
@@ -52,6 +55,7 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
         loaded = configuration(file)
     except ConfigErrors as errors:
         yield Finding(False, f"configuration:\n{errors}")
+        yield from _former(folder)
         return
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
     for warning in loaded.warnings:
@@ -66,14 +70,37 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
         yield from _service(found.url, token.get_secret_value() if token else None)
 
 
+def _former(folder: Path) -> Iterator[Finding]:
+    """What runs while the configuration cannot be read."""
+    found = running(folder)
+    if found is not None:
+        yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+
+
 def _home(folder: Path) -> Finding:
+    if not folder.exists():
+        parent = next(above for above in folder.parents if above.exists())
+        if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
+            return Finding(True, f"home: {folder} (made at the first start)")
+        return Finding(False, f"home: {folder} cannot be made in {parent}; choose another folder with --home")
     try:
-        if folder.exists():
-            prepare_home(folder)
+        prepare_home(folder)
+        for name in DATABASES:
+            _readable(folder / name)
     except RoebotError as error:
         return Finding(False, f"home: {error}")
-    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
-    return Finding(writable, f"home: {folder}" + ("" if folder.exists() else " (made at the first start)"))
+    return Finding(True, f"home: {folder}")
+
+
+def _readable(path: Path) -> None:
+    """Look at a database without changing it. Raises HomeUnusable."""
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise HomeUnusable(str(path), f"{error}. {DAMAGED}") from error
 
 
 def _accounts(config: Config) -> Iterator[Finding]:
@@ -93,8 +120,21 @@ def _port(config: Config) -> Finding:
         try:
             probe.bind((server.host, server.port))
         except OSError as error:
-            return Finding(False, f"port {server.host}:{server.port}: {error.strerror}")
+            who = _roebot_at(server.host, server.port)
+            hint = who or "choose another one: server.port, or `roebot run --port 0`"
+            return Finding(False, f"port {server.host}:{server.port}: {error.strerror}; {hint}")
     return Finding(True, f"port {server.host}:{server.port} is free")
+
+
+def _roebot_at(host: str, port: int) -> str:
+    """What to say where the port is taken by another Roebot, "" for anybody else."""
+    try:
+        answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
+        if answer.is_success and answer.json().get("status") == "ok":
+            return "a Roebot with another home answers there: name that one by --home or ROEBOT_HOME"
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return ""
+    return ""
 
 
 def _service(url: str, token: str | None) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,13 +73,17 @@ async def _until_signalled(settings: Settings) -> None:
 
 
 async def _banner(address: str, service: Service) -> None:
-    """Say where the service is and what answers there."""
-    print(f"\n  Roebot is ready: {address}\n", flush=True)
-    for name, (platform, _state) in sorted(service.accounts.states().items()):
-        print(f"  account  {name} ({platform})", flush=True)
-    print(f"  home     {service.settings.home}", flush=True)
-    print(f"  model    {await _model_line(service)}", flush=True)
-    print("  stop     Ctrl-C, or `make stop`\n", flush=True)
+    """Say where the service is and what answers there, in one piece that no log line tears apart."""
+    accounts = sorted(service.accounts.states().items())
+    lines = [
+        f"Roebot is ready: {address}",
+        "",
+        *(f"account  {name} ({platform})" for name, (platform, _state) in accounts),
+        f"home     {service.settings.home}",
+        f"model    {await _model_line(service)}",
+        "stop     Ctrl-C, or `make stop`",
+    ]
+    print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
 
 
 async def _model_line(service: Service) -> str:
@@ -103,7 +108,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     folder = home_folder(home)
     token = loaded.config.server.token
     secret = token.get_secret_value() if token else None
-    found = running(folder)
+    found = _answering(folder)
     if found is not None:
         return run_loop(chat(found.url, secret, folder))
     service, found = _start(folder, file)
@@ -112,6 +117,21 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     finally:
         service.terminate()
         service.wait(STOP_TIMEOUT)
+
+
+def _answering(folder: Path) -> Running | None:
+    """The service of this home once it listens; None where there is none, or it has just ended."""
+    import httpx
+
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while (found := running(folder)) is not None:
+        with suppress(httpx.HTTPError):
+            if httpx.get(f"{found.url}/health", timeout=5.0, trust_env=False).is_success:
+                return found
+        if time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)
+    return None
 
 
 def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Running]:
@@ -131,7 +151,8 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
         time.sleep(0.05)
     service.terminate()
     said = log.read_text(errors="replace").strip().splitlines()
-    raise StartError(f"the service did not start: {said[-1] if said else 'it said nothing'}")
+    reason = said[-1].removeprefix("roebot: ") if said else "it said nothing"
+    raise StartError(f"the service did not start: {reason}")
 
 
 def stop_command(home: Path | None) -> int:

@@ -143,7 +143,7 @@ async def whoami(call: Invocation) -> Result:
     origin = Origin(
         address.account, call.turn.platform, address.chat, address.chat_kind, "", sender, address.topic
     )
-    known = call.role >= Role.MEMBER and call.turn.platform != "web"
+    known = call.role >= Role.MEMBER
     line = call.texts("whoami_line", line=AccessPolicy.line(origin))
     return Result(
         call.texts(

@@ -33,6 +33,7 @@ Job = tuple[Callable[[Connection], Any], asyncio.AbstractEventLoop, "asyncio.Fut
 
 BUSY_TIMEOUT_MS = 5_000
 BEGIN = "BEGIN IMMEDIATE"
+DAMAGED = "Put a backup back in its place, or move the file away to start afresh."
 _FIRST, _NORMAL, _LAST = range(3)
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
@@ -226,4 +227,5 @@ def _psycopg_url(url: str) -> str:
 def _reason(error: DatabaseError | StoreError) -> str:
     if isinstance(error, StoreError):
         return str(error)
-    return str(error.orig) if error.orig is not None else type(error).__name__
+    reason = str(error.orig) if error.orig is not None else type(error).__name__
+    return f"{reason}. {DAMAGED}" if "not a database" in reason or "malformed" in reason else reason

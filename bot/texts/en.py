@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 ENGLISH: Mapping[str, str] = {
     # Refusals
-    "stranger": "I don't know you yet. Ask the owner of this bot to add this line to its configuration:\n\n```yaml\n{line}\n```",
+    "stranger": "I don't know you yet. The owner of this bot can let you in with these lines in its `config.yaml` (`owners:` instead of `members:` if that is you; where `access:` is there already, add to it):\n\n```yaml\n{line}\n```",
     "empty": "There is no text in that message, so there is nothing to answer.",
     "too_long": "That message has {size:,} characters; the most I can take is {limit:,}. Please send less.",
     "file_too_big": "`{name}` is too large: {size} of at most {limit}. Please send a smaller file.",
@@ -48,13 +48,13 @@ ENGLISH: Mapping[str, str] = {
     "memory_later": "I don't keep a memory of people yet; it comes with a later version. Within this conversation I remember what was said until `/new`.",
     "status_title": "**This conversation**",
     "status_idle": "Nothing is running.",
-    "status_busy": "A turn is {state} since {seconds:.0f} s.",
+    "status_busy": "A turn is {state} ({seconds:.0f} s).",
     "status_queue": "Messages waiting: {count}",
     "status_model": "Model: {name}",
     "status_thread": "Thread: `{thread}`",
     "status_account": "Account: `{account}` is {state}{reason}",
     "whoami": "You are `{entry}`{name}, role: **{role}**.\n\n{line}",
-    "whoami_line": "To give this person access, add to `config.yaml`:\n\n```yaml\n{line}\n```",
+    "whoami_line": "To give this person access, add to `config.yaml` (where `access:` is there already, add to it):\n\n```yaml\n{line}\n```",
     "whoami_known": "You have access.",
     "accounts_title": "**Accounts**",
     "accounts_line": "`{account}` ({platform}): **{state}**{identity}{reason}{last}",

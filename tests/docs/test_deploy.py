@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -70,7 +69,7 @@ def test_the_configuration_of_the_container_loads(tmp_path: Path) -> None:
     assert [account.name for account in load_file(path, env, tmp_path).config.accounts][-1] == "telegram"
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+@pytest.mark.systemd
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     unit = (DEPLOY / "systemd" / "roebot.service").read_text()
     path = tmp_path / "roebot.service"

@@ -7,6 +7,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,9 +46,40 @@ def test_a_corrupt_database(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "bot.db").write_bytes(b"this is not a database at all" * 100)
-    one_clear_line(
-        roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), "bot.db", "not a database"
-    )
+    words = ("bot.db", "not a database", "backup")
+    one_clear_line(roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), *words)
+    one_clear_line(roebot("doctor", "--home", str(home), cwd=tmp_path), *words)
+
+
+def test_a_home_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("x")
+    for path in (tmp_path / "home", tmp_path / "home" / "below"):
+        one_clear_line(roebot("run", "--home", str(path), "--port", "0", cwd=tmp_path), "a file", "--home")
+        one_clear_line(roebot("doctor", "--home", str(path), cwd=tmp_path), str(path), "--home")
+
+
+def test_a_port_that_another_roebot_has(tmp_path: Path) -> None:
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok"}')
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Healthy) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
+        (tmp_path / "config.yaml").write_text(f"config_version: 1\nserver: {{port: {server.server_port}}}\n")
+        done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
+        server.shutdown()
+    one_clear_line(done, "a Roebot with another home answers there")
+
+
+def test_the_version(tmp_path: Path) -> None:
+    done = roebot("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"roebot {version('roebot')}\n")
 
 
 def test_a_database_of_a_later_version(tmp_path: Path) -> None:

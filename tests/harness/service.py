@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,8 +66,9 @@ class ServiceProcess:
     def agent(self) -> psutil.Process | None:
         """The runtime's process."""
         for child in psutil.Process(self.pid).children():
-            if "agent.serve" in " ".join(child.cmdline()):
-                return child
+            with suppress(psutil.NoSuchProcess):  # one that was killed and is not yet reaped has no command
+                if "agent.serve" in " ".join(child.cmdline()):
+                    return child
         return None
 
     async def died(self, seconds: float = 30.0) -> int:

@@ -26,8 +26,10 @@ MANIFEST = Manifest(
     setup_steps=(
         "Write to @BotFather in Telegram, send /newbot and follow it: it gives you a token.",
         "Put the token into the environment as TELEGRAM_BOT_TOKEN.",
-        "For groups, send /setprivacy to @BotFather and choose Disable if it shall see all messages.",
-        "Start the service and write to your bot.",
+        "Add to config.yaml: `channels: {telegram: {bot_token: $TELEGRAM_BOT_TOKEN}}`.",
+        "In groups the bot hears mentions, replies and commands; the privacy mode may stay on.",
+        "Start the service and write to your bot: it shows the lines that let you in. As its owner, put your id"
+        " below `access.owners`.",
     ),
 )
 """What the core knows of Telegram before its SDK is loaded."""

@@ -20,7 +20,7 @@ from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
 from agent.models.local.card import SLOT_TOKENS, local_spec
 from agent.models.local.model import LocalChatModel
-from agent.models.local.process import LocalServer, threads, weights_installed
+from agent.models.local.process import LocalServer, threads
 from agent.models.local.weights import check_engine, find_weights
 from agent.models.source import ModelSource
 from agent.switches import Switches
@@ -28,7 +28,7 @@ from agent.switches import Switches
 pytestmark = [
     pytest.mark.usefixtures("closed_clients"),
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.skipif(weights_installed() is None, reason="the local model is not installed (make install)"),
+    pytest.mark.local_model,
 ]
 
 

@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
+from bot.cli.chat_client import ChatClient
 from tests.platforms.web.serving import World, world
 
 PROGRAM = (
@@ -37,6 +39,30 @@ async def test_a_pipe_gets_just_the_reply(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         assert await piped(service.url, tmp_path, "hi there\n") == (0, "hi there\n", "")
         assert await piped(service.url, tmp_path, "[reply=**bold** `x`]") == (0, "**bold** `x`\n", "")
+
+
+@pytest.mark.parametrize("command", ["/help", "/status", "/stop", "/new", "/hepl"])
+async def test_a_command_in_a_pipe_is_answered(command: str, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, asyncio.timeout(20):
+        code, out, err = await piped(service.url, tmp_path, command)
+    assert (code, err) == (0, "")
+    assert out.strip()
+
+
+async def test_an_answer_that_stands_before_anybody_listens_is_heard(tmp_path: Path) -> None:
+    async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.url) as http:
+        client = ChatClient(http, tmp_path)
+        await client.open()
+        earlier = await client.say("/whoami")
+        await service.turn(earlier)
+        again = ChatClient(http, tmp_path)
+        await again.open()
+        turn = await again.say("/help")
+        await service.turn(turn)
+        async with asyncio.timeout(10):
+            update = await anext(again.updates())
+        assert (update.turn, update.state) == (turn, "done")
+        assert "/help" in update.text
 
 
 async def test_a_failure_goes_to_stderr_and_the_exit_code(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ REFUSED = [
         "expected true or false, got a string; remove the quotes",
     ),
     ("limits: {max_runs: 0}", "limits.max_runs", "expected at least 1, got 0"),
-    ("limits: {queue: many}", "limits.queue", f"{NUMBER} a string; remove the quotes"),
+    ("limits: {queue: many}", "limits.queue", f"{NUMBER} a string"),
     ("logging: {level: loud}", "logging.level", 'expected debug, info, warning or error, got "loud"'),
     (
         "logging: {level: $WORD}",
@@ -278,7 +278,7 @@ REFUSED = [
     (
         "channels: {web: {rate_scale: fast}}",
         "channels.web.rate_scale",
-        "expected a number, got a string; remove the quotes",
+        "expected a number, got a string",
     ),
     (
         "channels: {web: {rate_scale: $WORD}}",

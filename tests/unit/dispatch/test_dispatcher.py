@@ -640,7 +640,7 @@ class TestRefusals:
             await at.adapter.hears("hello", person="99", kind=ChatKind.GROUP, chat="g")
             await at.rest(3.0)
         [text] = at.adapter.texts("p99")
-        assert 'members: ["recording:99"]' in text
+        assert "access:\n  members:\n    - recording:99" in text
         assert at.adapter.texts("g") == []
         assert at.runtime.runs == {}
 
