@@ -57,7 +57,8 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("telegram:１２", WANTED),
         (
             "telegramm:1",
-            "telegramm is neither a platform nor an account; expected discord, feishu, slack, telegram, terminal or web",
+            "telegramm is neither a platform nor an account;"
+            " expected discord, feishu, slack, telegram, terminal or web",
         ),
     ],
 )
