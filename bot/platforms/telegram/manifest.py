@@ -28,8 +28,8 @@ MANIFEST = Manifest(
         "Put the token into the environment as TELEGRAM_BOT_TOKEN.",
         "Add to config.yaml: `channels: {telegram: {bot_token: $TELEGRAM_BOT_TOKEN}}`.",
         "In groups the bot hears mentions, replies and commands; the privacy mode may stay on.",
-        "Start the service and write to your bot: it shows the lines that let you in. As its owner, put your id"
-        " below `access.owners`.",
+        "Start the service and write to your bot: it shows the lines that let you in. As its owner, put your"
+        " id below `access.owners`.",
     ),
 )
 """What the core knows of Telegram before its SDK is loaded."""
