@@ -54,7 +54,7 @@ async def open_runtime(
         store = SqliteRuntimeStore(settings.database, clock=clock)
         stack.push_async_callback(store.close)
         await store.open()
-        saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints))
+        saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints, faults=faults))
         kept = await stack.enter_async_context(AsyncSqliteStore.from_conn_string(str(settings.items)))
         await kept.setup()
         graphs = GraphRegistry(

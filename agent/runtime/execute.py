@@ -77,9 +77,11 @@ class Executor:
             for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map"):
                 configurable.pop(key, None)
             state = await graph.aget_state(config)
-            if not state.next or state.interrupts or _stopped_before(run.spec, state.next):
+            if state.interrupts or _stopped_before(run.spec, state.next):
                 return _DONE
-            return None
+            # What a task wrote counts as done already, but only its checkpoint keeps it for the next run.
+            kept = await graph.aget_state(state.config)
+            return None if kept.next else _DONE
         return graph_input(run.spec)
 
     async def _stream(

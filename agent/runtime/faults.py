@@ -21,6 +21,7 @@ class Step(StrEnum):
     RUN_STARTED = "run_started"
     FIRST_EVENT_LOGGED = "first_event_logged"
     MID_STREAM = "mid_stream"
+    WRITES_STORED = "writes_stored"
     LAST_CHECKPOINT = "last_checkpoint"
     BEFORE_FINISH = "before_finish"
     FINISHED = "finished"

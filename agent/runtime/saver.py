@@ -15,6 +15,8 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMet
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agent.runtime.faults import Faults, Step
+
 REMEMBERED = 4096
 """Ended runs whose late writes are refused."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
@@ -55,19 +57,26 @@ class RuntimeSaver(AsyncSqliteSaver):
     A cancelled graph may leave writes on their way; after `end_run` none of them arrives any more.
     """
 
-    def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self,
+        conn: aiosqlite.Connection,
+        *,
+        serde: SerializerProtocol | None = None,
+        faults: Faults | None = None,
+    ) -> None:
         super().__init__(conn, serde=serde)
+        self._faults = faults or Faults()
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._quiet = asyncio.Condition()
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, path: Path) -> AsyncIterator[RuntimeSaver]:
+    async def open(cls, path: Path, *, faults: Faults | None = None) -> AsyncIterator[RuntimeSaver]:
         """The saver on this database (WAL, synchronous=NORMAL)."""
         async with aiosqlite.connect(path) as connection:
             await connection.execute("PRAGMA busy_timeout=10000")
-            saver = cls(connection)
+            saver = cls(connection, faults=faults)
             await saver.setup()
             await connection.execute("PRAGMA synchronous=NORMAL")
             yield saver
@@ -92,6 +101,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         async with self._counted(config) as allowed:
             if allowed:
                 await super().aput_writes(config, writes, task_id, task_path)
+                self._faults.reach(Step.WRITES_STORED)
 
     @asynccontextmanager
     async def _counted(self, config: RunnableConfig) -> AsyncIterator[bool]:

@@ -70,6 +70,23 @@ async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(tmp_path: P
     assert calls(home) == 1
 
 
+@pytest.mark.parametrize("count", [1, 2])
+async def test_what_a_node_wrote_stays_though_its_checkpoint_was_lost(tmp_path: Path, count: int) -> None:
+    home = tmp_path / "home"
+    async with runtime(home, fault=f"{Step.WRITES_STORED}:{count}") as first:
+        await begin(first.client)
+        assert await first.died() == -9
+    async with runtime(home) as second:
+        run = await second.client.runs.create(THREAD, "counted", **OPTIONS)
+        await second.client.runs.join(THREAD, run["run_id"])
+        more: Any = await second.client.runs.wait(
+            THREAD, "counted", input={"messages": [{"role": "user", "content": "and then?"}]}
+        )
+    said = [message["content"] for message in more["messages"]]
+    assert said == ["hi", "tool done", TEXT, "and then?", "tool done", TEXT]
+    assert calls(home) == 2
+
+
 async def test_each_attempt_begins_with_its_number_and_its_text_is_whole(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with runtime(home, fault=f"{Step.MID_STREAM}:5") as first:
