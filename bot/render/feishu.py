@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot.render.grammar import grammar
 from bot.render.measure import utf8_bytes
 from bot.render.port import MarkdownRenderer, Renderer
 from bot.render.split import GrowingSplit
@@ -15,6 +16,12 @@ FEISHU_CARD_LIMIT = 25_000
 the card's own frame, its summary and what `card_markdown` adds need the rest.
 """
 
+FEISHU_TABLE_LIMIT = 3
+"""Tables in a card; more are refused (code 230099, ErrCode 11310; larksuite/openclaw-lark#65 found three)."""
+
+_DELIMITER = re.compile(r"^(?=.*\|)[ \t>|:-]*-[ \t|:-]*$", re.MULTILINE)
+_TABLE_START = re.compile(r"[ \t>]*(?=\|)")
+_BACKTICKS = re.compile(r"`+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _AT = re.compile(r"<(?=/?at\b)", re.IGNORECASE)
@@ -35,13 +42,14 @@ def feishu_bytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FeishuWeigher:
-    """A line weighs its bytes; what keeps an `<at>` from being one is counted with it."""
+    """A line weighs its bytes; what `card_markdown` adds to mentions and tables is counted with it."""
 
     measure: Callable[[str], int] = feishu_bytes
 
     def text(self, line: str) -> int:
         """See Weigher."""
-        return self.measure(line) + 3 * line.count("<") + 3
+        fences = 24 * len(_DELIMITER.findall(line)) if "|" in line else 0
+        return self.measure(line) + 3 * line.count("<") + fences + 3
 
     def code(self, line: str) -> int:
         """See Weigher."""
@@ -64,9 +72,11 @@ def growing_for_feishu() -> GrowingSplit:
 
 
 def card_markdown(markdown: str) -> str:
-    """`markdown` as a card may show it: no `<at>` tag mentions anybody, and pictures become links (a card
-    takes only pictures that were uploaded, and refuses the whole card otherwise). Code stays as it is.
+    """`markdown` as a card may show it: no `<at>` tag mentions anybody, pictures become links (a card takes
+    only those that were uploaded), tables beyond the limit become code. Feishu refuses the whole card
+    otherwise. Code stays as it is.
     """
+    markdown = _few_tables(markdown)
     if not _AT.search(markdown) and "![" not in markdown:
         return markdown
     out: list[str] = []
@@ -83,6 +93,25 @@ def card_markdown(markdown: str) -> str:
         else:
             out.append(_shown(line))
     return "\n".join(out)
+
+
+def _few_tables(markdown: str) -> str:
+    """The tables after the first ones as code blocks; those that begin behind a list's marker stay."""
+    if len(_DELIMITER.findall(markdown)) <= FEISHU_TABLE_LIMIT:
+        return markdown
+    lines = markdown.split("\n")
+    tables = [token.map for token in grammar().parse(markdown) if token.type == "table_open" and token.map]
+    for start, after in reversed(tables[FEISHU_TABLE_LIMIT:]):
+        end = after
+        while end > start and not lines[end - 1].strip(" \t>"):
+            end -= 1
+        begin = _TABLE_START.match(lines[start])
+        if begin is None:
+            continue
+        runs = _BACKTICKS.findall("\n".join(lines[start:end]))
+        fence = begin[0] + "`" * max(3, *(len(run) + 1 for run in runs), 3)
+        lines[start:end] = [fence, *lines[start:end], fence]
+    return "\n".join(lines)
 
 
 def _shown(line: str) -> str:

@@ -24,15 +24,18 @@ ADA = "ou_ada0000000000000001"
 BEN = "ou_ben0000000000000001"
 
 
-def config_text(emulator: FeishuEmulator, extra: str = "") -> str:
+def config_text(emulator: FeishuEmulator, scale: float = 1.0) -> str:
     return f"""
 config_version: 1
 {MODEL}
 server: {{port: 0}}
 channels:
-  feishu: {{app_id: {emulator.app_id}, app_secret: "{emulator.app_secret}", base_url: "{emulator.url}"}}
+  feishu:
+    app_id: {emulator.app_id}
+    app_secret: "{emulator.app_secret}"
+    base_url: "{emulator.url}"
+    rate_scale: {scale}
 access: {{default: allow}}
-{extra}
 """
 
 
@@ -133,6 +136,19 @@ async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, s
     assert joined.count("## Section 1\n") == long.count("## Section 1\n")
     assert joined.count("print(3, 7, 'x < y & z')") == 4
     assert all(frame.status == 200 for frame in emulator.transcript.of(FrameKind.POST))
+
+
+async def test_a_reply_outlives_its_streams(tmp_path: Path) -> None:
+    """Twelve seconds, where a card streams for six."""
+    async with FeishuEmulator.serve(scale=0.01) as emulator:
+        async with running(tmp_path, config_text(emulator, 0.01)):
+            chat = emulator.people.says("[tokens=120] [every=0.1] go").chat.id
+            [seen] = await answered(emulator, chat, lambda texts: bool(texts) and "word120" in texts[0])
+        assert seen["text"].split() == [f"word{n}" for n in range(1, 121)]
+        [card] = [message.card for message in emulator.world.messages.values() if message.card]
+        assert card.opened >= 2
+        refusals = [frame for frame in emulator.transcript.of(FrameKind.EDIT) if frame.status != 200]
+        assert refusals == []
 
 
 async def test_a_file_comes_in_and_is_read(emulator: FeishuEmulator, service: Service) -> None:

@@ -132,7 +132,7 @@ class Connection:
             if error.code == AUTHENTICATION_FAILED:
                 raise refused(self._name) from None
             raise AccountLost(f"Discord closed the connection (code {error.code})") from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise AccountLost(f"the gateway sent what cannot be read ({type(error).__name__})") from None
         raise AccountLost("the connection to Discord has ended")
 

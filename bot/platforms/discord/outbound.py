@@ -10,6 +10,7 @@ from typing import Any
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.health import Health
 from bot.platforms.discord.rest import Rest, Route
@@ -63,9 +64,13 @@ class Outbound:
                 raise
 
     async def typing(self, address: ReplyAddress) -> None:
-        """Show "is typing" for ten seconds; where there is no room for that, it is left out."""
+        """Show "is typing" for ten seconds; where its own limit leaves no room, it is left out."""
         route = Route("POST", "/channels/{channel_id}/typing", channel_id=channel_of(address))
-        await self.call(route, posting=False)
+        try:
+            await self._rest.request(route)
+        except discord.DiscordException as error:
+            if not (isinstance(error, Limited) and not error.everywhere):
+                raise self.failure(error, posting=False) from None
 
     async def call(self, route: Any, *, posting: bool, **options: Any) -> Any:
         """Make a call. Raises DeliveryError."""

@@ -101,7 +101,7 @@ class Receiver:
         self._queue: deque[_Event | _Fill] = deque()
         self._arrived = asyncio.Event()
         self._waiting: set[str] = set()
-        self._held = 0
+        self._held = self._read_to = 0
         self._out: dict[str, int] = {}
 
     @property
@@ -280,7 +280,10 @@ class Receiver:
                 continue
             async for page in self._gaps.read(place, since):
                 await self._store(self._missed(page, place), self._cursor.seen)
+                self._read_to = max(self._read_to, int(page[-1]["id"]))
         self._waiting.discard(fill.guild)
+        if not self._waiting:
+            self._cursor.seen = max(self._cursor.seen, self._read_to)
 
     def _missed(self, page: list[Json], place: Place) -> list[InboundMessage]:
         found: list[InboundMessage] = []

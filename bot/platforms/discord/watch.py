@@ -42,7 +42,7 @@ class Watch:
                 latency = client.ws.latency
                 self._health.heard(latency)
             silent = now - self._health.last_heard
-            if self._health.last_heard >= self._lost_at:
+            if self._health.last_heard > self._lost_at:
                 self._lost_at = math.inf
             if now - self._lost_at >= LOST_AFTER:
                 raise AccountLost(f"no connection to Discord for {now - self._lost_at:.0f} s")

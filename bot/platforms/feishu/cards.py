@@ -39,6 +39,17 @@ def card(
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
 
 
+def plain_card(text: str) -> dict[str, Any]:
+    """A card that shows the text as it is written: for one that Feishu does not take as Markdown."""
+    element = {
+        "tag": "div",
+        "element_id": TEXT,
+        "text": {"tag": "plain_text", "content": text},
+    }
+    config = {"streaming_mode": False, "update_multi": True, "summary": {"content": summary(text)}}
+    return {"schema": "2.0", "config": config, "body": {"elements": [element]}}
+
+
 def chosen(choice: str) -> dict[str, Any]:
     """What stands in the place of the choices once one was clicked."""
     return {"tag": "markdown", "element_id": CHOICES, "content": card_markdown(f"✓ {choice}")}

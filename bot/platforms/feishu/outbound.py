@@ -12,7 +12,7 @@ import structlog
 from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.feishu.cards import card, dumped
+from bot.platforms.feishu.cards import card, dumped, plain_card
 from bot.platforms.feishu.client import Answer, Client
 from bot.platforms.feishu.failures import ApiProblem, ApiRefused, Unreached, about_the_card, delivery_error
 from bot.platforms.feishu.health import Health
@@ -103,7 +103,7 @@ class Outbound:
     async def _send_whole(self, message: OutboundMessage) -> str:
         doubtful = self._doubtful(message)
         began = self._clock.now()
-        answer = await self.post(message.key, message.address, "interactive", _whole(message))
+        answer = await self._post_card(message)
         message_id = str(answer.data["message_id"])
         if doubtful or self._stood_before(answer, self._clock.now() - began):
             await self._finish(message_id, message)
@@ -131,9 +131,28 @@ class Outbound:
             if not about_the_card(refused):
                 raise
             log.info("feishu.card_replaced", code=refused.code)
-            body = {"content": dumped(_whole(message))}
-            await self._client.call("PATCH", f"im/v1/messages/{message_id}", body)
+            await self._patch(message_id, message)
             self._streams.forget(message_id)
+
+    async def _post_card(self, message: OutboundMessage) -> Answer:
+        """Post a whole text; as plain text where Feishu does not take its Markdown."""
+        try:
+            return await self.post(message.key, message.address, "interactive", _whole(message))
+        except ApiRefused as refused:
+            if not _unshowable(refused):
+                raise
+            log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
+            return await self.post(message.key, message.address, "interactive", plain_card(message.text))
+
+    async def _patch(self, message_id: str, message: OutboundMessage) -> None:
+        path = f"im/v1/messages/{message_id}"
+        try:
+            await self._client.call("PATCH", path, {"content": dumped(_whole(message))})
+        except ApiRefused as refused:
+            if not _unshowable(refused):
+                raise
+            log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
+            await self._client.call("PATCH", path, {"content": dumped(plain_card(message.text))})
 
     def _doubtful(self, message: OutboundMessage) -> bool:
         """Whether this post may have been made before: then the message that stands is brought up to date."""
@@ -150,6 +169,10 @@ class Outbound:
         if not created.isdecimal() or not answer.server_time:
             return False
         return int(created) / 1000 < answer.server_time - took
+
+
+def _unshowable(refused: ApiRefused) -> bool:
+    return delivery_error(refused, posting=False).category is DeliveryCategory.INVALID_PAYLOAD
 
 
 def _whole(message: OutboundMessage) -> dict[str, Any]:

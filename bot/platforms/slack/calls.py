@@ -131,11 +131,13 @@ class Calls:
     async def make(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
         """Await a call of the SDK. A limit is also reported."""
         try:
-            return await call
+            answer = await call
         except CALL_ERRORS as error:
             if reason(error) in STREAM_OVER:
                 raise StreamOver from None
             raise self.failed(error, posting=posting) from None
+        self._health.answered()
+        return answer
 
     def failed(self, error: Exception, *, posting: bool) -> DeliveryError:
         """The error to raise for one of the client."""

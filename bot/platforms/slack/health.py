@@ -33,6 +33,11 @@ class Health:
         live = Live.LIMITED if now < self._limited_until else Live.LIVE
         self._change(live, self._state.reason if live is Live.LIMITED else "", last_event=now)
 
+    def answered(self) -> None:
+        """Slack took a call: a limit that has passed is over."""
+        if self._state.live is Live.LIMITED and self._clock.now() >= self._limited_until:
+            self._change(Live.LIVE)
+
     def limited(self, seconds: float) -> None:
         """Slack asked to wait."""
         self._limited_until = max(self._limited_until, self._clock.now() + seconds)

@@ -19,7 +19,6 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain import ChatKind, InboundMessage
-from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.slack.choices import Click
 from bot.platforms.slack.health import Health
@@ -126,7 +125,6 @@ class Receiver:
         self.counts.messages += 1
         if heard.click is not None:
             self._settle(heard.click)
-        reach(Step.ACKNOWLEDGED)
 
     async def _complete(self, heard: Heard) -> InboundMessage:
         message = heard.message

@@ -13,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused
+from bot.faults import Step, reach
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
 from bot.platforms.slack.health import Health
@@ -106,6 +107,7 @@ class Socket:
             if await self._take(payload if isinstance(payload, dict) else {}):
                 answer = orjson.dumps({"envelope_id": message["envelope_id"]}).decode()
                 await socket.send_str(answer)
+                reach(Step.ACKNOWLEDGED)
         except (aiohttp.ClientError, ConnectionError):
             log.info("slack.ack_lost", account=self._account)
         finally:

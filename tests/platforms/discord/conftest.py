@@ -75,22 +75,6 @@ class QuickClock(SystemClock):
         await asyncio.sleep(min(seconds, 0.01))
 
 
-class JumpingClock:
-    """A clock that jumps ahead by what somebody wants to sleep."""
-
-    def __init__(self) -> None:
-        self.at = 1_700_000_000.0
-        self.asked: list[float] = []
-
-    def now(self) -> float:
-        return self.at
-
-    async def sleep(self, seconds: float) -> None:
-        self.asked.append(seconds)
-        self.at += seconds
-        await asyncio.sleep(0)
-
-
 class Running:
     """A started adapter and what it told."""
 
@@ -106,10 +90,6 @@ class Running:
     async def start(self) -> None:
         self.task = asyncio.create_task(self.adapter.start(self.context))
         await eventually(lambda: self.state.live is Live.LIVE or self.ended)
-
-    async def back(self, identified: int) -> None:
-        """Wait until the gateway has a session that was made anew, and all of it was read."""
-        await eventually(lambda: self.emulator.gateway.identified >= identified)
 
     async def stop(self) -> None:
         await self.adapter.stop()

@@ -13,10 +13,11 @@ from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
+from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 
-from .conftest import JumpingClock, QuickClock, Running, Shelf, account, eventually, private, says
+from .conftest import QuickClock, Running, Shelf, account, eventually, private, says
 
 
 def me(emulator: DiscordEmulator) -> str:
@@ -257,27 +258,31 @@ async def test_the_cursor_is_compact_and_survives_nonsense(running: Running, she
 
 
 async def test_silence_is_said_to_be_silence(emulator: DiscordEmulator, shelf: Shelf) -> None:
-    clock = JumpingClock()
+    clock = ManualClock(time.time())
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, clock)
     await started.start()
     emulator.stall()
-    await eventually(lambda: started.state.live is Live.DEAF)
-    assert "nothing heard from Discord" in started.state.reason
+    await clock.advance(55)
+    assert started.state.live is Live.DEAF
+    assert "nothing heard from Discord for 5" in started.state.reason
     emulator.release()
     emulator.people.says("back")
     await shelf.until(1)
-    assert any(state.live is Live.LIVE for state in started.states)
+    assert started.state.live is Live.LIVE
     await started.stop()
 
 
 async def test_a_connection_that_does_not_come_back_is_lost(emulator: DiscordEmulator, shelf: Shelf) -> None:
-    clock = JumpingClock()
+    clock = ManualClock(time.time())
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, clock)
     await started.start()
     emulator.go_away()
-    await eventually(lambda: started.ended)
+    await eventually(lambda: started.state.live is Live.CONNECTING)
+    await clock.advance(85)
+    assert not started.ended
+    await clock.advance(10)
     assert started.task is not None
-    with pytest.raises(AccountLost, match="no connection to Discord"):
+    with pytest.raises(AccountLost, match="no connection to Discord for 9"):
         await started.task
 
 

@@ -187,6 +187,38 @@ async def test_one_whose_card_cannot_be_found_is_patched(running: Running, emula
     assert running.calls("message.patch") == 1
 
 
+async def test_many_tables_arrive(running: Running) -> None:
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    address = running.private()
+    message_id = await running.adapter.send(says(table, address, final=False))
+    for count in range(2, 7):
+        text = "\n\n".join([table] * count)
+        await running.adapter.edit(says(text, address, final=False), message_id)
+    await running.adapter.edit(says("\n\n".join([table] * 7), address), message_id)
+    assert running.shown()[0]["text"].count("| 1 | 2 |") == 7
+    await running.adapter.send(says("\n\n".join([table] * 7), address, key="2:0"))
+    assert running.shown()[1]["text"].count("```") == 8
+
+
+@pytest.mark.parametrize("growing", [True, False])
+async def test_what_is_refused_as_markdown_is_shown_as_plain_text(
+    running: Running, emulator: FeishuEmulator, growing: bool
+) -> None:
+    running.settled()
+    address = running.private()
+    refusal = "230099 Failed to create card content, ext=ErrCode: 11310"
+    if growing:
+        message_id = await running.adapter.send(says("x", address, final=False))
+        for method in ("card.update", "message.patch"):
+            emulator.fault("error", method=method, status=400, description=refusal)
+        await running.adapter.edit(says("**odd**", address), message_id)
+    else:
+        emulator.fault("error", method="message.create", status=400, description=refusal)
+        await running.adapter.send(says("**odd**", address))
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"], seen["buttons"]) == ("**odd**", False, [])
+
+
 @pytest.mark.parametrize(
     ("status", "description", "category"),
     [
@@ -209,7 +241,7 @@ async def test_refusals_have_a_category(
     running: Running, emulator: FeishuEmulator, status: int, description: str, category: DeliveryCategory
 ) -> None:
     address = running.private()
-    emulator.fault("error", method="message.create", status=status, description=description)
+    emulator.fault("error", method="message.create", times=2, status=status, description=description)
     with pytest.raises(DeliveryError) as caught:
         await running.adapter.send(says("hi", address))
     assert caught.value.category is category

@@ -38,7 +38,17 @@ def test_the_measure_is_exact_where_it_matters(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["word ", "中文字", "👍🏽 ", '"\\"', "<at id=all></at> ", "- point\n", "| a | b |\n", "```\nx\n```\n"],
+    [
+        "word ",
+        "中文字",
+        "👍🏽 ",
+        '"\\"',
+        "<at id=all></at> ",
+        "- point\n",
+        "| a | b |\n",
+        "```\nx\n```\n",
+        "| a | b |\n| - | - |\n\n",
+    ],
 )
 def test_every_part_fits_into_a_request(unit: str) -> None:
     markdown = unit * (200_000 // len(unit.encode()))
@@ -89,6 +99,28 @@ def test_no_mention_gets_through(pieces: list[str]) -> None:
     assert "<at>" not in shown
     assert "<at " not in shown
     assert "</at" not in shown
+
+
+TABLE = "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_tables_beyond_the_limit_become_code() -> None:
+    assert card_markdown("\n\n".join([TABLE] * 3)) == "\n\n".join([TABLE] * 3)
+    shown = card_markdown("\n\n".join([TABLE] * 5) + "\n\nend")
+    code = f"```\n{TABLE}\n```"
+    assert shown == "\n\n".join([TABLE] * 3 + [code] * 2) + "\n\nend"
+
+
+def test_a_quoted_table_becomes_quoted_code() -> None:
+    quoted = "\n".join(f"> {line}" for line in TABLE.replace("1", "`1`").split("\n"))
+    shown = card_markdown("\n\n".join([TABLE] * 3 + [quoted]))
+    assert shown.endswith(f"> ```\n{quoted}\n> ```")
+
+
+def test_tables_in_code_are_not_counted() -> None:
+    code = f"```\n{TABLE}\n```"
+    text = "\n\n".join([code] * 5 + [TABLE] * 3)
+    assert card_markdown(text) == text
 
 
 def test_the_summary_is_one_short_line() -> None:

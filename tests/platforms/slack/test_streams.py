@@ -281,3 +281,17 @@ async def test_a_limit_on_the_stream_is_told_and_loses_nothing(running: Running)
     await running.adapter.edit(final("one two", address), ts)
     [seen] = running.shown()
     assert (seen["text"], seen["edits"], seen["streaming"]) == ("one two", 0, False)
+
+
+async def test_a_limit_that_has_passed_is_over_with_the_next_call(by_hand: Running) -> None:
+    address = await by_hand.asked()
+    by_hand.emulator.penalize(address.chat, 137)
+    with pytest.raises(RateLimited) as limited:
+        await by_hand.adapter.send(final("one", address))
+    assert by_hand.state.live is Live.LIMITED
+    by_hand.emulator.rate_limits.reset()
+    await by_hand.adapter.send(final("one", address))
+    assert by_hand.state.live is Live.LIMITED
+    await by_hand.clock.advance(limited.value.retry_after)
+    await by_hand.adapter.send(final("two", address, "1:1"))
+    assert by_hand.state.live is Live.LIVE

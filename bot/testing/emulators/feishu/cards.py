@@ -16,7 +16,7 @@ from bot.testing.emulators.feishu.errors import (
     no_message,
     refused,
 )
-from bot.testing.emulators.feishu.messages import CARD_LIMIT, Done, check_card
+from bot.testing.emulators.feishu.messages import CARD_LIMIT, Done, check_card, check_tables
 from bot.testing.emulators.feishu.state import Card, elements
 from bot.testing.emulators.feishu.world import World
 
@@ -47,6 +47,7 @@ def content(world: World, call: Call) -> Done:
         raise refused(*STREAM_EXPIRED)
     if call.size > CARD_LIMIT:
         raise refused(*CARD_TOO_LONG)
+    check_tables([text])
     _advance(card, call)
     element["content"] = text
     return _changed(world, card)

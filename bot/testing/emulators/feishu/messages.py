@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from markdown_it import MarkdownIt
 
 from bot.testing.emulators.feishu.call import Call
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
@@ -16,6 +18,8 @@ TEXT_LIMIT = 150 * 1024
 """Bytes of a text message's request body."""
 CARD_LIMIT = 30 * 1024
 """Bytes of a card's or post's request body."""
+TABLE_LIMIT = 3
+"""Tables in a card (not documented; between three and five were found)."""
 IMAGE_LIMIT = 10 * 1024 * 1024
 FILE_LIMIT = 30 * 1024 * 1024
 UUID_SECONDS = 3600.0
@@ -96,9 +100,22 @@ def check_card(data: dict[str, Any], size: int) -> None:
         raise refused(200621, "ErrMsg: parse card json err; ")
     if size > CARD_LIMIT:
         raise refused(*CARD_TOO_LONG)
+    check_tables(str(one.get("content", "")) for one in elements(data) if one.get("tag") == "markdown")
     ids = [one["element_id"] for one in elements(data) if "element_id" in one]
     if len(ids) != len(set(ids)):
         raise refused(300301, "ErrMsg: Duplicate element_id; ")
+
+
+def check_tables(texts: Iterable[str]) -> None:
+    """A card shows few tables."""
+    tables = sum(
+        token.type == "table_open" for text in texts for token in MarkdownIt().enable("table").parse(text)
+    )
+    if tables > TABLE_LIMIT:
+        raise refused(
+            230099,
+            "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit; ",
+        )
 
 
 def patch(world: World, call: Call) -> Done:

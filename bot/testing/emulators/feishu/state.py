@@ -100,4 +100,9 @@ def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def card_text(data: dict[str, Any]) -> str:
     """The Markdown of a card, element by element."""
-    return "\n".join(str(one.get("content", "")) for one in elements(data) if one.get("tag") == "markdown")
+    return "\n".join(_shown(one) for one in elements(data) if one.get("tag") in ("markdown", "div"))
+
+
+def _shown(element: dict[str, Any]) -> str:
+    plain = element.get("text")
+    return str(plain.get("content", "") if isinstance(plain, dict) else element.get("content", ""))

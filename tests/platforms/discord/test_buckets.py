@@ -1,0 +1,96 @@
+"""Rate limits as headers tell them."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.platforms.discord.buckets import MOST, Buckets
+
+POST, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
+
+
+class Now:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def told(remaining: int, reset: float, bucket: str = "abc") -> dict[str, str]:
+    return {
+        "X-RateLimit-Bucket": bucket,
+        "X-RateLimit-Remaining": str(remaining),
+        "X-RateLimit-Reset-After": str(reset),
+    }
+
+
+@pytest.fixture
+def now() -> Now:
+    return Now()
+
+
+@pytest.fixture
+def buckets(now: Now) -> Buckets:
+    return Buckets(now)
+
+
+def test_what_is_not_known_is_free(buckets: Buckets) -> None:
+    assert buckets.wait(POST, "1") == (0.0, False)
+    buckets.learn(POST, "1", {})
+    assert buckets.wait(POST, "1") == (0.0, False)
+
+
+def test_an_empty_bucket_says_how_long(buckets: Buckets, now: Now) -> None:
+    buckets.learn(POST, "1", told(0, 3.5))
+    assert buckets.wait(POST, "1") == (3.5, False)
+    now.at += 3
+    assert buckets.wait(POST, "1") == (0.5, False)
+    now.at += 0.5
+    assert buckets.wait(POST, "1") == (0.0, False)
+
+
+def test_calls_that_are_under_way_are_counted(buckets: Buckets) -> None:
+    buckets.learn(POST, "1", told(2, 5))
+    assert [buckets.wait(POST, "1")[0] for _ in range(3)] == [0.0, 0.0, 5.0]
+    buckets.learn(POST, "1", told(1, 5))  # an answer from before the second call was counted
+    assert buckets.wait(POST, "1")[0] == 5.0
+
+
+def test_channels_and_routes_have_buckets_of_their_own(buckets: Buckets) -> None:
+    buckets.learn(POST, "1", told(0, 5))
+    assert buckets.wait(POST, "2") == (0.0, False)
+    assert buckets.wait(EDIT, "1") == (0.0, False)
+
+
+def test_routes_that_share_a_name_share_a_bucket(buckets: Buckets) -> None:
+    buckets.learn(EDIT, "1", told(3, 5, "same"))
+    buckets.learn(POST, "1", told(0, 5, "same"))
+    assert buckets.wait(EDIT, "1") == (5.0, False)
+
+
+def test_a_refusal_is_taken_at_its_word(buckets: Buckets, now: Now) -> None:
+    buckets.refused(POST, "1", 5000, everywhere=False)
+    assert buckets.wait(POST, "1") == (5000, False)
+    assert buckets.wait(EDIT, "1") == (0.0, False)
+    buckets.refused(EDIT, "2", 2, everywhere=True)
+    assert buckets.wait(EDIT, "7") == (2, True)
+    now.at += 2
+    assert buckets.wait(EDIT, "7") == (0.0, False)
+
+
+@pytest.mark.parametrize("wrong", [told(0, 5) | {"X-RateLimit-Remaining": "x"}, {"X-RateLimit-Bucket": "a"}])
+def test_headers_that_cannot_be_read_are_nothing(buckets: Buckets, wrong: dict[str, str]) -> None:
+    buckets.learn(POST, "1", wrong)
+    assert buckets.wait(POST, "1") == (0.0, False)
+
+
+def test_old_buckets_are_forgotten(buckets: Buckets, now: Now) -> None:
+    for number in range(MOST):
+        buckets.learn(POST, str(number), told(1, 1))
+    now.at += 2
+    buckets.learn(POST, "new", told(0, 9))
+    assert len(buckets._buckets) == 1
+    assert buckets.wait(POST, "new") == (9.0, False)
