@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.platforms.discord.payload import (
     Json,
@@ -99,6 +99,12 @@ class Places:
         self._places[place.id] = place
         self._guilds.setdefault(place.guild, set()).add(place.id)
         return place
+
+    def heard(self, channel: str, message: str) -> None:
+        """A message came there."""
+        place = self._places.get(channel)
+        if place is not None and place.newest < int(message):
+            self._places[channel] = replace(place, newest=int(message))
 
     def drop(self, data: Json) -> None:
         """A channel or thread is gone."""

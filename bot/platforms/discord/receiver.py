@@ -16,6 +16,7 @@ import structlog
 
 from bot.domain import InboundMessage
 from bot.errors import StoreError
+from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.asks import Asks
 from bot.platforms.discord.cursor import Cursor
@@ -119,7 +120,7 @@ class Receiver:
             "THREAD_UPDATE": self._guarded(self._channel),
             "THREAD_DELETE": self._guarded(self._places.drop),
             "THREAD_LIST_SYNC": self._guarded(self._places.sync_threads),
-            "MESSAGE_CREATE": self._guarded(lambda data: self._put(_Event(data))),
+            "MESSAGE_CREATE": self._guarded(self._message),
             "MESSAGE_UPDATE": self._guarded(self._edited),
             "INTERACTION_CREATE": self._guarded(lambda data: self._put(_Event(data, True))),
         }
@@ -127,7 +128,7 @@ class Receiver:
     async def run(self) -> None:
         """Store what is queued, in order, until cancelled."""
         if not self._cursor.seen:
-            self._cursor.seen = snowflake_at(self._clock.now())
+            await self._store([], snowflake_at(self._clock.now()))
         while True:
             await self._arrived.wait()
             self._arrived.clear()
@@ -180,6 +181,10 @@ class Receiver:
     def _channel(self, data: Json) -> None:
         self._places.take(data)
 
+    def _message(self, data: Json) -> None:
+        self._places.heard(snowflake(data, "channel_id"), snowflake(data, "id"))
+        self._put(_Event(data))
+
     def _edited(self, data: Json) -> None:
         self.counts.edits += 1
 
@@ -213,6 +218,8 @@ class Receiver:
         await self._store(batch, seen)
         for ask in deferred:
             await self._asks.defer(ask)
+        if batch:
+            reach(Step.ACKNOWLEDGED)
 
     async def _convert(self, event: _Event, batch: list[InboundMessage], deferred: list[str]) -> int:
         """Add the message of an event; the id of the event."""
