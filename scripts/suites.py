@@ -38,23 +38,28 @@ def local_model() -> str:
 
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `missing` says why it cannot run here, "" if it can."""
+    """One call of pytest. `missing` says why it cannot run here, "" if it can; `side_by_side` uses every core,
+    file by file.
+    """
 
     name: str
     marked: str
+    side_by_side: bool = False
     missing: Callable[[], str] = lambda: ""
 
 
 PARTS = (
     Suite(
-        "tests", "not fault and not soak and not browser and not oracle and not systemd and not local_model"
+        "tests",
+        "not fault and not soak and not browser and not oracle and not systemd and not local_model",
+        side_by_side=True,
     ),
-    Suite("local model", "local_model", local_model),
-    Suite("systemd unit", "systemd", program("systemd-analyze", hint="Debian: apt install systemd")),
+    Suite("local model", "local_model", missing=local_model),
+    Suite("systemd unit", "systemd", missing=program("systemd-analyze", hint="Debian: apt install systemd")),
 )
 LONG = (
     Suite("faults", "fault and not soak"),
-    Suite("browser", "browser", program(*CHROMIUM, hint="Debian: apt install chromium")),
+    Suite("browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak"),
     Suite("oracle", "oracle"),
 )
@@ -65,7 +70,9 @@ def run(suite: Suite) -> str:
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked, "tests"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
+    command += ["-n", "auto", "--dist", "loadfile"] if suite.side_by_side else []
+    command.append("tests")
     return "passed" if subprocess.call(command, cwd=ROOT) == 0 else "failed"
 
 
