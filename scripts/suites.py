@@ -38,8 +38,8 @@ def local_model() -> str:
 
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `missing` says why it cannot run here, "" if it can; `side_by_side` uses every core,
-    file by file.
+    """One call of pytest. `missing` says why it cannot run here, "" if it can; `side_by_side` runs files on
+    every core.
     """
 
     name: str
