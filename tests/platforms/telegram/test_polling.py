@@ -219,12 +219,12 @@ async def test_a_limit_on_polling_is_waited_for(running: Running) -> None:
 
 
 async def test_a_webhook_that_was_left_behind_is_removed(emulator: TelegramEmulator) -> None:
-    emulator.api.webhook = "https://old.example/hook"
+    emulator.api.pusher.url = "https://old.example/hook"
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, Shelf(), QuickClock())
     await running.start()
     emulator.people.says("hi", user=7)
     await running.shelf.until(1)
-    assert emulator.api.webhook == ""
+    assert emulator.api.pusher.url == ""
     await running.stop()
 
 
