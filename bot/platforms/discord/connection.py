@@ -18,13 +18,14 @@ from bot.platforms.discord.gateway import GatewayClient
 from bot.platforms.discord.health import Health
 from bot.platforms.discord.inbound import Identity, Inbound
 from bot.platforms.discord.outbound import Outbound
-from bot.platforms.discord.payload import Json, Malformed, snowflake, string
+from bot.platforms.discord.payload import snowflake
 from bot.platforms.discord.places import Places
 from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
-from bot.platforms.discord.route import proxy_for
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.watch import Watch
+from bot.platforms.payload import Json, Malformed, string
+from bot.platforms.route import proxy_for
 
 CLOSE_SECONDS = 0.5
 AUTHENTICATION_FAILED = 4004

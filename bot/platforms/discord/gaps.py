@@ -9,11 +9,12 @@ import structlog
 
 from bot.clock import Clock
 from bot.platforms.discord.errors import Limited
-from bot.platforms.discord.payload import Json, Malformed, snowflake
+from bot.platforms.discord.payload import snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.times import snowflake_at
+from bot.platforms.payload import Json, Malformed
 
 log = structlog.get_logger(__name__)
 

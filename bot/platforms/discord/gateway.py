@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.platforms.discord.payload import Json
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.sdk import discord
+from bot.platforms.payload import Json
 
 INTENTS = discord.Intents(guilds=True, messages=True, message_content=True)
 HEARTBEAT_TIMEOUT = 60.0

@@ -7,18 +7,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
-from bot.platforms.discord.payload import (
-    Json,
-    number,
-    objects,
-    optional_mapping,
-    optional_snowflake,
-    snowflake,
-    string,
-    strings,
-)
+from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import seconds_of
+from bot.platforms.payload import Json, objects, optional_integer, optional_mapping, string, strings
 
 DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
 """Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
@@ -48,7 +40,7 @@ class Inbound:
     def convert(self, message: Json, place: Place) -> InboundMessage | None:
         """The message as the bus takes it; None where it is nothing to act on. Raises Malformed."""
         author = optional_mapping(message, "author")
-        kind = number(message, "type")
+        kind = optional_integer(message, "type")
         if kind == THREAD_STARTER:
             self._note_starter(message, place)
         if kind not in (DEFAULT, REPLY) or author.get("bot") or "webhook_id" in message:
@@ -56,7 +48,7 @@ class Inbound:
         text = self._read(message, place)
         attachments, unsupported = _attachments(message, place), _unsupported(message)
         replied = optional_mapping(message, "message_reference")
-        answered = replied if number(replied, "type") != FORWARD else {}
+        answered = replied if optional_integer(replied, "type") != FORWARD else {}
         return InboundMessage(
             event_id=snowflake(message, "id"),
             origin=self._origin(message, place, author, optional_snowflake(answered, "message_id")),
@@ -114,7 +106,7 @@ class Inbound:
         if role and role in strings(message, "mention_roles"):
             return True
         answered = optional_mapping(optional_mapping(message, "referenced_message"), "author")
-        if number(message, "type") == REPLY and answered.get("id") == me:
+        if optional_integer(message, "type") == REPLY and answered.get("id") == me:
             return True
         return place.thread and (place.owner == me or place.id in self.ours)
 
@@ -143,7 +135,7 @@ class Inbound:
 
 
 def _attachments(message: Json, place: Place) -> tuple[Attachment, ...]:
-    if number(message, "flags") & VOICE:
+    if optional_integer(message, "flags") & VOICE:
         return ()
     where = f"{place.id}/{snowflake(message, 'id')}"
     return tuple(_attachment(file, where) for file in objects(message, "attachments"))
@@ -153,11 +145,13 @@ def _attachment(file: Json, where: str) -> Attachment:
     mime = string(file, "content_type").partition(";")[0]
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
     number_, name = snowflake(file, "id"), string(file, "filename")
-    return Attachment(kind, name or f"file_{number_}", f"{where}/{number_}", number(file, "size", -1), mime)
+    return Attachment(
+        kind, name or f"file_{number_}", f"{where}/{number_}", optional_integer(file, "size", -1), mime
+    )
 
 
 def _unsupported(message: Json) -> str:
-    if number(message, "flags") & VOICE:
+    if optional_integer(message, "flags") & VOICE:
         return "voice"
     if message.get("poll") is not None:
         return "poll"

@@ -1,27 +1,8 @@
-"""Reading JSON that others wrote: every step checked, every failure one exception."""
+"""What Discord writes in a form of its own."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
-
-
-class Malformed(ValueError):
-    """An event is not what Discord documents; the message names the place, never the content."""
-
-
-def mapping(parent: Json, key: str) -> Json:
-    """An object that must be there."""
-    value = parent.get(key)
-    if not isinstance(value, dict):
-        raise Malformed(f"{key} is no object")
-    return value
-
-
-def optional_mapping(parent: Json, key: str) -> Json:
-    """An object, empty where absent."""
-    return mapping(parent, key) if parent.get(key) is not None else {}
+from bot.platforms.payload import Json, Malformed
 
 
 def snowflake(parent: Json, key: str) -> str:
@@ -35,43 +16,3 @@ def snowflake(parent: Json, key: str) -> str:
 def optional_snowflake(parent: Json, key: str) -> str:
     """An id, "" where absent."""
     return snowflake(parent, key) if parent.get(key) is not None else ""
-
-
-def number(parent: Json, key: str, default: int = 0) -> int:
-    """A whole number, `default` where absent."""
-    value = parent.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise Malformed(f"{key} is no whole number")
-    return value
-
-
-def string(parent: Json, key: str) -> str:
-    """A string, "" where absent; halves of surrogate pairs are replaced, since nothing can store them."""
-    value = parent.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise Malformed(f"{key} is no string")
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def objects(parent: Json, key: str) -> list[Json]:
-    """A list of objects, empty where absent."""
-    value = parent.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{key} is no list of objects")
-    return value
-
-
-def strings(parent: Json, key: str) -> list[str]:
-    """A list of strings, empty where absent."""
-    value = parent.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Malformed(f"{key} is no list of strings")
-    return value

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.platforms.discord.payload import (
-    Json,
-    Malformed,
-    number,
-    objects,
-    optional_mapping,
-    optional_snowflake,
-    snowflake,
-)
+from bot.platforms.discord.payload import optional_snowflake, snowflake
+from bot.platforms.payload import Json, Malformed, objects, optional_integer, optional_mapping
 
 DM, GROUP_DM = 1, 3
 THREADS = frozenset({10, 11, 12})
@@ -40,7 +33,7 @@ def read_place(channel: Json, guild: str = "") -> Place:
     """A channel object. Raises Malformed."""
     return Place(
         snowflake(channel, "id"),
-        number(channel, "type"),
+        optional_integer(channel, "type"),
         optional_snowflake(channel, "guild_id") or guild,
         optional_snowflake(channel, "parent_id"),
         optional_snowflake(channel, "owner_id"),

@@ -24,16 +24,10 @@ from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import Reader
 from bot.platforms.discord.health import Health
 from bot.platforms.discord.inbound import Inbound
-from bot.platforms.discord.payload import (
-    Json,
-    Malformed,
-    objects,
-    optional_snowflake,
-    snowflake,
-    string,
-)
+from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import snowflake_at
+from bot.platforms.payload import Json, Malformed, objects, string
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,8 @@ from bot.errors import RoebotError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.crypto import BadCipher, decrypt, signed
 from bot.platforms.feishu.events import Events
-from bot.platforms.feishu.payload import Json, Malformed, mapping, parsed, string
+from bot.platforms.feishu.payload import parsed
+from bot.platforms.payload import Json, Malformed, optional_mapping, string
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +58,7 @@ class Callback:
         payload = self._opened(request.body)
         try:
             kind = string(payload, "type")
-            token = string(payload, "token") or string(mapping(payload, "header"), "token")
+            token = string(payload, "token") or string(optional_mapping(payload, "header"), "token")
         except Malformed as error:
             raise _Refused(400, str(error)) from None
         if kind != "url_verification":

@@ -16,7 +16,7 @@ import orjson
 
 from bot.clock import Clock
 from bot.platforms.feishu.failures import BAD_SECRET, BAD_TOKEN, ApiRefused, Unreached
-from bot.platforms.telegram.route import find_route
+from bot.platforms.route import find_route
 
 ROOTS = {"feishu": "https://open.feishu.cn", "lark": "https://open.larksuite.com"}
 CONNECTIONS = 64

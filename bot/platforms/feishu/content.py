@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.feishu.files import resource
-from bot.platforms.feishu.payload import Json, Malformed, mapping, needed, objects, parsed, string
+from bot.platforms.feishu.payload import parsed
+from bot.platforms.payload import Json, Malformed, needed, objects, optional_mapping, string
 
 _FILES = ("file", "media")
 _LOCALES = ("zh_cn", "en_us", "ja_jp")
@@ -31,7 +32,7 @@ class Mentions:
         self._names: dict[str, str] = {}
         for mention in objects(message, "mentions"):
             key = needed(mention, "key")
-            ours = mapping(mention, "id").get("open_id") == bot
+            ours = optional_mapping(mention, "id").get("open_id") == bot
             self.named = self.named or ours
             self._names[key] = "" if ours else f"@{string(mention, 'name') or 'somebody'}"
 
@@ -78,7 +79,7 @@ def _picture(message_id: str, key: str) -> Attachment:
 def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
     """A rich text; one that names a language has its content one level below."""
     if "content" not in content:
-        content = next((mapping(content, key) for key in _LOCALES if key in content), content)
+        content = next((optional_mapping(content, key) for key in _LOCALES if key in content), content)
     paragraphs = content.get("content")
     if not isinstance(paragraphs, list):
         raise Malformed("content is no list")

@@ -13,7 +13,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.feishu.health import Health
 from bot.platforms.feishu.inbound import Inbound, is_choice
-from bot.platforms.feishu.payload import Json, Malformed, mapping, string
+from bot.platforms.payload import Json, Malformed, optional_mapping, string
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +83,6 @@ class Events:
 
 def _kind(payload: Json) -> str:
     try:
-        return string(mapping(payload, "header"), "event_type")
+        return string(optional_mapping(payload, "header"), "event_type")
     except Malformed:
         return ""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.payload import Json, mapping, milliseconds, needed, string
+from bot.platforms.feishu.payload import milliseconds
 from bot.platforms.feishu.people import People
+from bot.platforms.payload import Json, needed, optional_mapping, string
 
 MESSAGE = "im.message.receive_v1"
 CLICK = "card.action.trigger"
@@ -37,7 +38,7 @@ class Inbound:
 
     async def convert(self, payload: Json, now: float) -> InboundMessage | None:
         """The message of an event; None where it is nothing to act on. Raises Malformed."""
-        header, event = mapping(payload, "header"), mapping(payload, "event")
+        header, event = optional_mapping(payload, "header"), optional_mapping(payload, "event")
         kind = needed(header, "event_type")
         if kind == MESSAGE:
             return await self._message(event)
@@ -50,14 +51,14 @@ class Inbound:
         return None
 
     async def _message(self, event: Json) -> InboundMessage | None:
-        message, sender = mapping(event, "message"), mapping(event, "sender")
+        message, sender = optional_mapping(event, "message"), optional_mapping(event, "sender")
         chat_kind = _KINDS.get(string(message, "chat_type"))
         if chat_kind is None or string(sender, "sender_type") != "user":
             return None
         content = read_content(message, self._identity.open_id)
         if not content.text and not content.attachments and not content.unsupported and not content.named:
             return None
-        open_id, chat = needed(mapping(sender, "sender_id"), "open_id"), needed(message, "chat_id")
+        open_id, chat = needed(optional_mapping(sender, "sender_id"), "open_id"), needed(message, "chat_id")
         if chat_kind is ChatKind.PRIVATE:
             self._people.met(open_id, chat)
         message_id = needed(message, "message_id")
@@ -88,12 +89,12 @@ class Inbound:
         return bool(parent) and await self._people.is_own(parent)
 
     async def _click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
-        value = mapping(event, "action").get("value")
+        value = optional_mapping(event, "action").get("value")
         said = value.get(SAY) if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(said, str) or not said:
             return None
-        context = mapping(event, "context")
-        open_id = needed(mapping(event, "operator"), "open_id")
+        context = optional_mapping(event, "context")
+        open_id = needed(optional_mapping(event, "operator"), "open_id")
         origin = Origin(
             account=self._account,
             platform="feishu",
@@ -111,8 +112,8 @@ class Inbound:
         key = string(event, "event_key").strip().lstrip("/")
         if not key:
             return None
-        operator = mapping(event, "operator")
-        open_id = needed(mapping(operator, "operator_id"), "open_id")
+        operator = optional_mapping(event, "operator")
+        open_id = needed(optional_mapping(operator, "operator_id"), "open_id")
         event_id = needed(header, "event_id")
         name = string(operator, "operator_name") or await self._people.name(open_id)
         chat = self._people.chat_of(open_id)
@@ -120,13 +121,13 @@ class Inbound:
         return InboundMessage(event_id, origin, f"/{key}", now)
 
     def _met(self, event: Json) -> None:
-        open_id = needed(mapping(event, "operator_id"), "open_id")
+        open_id = needed(optional_mapping(event, "operator_id"), "open_id")
         self._people.met(open_id, needed(event, "chat_id"))
 
 
 def is_choice(payload: Json) -> bool:
     """Whether an event that became a message was a click on a choice."""
-    action = mapping(mapping(payload, "event"), "action")
+    action = optional_mapping(optional_mapping(payload, "event"), "action")
     value = action.get("value")
     return isinstance(value, dict) and value.get("choice") is True
 

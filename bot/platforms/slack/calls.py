@@ -9,11 +9,11 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, STREAM_OVER, delivery_error, reason
 from bot.platforms.slack.health import Health
-from bot.platforms.slack.payload import Json
 
 EVENT_TYPE = "roebot_part"
 """Marks our messages, so that one of unknown outcome is found again."""

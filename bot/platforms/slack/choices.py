@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.platforms.slack.payload import Json
+from bot.platforms.payload import Json
 
 MOST_CHOICES = 25
 """Elements of an actions block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""

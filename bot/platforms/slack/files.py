@@ -9,10 +9,10 @@ from slack_sdk.errors import SlackRequestError
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.payload import Json, objects
 from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, delivery_error
-from bot.platforms.slack.payload import Json, objects
 
 FILE_LIMIT = 100 * 1024 * 1024
 """Bytes that we move; Slack's own limit is 1 GB."""

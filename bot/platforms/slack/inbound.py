@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.payload import Json, Malformed, needed, objects, optional_integer, optional_mapping, string
 from bot.platforms.slack.choices import Click
 from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import Json, Malformed, mapping, needed, number, objects, stamp, string
+from bot.platforms.slack.payload import stamp
 
 _READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that somebody has written."""
@@ -65,7 +66,7 @@ class Inbound:
             return self._click(body)
         if body.get("type") != "event_callback":
             return Ignored()
-        event = mapping(body, "event")
+        event = optional_mapping(body, "event")
         kind = string(event, "type")
         if kind in ("message", "app_mention"):
             return self._message(event, body)
@@ -117,8 +118,8 @@ class Inbound:
 
     def _click(self, body: Json) -> Heard | Ignored:
         actions = objects(body, "actions")
-        message, user = mapping(body, "message"), needed(mapping(body, "user"), "id")
-        chat = string(mapping(body, "channel"), "id")
+        message, user = optional_mapping(body, "message"), needed(optional_mapping(body, "user"), "id")
+        chat = string(optional_mapping(body, "channel"), "id")
         if not actions or not chat or not message:
             return Ignored()
         value = string(actions[0], "value")
@@ -130,14 +131,16 @@ class Inbound:
         origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
         click = Click(chat, ts, user, value, string(message, "text"), tuple(objects(message, "blocks")))
         sent = _seconds(string(actions[0], "action_ts"))
-        team = string(mapping(body, "team"), "id")
+        team = string(optional_mapping(body, "team"), "id")
         return Heard(InboundMessage(event, origin, value, sent), team, click=click)
 
     def _stopped(self, event: Json, body: Json) -> Heard:
         chat, root, user = needed(event, "channel"), stamp(event, "thread_ts"), needed(event, "user")
         event_id = needed(body, "event_id")
         origin = self._origin(chat, _kind(chat, ""), event_id, user, topic=root)
-        return Heard(InboundMessage(event_id, origin, "/stop", float(number(body, "event_time", 0))))
+        return Heard(
+            InboundMessage(event_id, origin, "/stop", float(optional_integer(body, "event_time", 0)))
+        )
 
     def _origin(
         self, chat: str, kind: ChatKind, message: str, user: str, *, topic: str = "", reply_to: str = ""
@@ -187,4 +190,6 @@ def _attachment(file: Json) -> Attachment:
     file_id = needed(file, "id")
     if len(file_id) > 64:
         raise Malformed("id of a file is too long")
-    return Attachment(kind, string(file, "name") or file_id, file_id, number(file, "size"), mime)
+    return Attachment(
+        kind, string(file, "name") or file_id, file_id, optional_integer(file, "size", -1), mime
+    )

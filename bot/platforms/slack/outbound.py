@@ -9,13 +9,13 @@ import structlog
 from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.payload import Json
 from bot.platforms.slack.budgets import MINUTE, UPDATES, UPDATES_FOR_FRAMES, Window
 from bot.platforms.slack.calls import Calls, StreamOver, key_of
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS
 from bot.platforms.slack.inbound import Identity
-from bot.platforms.slack.payload import Json
 from bot.platforms.slack.places import Places, Recent
 from bot.platforms.slack.streams import Streams
 from bot.render.slack import FRAME_END

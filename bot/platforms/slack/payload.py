@@ -1,62 +1,8 @@
-"""Reading JSON that others wrote: every step checked, every failure one exception."""
+"""What Slack writes in a form of its own."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
-
-
-class Malformed(ValueError):
-    """A payload is not what Slack documents; the message names the place, never the content."""
-
-
-def mapping(parent: Json, key: str) -> Json:
-    """An object, empty where absent."""
-    value = parent.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Malformed(f"{key} is no object")
-    return value
-
-
-def string(parent: Json, key: str) -> str:
-    """A string, "" where absent; halves of surrogate pairs are replaced, since nothing can store them."""
-    value = parent.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise Malformed(f"{key} is no string")
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def needed(parent: Json, key: str) -> str:
-    """A string that must be there."""
-    value = string(parent, key)
-    if not value:
-        raise Malformed(f"{key} is missing")
-    return value
-
-
-def objects(parent: Json, key: str) -> list[Json]:
-    """A list of objects, empty where absent."""
-    value = parent.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{key} is no list of objects")
-    return value
-
-
-def number(parent: Json, key: str, default: int = -1) -> int:
-    """A whole number, `default` where absent."""
-    value = parent.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise Malformed(f"{key} is no whole number")
-    return value
+from bot.platforms.payload import Json, Malformed, needed
 
 
 def stamp(parent: Json, key: str) -> str:

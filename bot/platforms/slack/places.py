@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 import structlog
 
 from bot.domain import ChatKind, ReplyAddress
+from bot.platforms.payload import Json
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, reason
-from bot.platforms.slack.payload import Json
 
 log = structlog.get_logger(__name__)
 V = TypeVar("V")

@@ -6,17 +6,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.payload import Json, integer, mapping, objects, optional_integer, optional_mapping, string
 from bot.platforms.telegram.keyboard import pressed_label
 from bot.platforms.telegram.mentions import Identity, Reading, read_text
-from bot.platforms.telegram.payload import (
-    Json,
-    integer,
-    mapping,
-    objects,
-    optional_integer,
-    optional_mapping,
-    string,
-)
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query"]
 """What is asked of Telegram; edits are counted only, for now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.platforms.telegram.payload import Json, objects, optional_mapping, string
+from bot.platforms.payload import Json, objects, optional_mapping, string
 
 MOST_CHOICES = 20
 """Buttons of one question. Telegram takes 100 in a keyboard; nobody reads so many below each other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.platforms.telegram.payload import Json, integer, objects, optional_mapping, string
+from bot.platforms.payload import Json, integer, objects, optional_mapping, string
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import structlog
 
 from bot.domain import InboundMessage
 from bot.platforms.base import Inbox
+from bot.platforms.payload import Malformed
 from bot.platforms.telegram.clicks import Clicks
 from bot.platforms.telegram.inbound import Click, Inbound, Migration
-from bot.platforms.telegram.payload import Malformed
 
 log = structlog.get_logger(__name__)
 

@@ -19,8 +19,8 @@ from telegram._utils.types import ODVInput
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
+from bot.platforms.route import find_route
 from bot.platforms.telegram.request import ApiRefused, NeverSent, checked, parsed
-from bot.platforms.telegram.route import find_route
 
 CONNECT_SECONDS = 10.0
 """For a free place among the connections and a connection, together."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bot.domain import Live
 from bot.platforms.discord.inbound import Identity, Inbound
-from bot.platforms.discord.payload import Malformed
 from bot.platforms.discord.places import Place, Places
+from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
 
 from .conftest import Running, Shelf

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import AccountRefused
+from bot.platforms.route import proxy_for
 from bot.platforms.slack.budgets import MARGIN, MINUTE, STARTS, STOPS, StreamBudget, Window
-from bot.platforms.slack.route import proxy_for
 
 
 def test_a_window_opens_again_when_its_oldest_call_has_left_it() -> None:

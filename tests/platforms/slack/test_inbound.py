@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain import AttachmentKind, ChatKind
+from bot.platforms.payload import Malformed
 from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
 from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import Malformed
 
 from .conftest import PERSON, Running, eventually
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from telegram import Update
 
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
+from bot.platforms.payload import Malformed
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.inbound import Inbound, Migration
 from bot.platforms.telegram.mentions import Identity, read_text
-from bot.platforms.telegram.payload import Malformed
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, eventually

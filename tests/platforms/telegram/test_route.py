@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from bot.errors import AccountRefused
-from bot.platforms.telegram import route
+from bot.platforms import route
+from bot.platforms.route import Route, find_route, proxy_for
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.request import ApiRefused, NeverSent
-from bot.platforms.telegram.route import Route, find_route, proxy_for
 
 TOKEN = "123456:abcdefghijklmnop"
 API = "https://api.telegram.org"

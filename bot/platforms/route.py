@@ -1,4 +1,4 @@
-"""How the Bot API is reached: through the environment's proxy or directly, and what proves the server."""
+"""How a platform is reached: through the environment's proxy or directly, and what proves the server."""
 
 from __future__ import annotations
 

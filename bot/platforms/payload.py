@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 class Malformed(ValueError):
-    """An update is not what the Bot API documents; the message names the place, never the content."""
+    """A payload is not what its platform documents; the message names the place, never the content."""
 
 
 def mapping(parent: Json, key: str) -> Json:
@@ -54,4 +54,22 @@ def objects(parent: Json, key: str) -> list[Json]:
         return []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Malformed(f"{key} is no list of objects")
+    return value
+
+
+def needed(parent: Json, key: str) -> str:
+    """A string that must be there."""
+    value = string(parent, key)
+    if not value:
+        raise Malformed(f"{key} is missing")
+    return value
+
+
+def strings(parent: Json, key: str) -> list[str]:
+    """A list of strings, empty where absent."""
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Malformed(f"{key} is no list of strings")
     return value
