@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from agent.errors import ModelUnavailable
 from agent.models.errors import scrubbed
+from agent.models.http import open_client
 from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
@@ -68,8 +69,13 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
 def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
     accepted = set(chosen.model_fields)
     accepted.update(field.alias for field in chosen.model_fields.values() if field.alias)
-    offered = {"max_retries": MAX_RETRIES, "timeout": TIMEOUT_SECONDS, "stream_chunk_timeout": CHUNK_SECONDS}
-    return {name: value for name, value in offered.items() if name in accepted}
+    offered = {
+        "max_retries": MAX_RETRIES,
+        "timeout": TIMEOUT_SECONDS,
+        "stream_chunk_timeout": CHUNK_SECONDS,
+        "http_async_client": open_client(),
+    }
+    return {name: value for name, value in offered.items() if name in accepted and value is not None}
 
 
 def _missing(use: str, module: str) -> str:

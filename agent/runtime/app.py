@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -127,14 +127,20 @@ def create_app(
     token: str | None = None,
     allowed_hosts: Iterable[str] = (),
     extra_routes: Iterable[BaseRoute] | None = None,
+    around: Iterable[AbstractAsyncContextManager[None]] = (),
     clock: Clock = time.time,
     faults: Faults | None = None,
 ) -> Guard:
-    """The guarded application. Its lifespan opens and closes the runtime; why it can't is its `failure`."""
+    """The guarded application. Its lifespan opens and closes the runtime; why it can't is its `failure`.
+
+    `around` are entered before the runtime opens, in the server's loop, and left after it has closed.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            for outer in around:
+                await stack.enter_async_context(outer)
             opening = open_runtime(settings, sources, descriptions=descriptions, clock=clock, faults=faults)
             try:
                 app.state.parts = await stack.enter_async_context(opening)

@@ -120,6 +120,7 @@ class RuntimeServer(uvicorn.Server):
 
 def serve(settings: ServeSettings) -> None:
     """Serve until told to end. Raises `ServerFailed`, `AgentError`."""
+    from agent.models.http import shared_client
     from agent.serve import graph_sources
 
     sources, descriptions = graph_sources(settings)
@@ -131,6 +132,7 @@ def serve(settings: ServeSettings) -> None:
         token=settings.token,
         allowed_hosts=settings.allowed_hosts,
         extra_routes=_extra_routes(settings),
+        around=[shared_client()],
         faults=Faults.from_environment(),
     )
     config = uvicorn.Config(

@@ -1,0 +1,54 @@
+"""One HTTP client for the models of a server: aiohttp below httpx.
+
+httpx's own transport looks at every connection of its pool whenever a request begins or ends; with some
+hundred answers at once that was an eighth of the agent's work. aiohttp's session belongs to a loop and has to
+be closed in it, so only who owns a loop opens one; elsewhere models use their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import httpx
+from httpx_aiohttp import HttpxAiohttpClient
+
+# What the openai package gives its own client (openai._constants).
+LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+
+
+class _Client(HttpxAiohttpClient):
+    """Names failures as httpx does; httpx-aiohttp 0.2 takes a refused or lost connection for a time-out."""
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        try:
+            return await super().send(request, **options)
+        except httpx.ConnectTimeout as error:
+            cause = error.__cause__
+            if isinstance(cause, TimeoutError):
+                raise
+            kind = httpx.ConnectError if isinstance(cause, aiohttp.ClientConnectorError) else httpx.ReadError
+            raise kind(str(error), request=request) from cause
+
+
+_open: list[httpx.AsyncClient] = []
+
+
+@asynccontextmanager
+async def shared_client() -> AsyncIterator[None]:
+    """While this is open, models that can take an HTTP client are made with one that they share."""
+    made = await asyncio.to_thread(_Client, limits=LIMITS, follow_redirects=True)
+    async with made as client:
+        _open.append(client)
+        try:
+            yield
+        finally:
+            _open.remove(client)
+
+
+def open_client() -> httpx.AsyncClient | None:
+    """The shared client, if one is open."""
+    return _open[-1] if _open else None
