@@ -18,6 +18,7 @@ from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
 from bot.domain import AccountState, Live
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
+from bot.heap import settle
 from bot.platforms.base import (
     AdapterContext,
     AdapterFactory,
@@ -243,8 +244,10 @@ class AccountDirectory:
             identity=state.identity or old.identity,
             last_event=state.last_event or old.last_event,
         )
-        if state.live is Live.LIVE:
+        if state.live is Live.LIVE and not account.outlet.ready.is_set():
             account.outlet.ready.set()
+            # The platform's SDK is loaded now.
+            settle()
         if changed:
             log.info(
                 "account_state", account=account.config.name, state=state.live.value, reason=state.reason

@@ -26,6 +26,7 @@ from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejec
 from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Isolation, IsolationPolicy, Origin, Turn
 from bot.errors import RoebotError
+from bot.heap import settle
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild
@@ -223,6 +224,7 @@ async def run_service(
 
                     def ready(address: str) -> None:
                         announce(settings.home, address)
+                        settle()
                         group.create_task(on_ready(address, service), name="ready")
 
                     group.create_task(serve_api(service, ready), name="api")

@@ -17,6 +17,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
 from agent.errors import GraphLoadError, NotFound
+from agent.heap import settle
 from agent.runtime.domain import Assistant, Json
 from agent.runtime.ids import assistant_uuid
 
@@ -96,6 +97,7 @@ class GraphRegistry:
             async with self._lock:
                 if name not in self._loaded:
                     self._loaded[name] = await asyncio.to_thread(self._sources[name])
+                    settle()
         return self._loaded[name]
 
     @asynccontextmanager
@@ -138,6 +140,8 @@ class GraphRegistry:
         if bound is None:
             bound = graph.copy({"checkpointer": self._saver, "store": self._store or graph.store})
             self._bound[graph] = bound
+            # Making it may have loaded a provider's package.
+            settle()
         return bound
 
 

@@ -17,6 +17,7 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 
+from agent.heap import settle
 from agent.runtime.app import create_app
 from agent.runtime.faults import Faults
 from agent.runtime.http.security import Guard
@@ -70,6 +71,7 @@ class RuntimeServer(uvicorn.Server):
         port = 0 if self._settings.uds else self.servers[0].sockets[0].getsockname()[1]
         log.info("runtime_ready", host=self._settings.host, port=port)
         await asyncio.to_thread(self._announce, port)
+        settle()
         watcher = asyncio.create_task(self._watch_parent())
         self._watchers.callback(watcher.cancel)
         if self._settings.until_stdin_closes:

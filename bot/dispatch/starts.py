@@ -62,21 +62,25 @@ class Starts:
             self._quiet.clear()
             self._group.create_task(self._greet(conversation, address), name=f"typing:{conversation}")
         try:
-            await first_of(self._quiet, self._clock, PATIENCE)
-            await self._claims.acquire()
+            async with self._place(self._claims):
+                # From here on the turn shows typing itself.
+                self._told(conversation)
+                yield
         finally:
-            # From here on the turn shows typing itself.
             self._told(conversation)
-        try:
-            yield
-        finally:
-            self._claims.release()
 
     @asynccontextmanager
     async def creation(self) -> AsyncIterator[None]:
         """A place to create a run."""
-        await first_of(self._quiet, self._clock, PATIENCE)
-        async with self._creations:
+        async with self._place(self._creations):
+            yield
+
+    @asynccontextmanager
+    async def _place(self, places: asyncio.Semaphore) -> AsyncIterator[None]:
+        """One of the places, once nobody waits to see typing or this one has waited long enough for it."""
+        until = self._clock.now() + PATIENCE
+        async with places:
+            await first_of(self._quiet, self._clock, until - self._clock.now())
             yield
 
     def greeted(self, conversation: int) -> float:

@@ -201,3 +201,27 @@ async def test_runs_are_created_few_at_a_time() -> None:
             assert len(creating) == CREATIONS
             leave.set()
         assert len(creating) == CREATIONS + 3
+
+
+async def test_who_came_first_still_lets_a_later_burst_see_typing() -> None:
+    """The second half of a burst is received while the first half begins."""
+    adapter = SlowTyping()
+    adapter.hold()
+    async with at_work(Stage(adapter)) as stage:
+        taken: list[int] = []
+        leave = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            for number in range(CLAIMS + 2):  # recovered ones: nobody shows them typing
+                group.create_task(stage.begin(number, taken, leave))
+            await stage.clock.settle()
+            stage.hear(50)
+            group.create_task(stage.begin(50, taken, leave))
+            await stage.clock.settle()
+            assert adapter.now == 1
+            leave.set()
+            await stage.clock.settle()
+            assert taken == list(range(CLAIMS)), "typing goes first"
+            adapter.gate.set()
+            await stage.clock.settle()
+        assert stage.typed == ["c50"]
+        assert taken[-1] == 50
