@@ -141,8 +141,12 @@ class FeishuAdapter:
                 group.create_task(streams.run(), name="feishu-streams")
                 group.create_task(self._receive(context, health, client, events), name="feishu-receive")
                 group.create_task(self._watch(refused), name="feishu-refused")
-        except* (AccountRefused, AccountLost) as errors:
-            raise errors.exceptions[0] from None
+        except BaseExceptionGroup as group:
+            # No `except*`: until Python 3.11.4 what it raises comes out in a group again.
+            known, others = group.split((AccountRefused, AccountLost))
+            if known is None or others is not None:
+                raise
+            raise known.exceptions[0] from None
 
     async def _opened(self, context: AdapterContext, on_refused: object) -> Client:
         app_id, secret = self._config.app_id, self._config.app_secret
