@@ -62,7 +62,7 @@ class Connection:
         self.outbound = Outbound(name, rest, self.asks, health)
         self.files = Files(rest, self.outbound)
         self.watch = Watch(context.clock, health, self.asks)
-        self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost)
+        self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost, context.clock)
 
     @classmethod
     async def prepared(

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bot.clock import Clock
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.sdk import discord
 from bot.platforms.payload import Json
 
 INTENTS = discord.Intents(guilds=True, messages=True, message_content=True)
 HEARTBEAT_TIMEOUT = 60.0
+# Seconds between two new sessions
+# (docs.discord.com/developers/events/gateway#rate-limiting, max_concurrency 1).
+IDENTIFY_EVERY = 5.0
 
 Reader = Callable[[Json], None]
 
@@ -22,8 +26,11 @@ Reader = Callable[[Json], None]
 class GatewayClient(discord.Client):
     """A client whose events go to `readers` by their name; `on_lost` is told of each broken connection."""
 
-    def __init__(self, rest: Rest, readers: Mapping[str, Reader], on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self, rest: Rest, readers: Mapping[str, Reader], on_lost: Callable[[], None], clock: Clock
+    ) -> None:
         self._rest = rest
+        self._clock = clock
         self._readers = readers
         self._on_lost = on_lost
         super().__init__(
@@ -40,6 +47,11 @@ class GatewayClient(discord.Client):
         state = super()._get_state(**options)
         state.parsers = dict(self._readers)
         return state
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """See Client, which waits by the machine's clock."""
+        if not initial:
+            await self._clock.sleep(IDENTIFY_EVERY)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """See Client. Nothing listens but for the end of a connection."""
