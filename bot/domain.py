@@ -188,6 +188,26 @@ class Turn:
     messages: tuple[TurnMessage, ...] = ()
 
 
+class ProgressState(StrEnum):
+    """How far a step of the agent's work has come."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressItem:
+    """A step of the agent's work: a todo, a tool call or a subagent. `title` is one line of plain text that
+    may quote anybody; `id` is unique within a run.
+    """
+
+    id: str
+    title: str
+    state: ProgressState
+
+
 class PartKind(StrEnum):
     """What a part of a reply is."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bot.dispatch.progress import Progress
 from bot.runtime.port import (
     Answer,
     Attempt,
@@ -11,10 +12,12 @@ from bot.runtime.port import (
     Failed,
     Gap,
     Interrupted,
+    Planned,
     Presented,
     RunEvent,
     Said,
     Text,
+    Worked,
 )
 
 
@@ -24,6 +27,7 @@ class Transcript:
 
     texts: dict[str, str] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
     attempt: int = 1
     gap: bool = False
     failure: Failed | None = None
@@ -41,7 +45,7 @@ class Transcript:
         return self.gap or self.attempt > 1 or (self.status == "success" and not self.texts)
 
     def take(self, event: RunEvent) -> bool:
-        """Take one event over; whether the text changed."""
+        """Take one event over; whether the text or the progress changed."""
         match event:
             case Text(message_id, text):
                 self.texts[message_id] = self.texts.get(message_id, "") + text
@@ -52,6 +56,8 @@ class Transcript:
                 return changed
             case Attempt(number):
                 return self._attempt(number)
+            case Planned() | Worked():
+                return self.progress.take(event)
             case Presented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
             case Failed():
@@ -76,5 +82,6 @@ class Transcript:
         self.attempt = number
         self.texts.clear()
         self.artifacts.clear()
+        self.progress.clear()
         self.failure = None
         return True

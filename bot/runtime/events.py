@@ -21,11 +21,17 @@ from bot.runtime.port import (
     Said,
     Text,
 )
+from bot.runtime.progress import subagent, todos, tool_calls, tool_result
 
 ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})
 HUMAN = frozenset({"human", "HumanMessage"})
+TOOL = frozenset({"tool", "ToolMessage"})
 HIDDEN_TAGS = frozenset({"nostream", "langsmith:nostream"})
-STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"]] = ("messages-tuple", "updates")
+STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["custom"]] = (
+    "messages-tuple",
+    "updates",
+    "custom",
+)
 
 
 def translate(name: str, data: Any) -> Iterator[RunEvent]:
@@ -34,6 +40,8 @@ def translate(name: str, data: Any) -> Iterator[RunEvent]:
         yield from _piece(data)
     elif name == "updates":
         yield from _updates(data)
+    elif name == "custom":
+        yield from subagent(data)
     elif name == "metadata":
         yield Attempt(int(data.get("attempt") or 1) if isinstance(data, Mapping) else 1)
     elif name == "error":
@@ -96,13 +104,22 @@ def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
     if isinstance(messages, Mapping):
         messages = messages.get("value", [messages])
     for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, Mapping) and message.get("type") in ASSISTANT:
-            text = text_of(message.get("content"))
-            if text:
-                yield Said(str(message.get("id") or ""), text)
+        if isinstance(message, Mapping):
+            yield from _message(message)
+    yield from todos(change)
     paths = change.get("artifacts")
     if isinstance(paths, list) and paths:
         yield Presented(tuple(str(path) for path in paths))
+
+
+def _message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
+    if message.get("type") in ASSISTANT:
+        text = text_of(message.get("content"))
+        if text:
+            yield Said(str(message.get("id") or ""), text)
+        yield from tool_calls(message)
+    elif message.get("type") in TOOL:
+        yield from tool_result(message)
 
 
 def _interrupts(value: Any) -> Iterator[RunEvent]:

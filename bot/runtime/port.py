@@ -9,6 +9,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from bot.domain import ProgressItem
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -53,6 +55,20 @@ class Presented:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """The agent's list of todos as it is now: replaces the one before."""
+
+    items: tuple[ProgressItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A tool call or a subagent began or ended; a title of "" keeps the one that it began with."""
+
+    item: ProgressItem
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """The run waits for an answer: the id and the value of the interrupt."""
 
@@ -80,7 +96,7 @@ class Ended:
     status: str
 
 
-RunEvent = Attempt | Text | Said | Presented | Interrupted | Failed | Gap | Ended
+RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Interrupted | Failed | Gap | Ended
 
 
 @dataclass(frozen=True, slots=True)

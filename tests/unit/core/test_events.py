@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain import ProgressItem, ProgressState
 from bot.runtime.events import answer_in, text_of, translate
-from bot.runtime.port import Attempt, Ended, Failed, Gap, Interrupted, Presented, Said, Text
+from bot.runtime.port import (
+    Attempt,
+    Ended,
+    Failed,
+    Gap,
+    Interrupted,
+    Planned,
+    Presented,
+    Said,
+    Text,
+    Worked,
+)
 
 ROOT = {"langgraph_checkpoint_ns": "model:1"}
 JSON = st.recursive(
@@ -17,6 +29,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
+LS = {"id": "c1", "name": "ls", "args": {"path": "/"}}
+TASK = {"id": "c2", "name": "task", "args": {"description": "Look  it\nup"}}
+TODOS = {"id": "c3", "name": "write_todos", "args": {}}
 NAMES = st.sampled_from(["messages", "updates", "metadata", "error", "gap", "end", "values", "custom", "x"])
 
 
@@ -46,6 +61,60 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             [Said("m1", "all")],
         ),
         ("updates", {"tools": {"messages": [{"type": "tool", "id": "t", "content": "x"}]}}, []),
+        (
+            "updates",
+            {"model": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": [LS, TODOS]}]}},
+            [Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE))],
+        ),
+        (
+            "updates",
+            {
+                "model": {
+                    "messages": [{"type": "ai", "content": "so", "tool_calls": [TASK, {"name": "x"}, 3]}]
+                }
+            },
+            [Said("", "so"), Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE))],
+        ),
+        (
+            "updates",
+            {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x"}]}},
+            [Worked(ProgressItem("c1", "", ProgressState.DONE))],
+        ),
+        (
+            "updates",
+            {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "status": "error"}]}},
+            [Worked(ProgressItem("c1", "", ProgressState.FAILED))],
+        ),
+        (
+            "updates",
+            {"tools": {"messages": [{"type": "tool", "tool_call_id": "c3", "name": "write_todos"}]}},
+            [],
+        ),
+        (
+            "updates",
+            {"tools": {"todos": [{"content": " a\n b ", "status": "in_progress"}, {"content": "x" * 99}, 7]}},
+            [
+                Planned(
+                    (
+                        ProgressItem("todo:0", "a b", ProgressState.ACTIVE),
+                        ProgressItem("todo:1", "x" * 79 + "…", ProgressState.PENDING),
+                    )
+                )
+            ],
+        ),
+        (
+            "custom",
+            {"type": "task_started", "task_id": "c2", "description": "Look it up"},
+            [Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE))],
+        ),
+        (
+            "custom",
+            {"type": "task_timed_out", "task_id": "c2"},
+            [Worked(ProgressItem("c2", "", ProgressState.FAILED))],
+        ),
+        ("custom", {"type": "task_started"}, []),
+        ("custom", {"type": "other", "task_id": "c2"}, []),
+        ("custom", "tokens of somebody", []),
         ("updates", {"out": {"artifacts": ["/mnt/a.png"]}}, [Presented(("/mnt/a.png",))]),
         (
             "updates",

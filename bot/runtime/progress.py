@@ -1,0 +1,81 @@
+"""What the agent is doing, read from the events of a run: todos, tool calls, subagents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.domain import ProgressItem, ProgressState
+from bot.runtime.port import Planned, Worked
+
+TODO_STATES = {
+    "pending": ProgressState.PENDING,
+    "in_progress": ProgressState.ACTIVE,
+    "completed": ProgressState.DONE,
+}
+SUBAGENT_STATES = {
+    "task_started": ProgressState.ACTIVE,
+    "task_running": ProgressState.ACTIVE,
+    "task_completed": ProgressState.DONE,
+    "task_failed": ProgressState.FAILED,
+    "task_timed_out": ProgressState.FAILED,
+}
+# Tools that people see the effect of: the list itself, the question, the file.
+SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification", "present_files"})
+TITLE_LIMIT = 80
+
+
+def todos(change: Mapping[str, Any]) -> Iterator[Planned]:
+    """The list that a node wrote to the state's `todos`."""
+    found = change.get("todos")
+    if not isinstance(found, list):
+        return
+    items = [
+        ProgressItem(f"todo:{index}", _line(todo.get("content")), _todo_state(todo))
+        for index, todo in enumerate(found)
+        if isinstance(todo, Mapping)
+    ]
+    yield Planned(tuple(items))
+
+
+def tool_calls(message: Mapping[str, Any]) -> Iterator[Worked]:
+    """The tool calls that an assistant message begins."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping) and call.get("id") and call.get("name") not in SHOWN_OTHERWISE:
+            yield Worked(ProgressItem(str(call["id"]), _called(call), ProgressState.ACTIVE))
+
+
+def tool_result(message: Mapping[str, Any]) -> Iterator[Worked]:
+    """The tool call that a tool message ends."""
+    if message.get("tool_call_id") and message.get("name") not in SHOWN_OTHERWISE:
+        failed = message.get("status") == "error"
+        state = ProgressState.FAILED if failed else ProgressState.DONE
+        yield Worked(ProgressItem(str(message["tool_call_id"]), "", state))
+
+
+def subagent(data: Any) -> Iterator[Worked]:
+    """What a custom event says of a subagent: `{"type": "task_started", "task_id", "description"}`.
+
+    The id is the tool call's, so that both are one item.
+    """
+    if not isinstance(data, Mapping) or not data.get("task_id"):
+        return
+    state = SUBAGENT_STATES.get(str(data.get("type")))
+    if state is not None:
+        yield Worked(ProgressItem(str(data["task_id"]), _line(data.get("description")), state))
+
+
+def _todo_state(todo: Mapping[str, Any]) -> ProgressState:
+    return TODO_STATES.get(str(todo.get("status")), ProgressState.PENDING)
+
+
+def _called(call: Mapping[str, Any]) -> str:
+    arguments = call.get("args")
+    described = _line(arguments.get("description")) if isinstance(arguments, Mapping) else ""
+    return described or _line(call.get("name"))
+
+
+def _line(value: Any) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text if len(text) <= TITLE_LIMIT else text[: TITLE_LIMIT - 1].rstrip() + "…"
