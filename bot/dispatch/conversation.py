@@ -14,7 +14,7 @@ from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
 from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
-from bot.domain import Turn, TurnState
+from bot.domain import ProgressItem, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.port import Answer, RuntimePort
@@ -51,7 +51,8 @@ class Outcome:
 class Conversation:
     """Talks to the runtime for one turn.
 
-    `show` is called with the whole text whenever it has grown; `starts` gives the place to create a run in.
+    `show` is called with the whole text and the work in hand whenever one changed; `starts` gives the place
+    to create a run in.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Conversation:
         runtime: RuntimePort,
         clock: Clock,
         texts: Texts,
-        show: Callable[[str], None],
+        show: Callable[[str, tuple[ProgressItem, ...]], None],
         starts: Starts,
     ) -> None:
         self._turn = turn
@@ -168,7 +169,7 @@ class Conversation:
                     after = logged.id or after
                     tries.reset()
                     if self._transcript.take(logged.event):
-                        self._show(self._transcript.text)
+                        self._show(self._transcript.text, self._transcript.progress.items)
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:

@@ -150,6 +150,7 @@ class Dispatcher:
             async with asyncio.TaskGroup() as group:
                 group.create_task(frames.run(), name=f"frames:{turn.id}")
                 group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
+                group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
                 try:
                     async with self._slots:
                         return await talk.run(restarted=restarted)

@@ -10,10 +10,11 @@ import asyncio
 import structlog
 
 from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.progress import checklist
 from bot.dispatch.reply import Action, Edit, Post
 from bot.dispatch.typing import TYPING_EVERY, show_typing
 from bot.dispatch.waiting import first_of, uncut
-from bot.domain import OutboundMessage
+from bot.domain import OutboundMessage, ProgressItem
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import ChoosesFrames, Operation, StreamsDrafts
 from bot.render.port import Splitter
@@ -27,11 +28,13 @@ QUEUED_AFTER = 1.0
 AFTER_FAILURE = 2.0
 # An answer that is complete within this time after its first word is posted whole, without a frame before it.
 AT_ONCE = 0.25
+# What the agent works on shows when the run has lasted that long (seconds).
+PROGRESS_AFTER = 5.0
 
 
 class Frames:
-    """Streams one reply. `show` takes the newest text, `run` is its task, `close` ends it between two
-    calls. `typed_at` is when typing was shown for it already (0.0: not yet).
+    """Streams one reply. `show` takes the newest text and what the agent works on, `run` is its task, `close`
+    ends it between two calls. `typed_at` is when typing was shown for it already (0.0: not yet).
     """
 
     def __init__(self, calls: ReplyCalls, *, typed_at: float = 0.0) -> None:
@@ -40,18 +43,22 @@ class Frames:
         self._clock = calls.clock
         self._manifest = calls.outlet.manifest
         self._text = ""
+        self._progress: tuple[ProgressItem, ...] = ()
+        self._lasts = False
         self._since = 0.0
         self._splitter: Splitter | None = None
         self._changed = asyncio.Event()
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def show(self, markdown: str) -> None:
-        """The whole text so far."""
+    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = ()) -> None:
+        """The whole text so far, and the work that is worth showing beside it."""
         if not self._text and markdown:
             self._since = self._clock.now()
+        if markdown != self._text or (self._lasts and progress != self._progress):
+            self._changed.set()
         self._text = markdown
-        self._changed.set()
+        self._progress = progress
         if len(markdown) >= self._manifest.first_frame_characters:
             self._enough.set()
 
@@ -80,6 +87,14 @@ class Frames:
             if self._calls.reply.visible:
                 return
             pause = await show_typing(self._calls.outlet, self._calls.turn.address) or TYPING_EVERY
+
+    async def run_progress(self) -> None:
+        """Let the agent's work show once it has lasted for a while."""
+        if await first_of(self._closing, self._clock, PROGRESS_AFTER):
+            return
+        self._lasts = True
+        if self._progress:
+            self._changed.set()
 
     def _until_typing(self) -> float:
         now = self._clock.now()
@@ -121,7 +136,14 @@ class Frames:
         texts = list(self._splitter.split(self._text))
         if texts:
             texts[-1] = renderer.frame(texts[-1])
-        return [text for text in texts if text.strip()]
+        return self._with_progress([text for text in texts if text.strip()])
+
+    def _with_progress(self, texts: list[str]) -> list[str]:
+        """The work below the text, where there is room for it."""
+        if not self._lasts or not self._progress:
+            return texts
+        last = "\n\n".join([*texts[-1:], checklist(self._progress)])
+        return [*texts[:-1], last] if len(self._calls.adapter.renderer.split(last)) == 1 else texts
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as

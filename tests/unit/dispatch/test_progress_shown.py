@@ -1,0 +1,106 @@
+"""The agent's work in the reply while it grows, and gone from its final."""
+
+from __future__ import annotations
+
+from bot.dispatch.frames import PROGRESS_AFTER
+from bot.domain import ProgressItem, ProgressState
+from bot.runtime.port import Planned, Worked
+from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.bench import Bench
+
+SAID = "This takes a moment, I look into it."
+PENDING, ACTIVE, DONE, _ = ProgressState
+
+
+def plan(*states: ProgressState) -> Planned:
+    return Planned(tuple(ProgressItem(f"todo:{i}", f"Step {i}", state) for i, state in enumerate(states)))
+
+
+async def first_run(at: Bench) -> ScriptedRun:
+    await at.adapter.hears("hi")
+    await at.until(lambda: at.runtime.runs)
+    return at.runtime.runs["run-1"]
+
+
+async def test_a_quick_run_shows_no_work(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        run.emit(plan(ACTIVE, PENDING))
+        await at.rest(PROGRESS_AFTER - 2)
+        run.say(SAID)
+        run.end()
+        await at.rest(2)
+    assert [text for operation, _, text in at.adapter.calls if operation != "typing"] == [SAID]
+
+
+async def test_work_that_lasts_is_shown_before_any_word(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        run.emit(plan(ACTIVE, PENDING))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert at.adapter.texts() == ["> ▸ Step 0  \n> ○ Step 1"]
+        run.emit(plan(DONE, ACTIVE))
+        run.emit(Worked(ProgressItem("call", "read_file", ACTIVE)))
+        await at.rest(2)
+        assert at.adapter.texts() == ["> ✓ Step 0  \n> ▸ Step 1  \n> ▸ read\\_file"]
+        run.say(SAID)
+        await at.rest(2)
+        assert at.adapter.texts() == [f"{SAID}\n\n> ✓ Step 0  \n> ▸ Step 1  \n> ▸ read\\_file"]
+        run.end()
+        await at.rest(3)
+    assert at.adapter.texts() == [SAID]
+
+
+async def test_work_that_begins_late_is_shown_at_once(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        run.say(SAID)
+        await at.rest(PROGRESS_AFTER + 1)
+        assert at.adapter.texts() == [SAID]
+        run.emit(Worked(ProgressItem("call", "ls", ACTIVE)))
+        await at.rest(2)
+        assert at.adapter.texts() == [f"{SAID}\n\n> ▸ ls"]
+        run.end()
+        await at.rest(3)
+    assert at.adapter.texts() == [SAID]
+
+
+async def test_a_stop_leaves_no_list_behind(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        run.say(SAID)
+        run.emit(plan(ACTIVE, PENDING))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert "Step 0" in at.adapter.texts()[0]
+        await at.adapter.hears("/stop")
+        await at.rest(3)
+    assert "Step" not in "".join(at.adapter.texts())
+    assert SAID in at.adapter.texts()[0]
+
+
+async def test_an_answer_that_fills_its_message_has_no_room_for_it(at: Bench) -> None:
+    at.adapter.renderer = _Narrow()
+    async with at.running():
+        run = await first_run(at)
+        run.say(SAID)
+        run.emit(plan(ACTIVE))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert at.adapter.texts() == [SAID]
+        run.end()
+        await at.rest(2)
+    assert at.adapter.texts() == [SAID]
+
+
+class _Narrow:
+    """A renderer with room for forty characters."""
+
+    name = "narrow"
+
+    def split(self, markdown: str) -> list[str]:
+        return [markdown[at : at + 40] for at in range(0, len(markdown), 40)]
+
+    def growing(self) -> _Narrow:
+        return self
+
+    def frame(self, markdown: str) -> str:
+        return markdown
