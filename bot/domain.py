@@ -247,7 +247,8 @@ class OutboundMessage:
 
     `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
     that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
-    buttons below it, for adapters that are AsksChoice.
+    buttons below it, for adapters that are AsksChoice; `progress` is what the agent works on, in frames for
+    adapters that are ShowsProgress (`text` may be "" then).
     """
 
     key: str
@@ -255,6 +256,7 @@ class OutboundMessage:
     text: str
     final: bool = True
     choices: tuple[str, ...] = ()
+    progress: tuple[ProgressItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bot.domain import (
     Part,
     PartKind,
     PartState,
+    ProgressItem,
     Turn,
     TurnState,
 )
@@ -47,6 +48,8 @@ class ReplyCalls:
         self.adapter = outlet.adapter
         self.clock = clock
         self.store = store
+        self.progress: tuple[ProgressItem, ...] = ()
+        """What frames bring beside their text."""
         self._runtime = runtime
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
@@ -140,8 +143,8 @@ class ReplyCalls:
     def _message(self, part: Part, *, final: bool) -> OutboundMessage:
         text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
         text = marked(text) if part.repeated else text
-        choices = part.choices if final else ()
-        return OutboundMessage(self._key(part), self.turn.address, text, final, choices)
+        choices, progress = (part.choices, ()) if final else ((), self.progress)
+        return OutboundMessage(self._key(part), self.turn.address, text, final, choices, progress)
 
     def _key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

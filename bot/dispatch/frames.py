@@ -10,14 +10,14 @@ import asyncio
 import structlog
 
 from bot.dispatch.calls import ReplyCalls
-from bot.dispatch.progress import checklist
 from bot.dispatch.reply import Action, Edit, Post
 from bot.dispatch.typing import TYPING_EVERY, show_typing
 from bot.dispatch.waiting import first_of, uncut
-from bot.domain import OutboundMessage, ProgressItem
+from bot.domain import OutboundMessage, PartState, ProgressItem
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import ChoosesFrames, Operation, StreamsDrafts
+from bot.platforms.base import ChoosesFrames, Operation, ShowsProgress, StreamsDrafts
 from bot.render.port import Splitter
+from bot.render.progress import checklist
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +44,7 @@ class Frames:
         self._manifest = calls.outlet.manifest
         self._text = ""
         self._progress: tuple[ProgressItem, ...] = ()
+        self._listed: tuple[ProgressItem, ...] = ()
         self._lasts = False
         self._since = 0.0
         self._splitter: Splitter | None = None
@@ -122,7 +123,7 @@ class Frames:
         texts = self._texts()
         if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._calls.turn.address):
             return await self._draft(adapter, texts[-1])
-        action = self._calls.reply.next_frame(texts)
+        action = self._calls.reply.next_frame(texts) or self._listing(texts)
         if action is None or not self._possible(action):
             return 0.0
         operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
@@ -139,11 +140,22 @@ class Frames:
         return self._with_progress([text for text in texts if text.strip()])
 
     def _with_progress(self, texts: list[str]) -> list[str]:
-        """The work below the text, where there is room for it."""
+        """The work below the text where there is room for it, beside it where the platform has a list."""
         if not self._lasts or not self._progress:
             return texts
+        adapter = self._calls.adapter
+        if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._calls.turn.address):
+            self._calls.progress = self._progress
+            return texts or [""]
         last = "\n\n".join([*texts[-1:], checklist(self._progress)])
         return [*texts[:-1], last] if len(self._calls.adapter.renderer.split(last)) == 1 else texts
+
+    def _listing(self, texts: list[str]) -> Action | None:
+        """The frame that brings a new list when no text is new."""
+        parts = self._calls.reply.parts
+        if self._calls.progress == self._listed or len(parts) != len(texts):
+            return None
+        return Edit(parts[-1]) if parts[-1].state is PartState.POSTED else None
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
@@ -160,6 +172,7 @@ class Frames:
                 await self._calls.flush()
             elif isinstance(action, Edit):
                 await self._calls.edit(action, final=False)
+            self._listed = self._calls.progress
         except DeliveryError as error:
             if isinstance(action, Post) and not error.unknown_outcome:
                 await self._calls.take_back(action)

@@ -1,8 +1,7 @@
-"""What of the agent's work is shown, and how it looks where the platform has no list of its own."""
+"""What of the agent's work is worth showing."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,13 +9,6 @@ from bot.domain import ProgressItem, ProgressState
 from bot.runtime.port import Planned, Worked
 
 MOST_ITEMS = 8
-SIGNS = {
-    ProgressState.PENDING: "○",
-    ProgressState.ACTIVE: "▸",
-    ProgressState.DONE: "✓",
-    ProgressState.FAILED: "✗",
-}
-_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&:@])")
 
 
 class Progress:
@@ -66,13 +58,3 @@ def compact(planned: Sequence[ProgressItem], worked: Sequence[ProgressItem]) -> 
     at = next((i for i, item in enumerate(planned) if item.state is not ProgressState.DONE), len(planned))
     start = max(0, min(at - 1, len(planned) - room))
     return (*planned[start : start + room], *below)
-
-
-def checklist(items: Sequence[ProgressItem]) -> str:
-    """Markdown: a quote of one line for each item. Titles are shown as they are, never as markup."""
-    lines = [f"> {SIGNS[item.state]} {_MARKUP.sub(_escaped, item.title)}" for item in items]
-    return "  \n".join(lines)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return "\\" + found[1]

@@ -153,6 +153,19 @@ class AsksChoice(Protocol):
 
 
 @runtime_checkable
+class ShowsProgress(Protocol):
+    """Has a list of its own for what the agent works on.
+
+    Frames bring it as `OutboundMessage.progress`; elsewhere it is part of their text. A final brings none:
+    what is left of the list then is settled by the adapter.
+    """
+
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """Whether frames there are to bring the list."""
+        ...
+
+
+@runtime_checkable
 class SendsFiles(Protocol):
     """Can send files and pictures natively."""
 

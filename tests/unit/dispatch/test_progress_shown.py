@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.dispatch.frames import PROGRESS_AFTER
-from bot.domain import ProgressItem, ProgressState
+from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.runtime.port import Planned, Worked
+from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.bench import Bench
 
@@ -89,6 +90,47 @@ async def test_an_answer_that_fills_its_message_has_no_room_for_it(at: Bench) ->
         run.end()
         await at.rest(2)
     assert at.adapter.texts() == [SAID]
+
+
+class Listing(RecordingAdapter):
+    """A platform with a list of its own; `lists` is what it was shown."""
+
+    lists: list[tuple[str, tuple[str, ...]]]
+
+    def lists_in(self, address: ReplyAddress) -> bool:
+        return True
+
+    async def send(self, message: OutboundMessage) -> str:
+        self.lists = [(message.text, titles(message))]
+        return await RecordingAdapter.send(self, message)
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        self.lists.append((message.text, titles(message)))
+        await RecordingAdapter.edit(self, message, message_id)
+
+
+def titles(message: OutboundMessage) -> tuple[str, ...]:
+    return tuple(f"{item.title} {item.state.value}" for item in message.progress)
+
+
+async def test_a_platform_with_a_list_gets_it_beside_the_text(at: Bench) -> None:
+    at.adapter = adapter = Listing()
+    async with at.running():
+        run = await first_run(at)
+        run.emit(plan(ACTIVE))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert adapter.lists == [("", ("Step 0 active",))]
+        run.emit(plan(DONE))
+        await at.rest(2)
+        assert adapter.lists[1:] == [("", ("Step 0 done",))]
+        run.say(SAID)
+        await at.rest(2)
+        assert adapter.lists[2:] == [(SAID, ("Step 0 done",))]
+        run.say(" Done.")
+        run.end()
+        await at.rest(3)
+    assert adapter.lists[-1] == (f"{SAID} Done.", ())
+    assert adapter.texts() == [f"{SAID} Done."]
 
 
 class _Narrow:

@@ -1,0 +1,26 @@
+"""The agent's work as Markdown, for where the platform has no list of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.domain import ProgressItem, ProgressState
+
+SIGNS = {
+    ProgressState.PENDING: "○",
+    ProgressState.ACTIVE: "▸",
+    ProgressState.DONE: "✓",
+    ProgressState.FAILED: "✗",
+}
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&:@])")
+
+
+def checklist(items: Sequence[ProgressItem]) -> str:
+    """Markdown: a quote of one line for each item. Titles are shown as they are, never as markup."""
+    lines = [f"> {SIGNS[item.state]} {_MARKUP.sub(_escaped, item.title)}" for item in items]
+    return "  \n".join(lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\" + found[1]
