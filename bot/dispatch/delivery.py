@@ -80,7 +80,8 @@ class Delivery:
 
     async def _do(self, action: Action) -> None:
         """Carry out one action within the budget; what stands already needs no call."""
-        if isinstance(action, Edit) and not action.part.choices and self._calls.reply.shows(action.part):
+        beside = action.part.choices or self._calls.progress
+        if isinstance(action, Edit) and not beside and self._calls.reply.shows(action.part):
             self._calls.stage(replace(action.part, state=PartState.FINAL))
             return
         operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
