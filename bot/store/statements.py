@@ -134,7 +134,8 @@ SET_MODEL = _sql("UPDATE conversations SET model = :model WHERE id = :id")
 SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
 LAST_ANSWERED = _sql(
     """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
-    AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled') ORDER BY id DESC LIMIT 1"""
+    AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled')
+    AND thread_id = (SELECT thread_id FROM conversations WHERE id = :conversation) ORDER BY id DESC LIMIT 1"""
 )
 MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 

@@ -127,7 +127,7 @@ class Answered:
 
 
 def last_answered(connection: Connection, conversation: int) -> Answered | None:
-    """The turn that `/retry` would answer again."""
+    """The turn that `/retry` would answer again: the last one of the thread that the conversation is on."""
     row = connection.execute(sql.LAST_ANSWERED, {"conversation": conversation}).first()
     return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
 

@@ -547,6 +547,15 @@ class TestCommands:
         assert one.thread_id != two.thread_id
         assert two.checkpoint == ""
 
+    async def test_retry_after_new_leaves_the_old_thread_alone(self, at: Bench) -> None:
+        at.runtime.script = saying("answer")
+        async with at.running():
+            for number, said in enumerate(("first", "/new", "/retry"), 1):
+                await at.adapter.hears(said)
+                await closed(at, number)
+        assert len(at.runtime.runs) == 1
+        assert "nothing to answer again" in at.adapter.texts()[-1]
+
     @pytest.mark.parametrize(
         ("said", "expected"),
         [
