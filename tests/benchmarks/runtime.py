@@ -155,7 +155,9 @@ async def first_event(client: LangGraphClient, rounds: int = 60) -> float:
     """Median milliseconds from the request to the first event, one client."""
     times = []
     for _ in range(rounds):
+        first = 0.0
         began = time.perf_counter()
+        # Read to its end: a run that goes on would share the server with the next request.
         async for _part in client.runs.stream(
             str(uuid4()),
             "tokens",
@@ -165,8 +167,8 @@ async def first_event(client: LangGraphClient, rounds: int = 60) -> float:
             if_not_exists="create",
             headers=_key(),
         ):
-            times.append((time.perf_counter() - began) * 1000)
-            break
+            first = first or (time.perf_counter() - began) * 1000
+        times.append(first)
     return statistics.median(times)
 
 
