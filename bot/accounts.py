@@ -78,6 +78,10 @@ class AccountDirectory:
         self._clock = clock
         self._accounts: dict[str, Account] = {}
         self._broken: dict[str, tuple[str, AccountState]] = {}
+        self._off: dict[str, tuple[str, AccountState]] = {}
+        # A reply that is under way keeps its outlet over a change of the configuration.
+        self._outlets: dict[tuple[str, str], Outlet] = {}
+        self._leaving: dict[str, asyncio.Task[None]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []
         self._group: asyncio.TaskGroup | None = None
         self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
@@ -94,34 +98,66 @@ class AccountDirectory:
             return None
         self._broken.pop(config.name, None)
         governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
-        outlet = Outlet(config.name, adapter, manifest, governor)
+        outlet = self._outlets.setdefault(
+            (config.name, config.platform), Outlet(config.name, adapter, manifest, governor)
+        )
+        outlet.adapter, outlet.governor = adapter, governor
         state = AccountState(Live.CONNECTING, since=self._clock.now())
         self._accounts[config.name] = Account(config, outlet, inbox, state)
         return outlet
+
+    def switched_off(self, configs: Sequence[AccountConfig]) -> None:
+        """These are configured but not enabled: they are shown as stopped."""
+        now = self._clock.now()
+        stopped = AccountState(Live.STOPPED, "not enabled in the configuration", since=now)
+        self._off = {config.name: (config.platform, stopped) for config in configs}
 
     def configure(
         self,
         configs: Sequence[AccountConfig],
         admissions: Callable[[AccountConfig], Admissions],
         bus: MessageBus,
-    ) -> None:
-        """Take over a changed configuration: rules at once, a changed account by starting it anew."""
-        wanted = {config.name: config for config in configs}
+    ) -> bool:
+        """Take over a changed configuration: rules at once, a changed account by starting it anew.
+
+        Whether accounts came in, for which turns may be waiting.
+        """
+        wanted = {config.name: config for config in configs if config.enabled}
         for name in [name for name in self._accounts if name not in wanted]:
-            account = self._accounts.pop(name)
-            if account.task is not None:
-                account.task.cancel()
+            self._remove(name)
+        self._broken = {name: broken for name, broken in self._broken.items() if name in wanted}
+        came = False
         for name, config in wanted.items():
             known = self._accounts.get(name)
+            if known is not None and known.config.platform != config.platform:
+                self._remove(name)
+                known = None
             if known is None:
                 if self.add(config, bus.inbox(name, admissions(config))) is not None:
                     self._begin(self._accounts[name])
+                    came = True
                 continue
             known.inbox.admissions = admissions(config)
             if known.config != config:
-                known.config = config
-                known.outlet.adapter = load_factory(known.outlet.manifest)(name, config)
-                known.again.set()
+                self._change(known, config)
+        self.switched_off([config for config in configs if not config.enabled])
+        return came
+
+    def _change(self, account: Account, config: AccountConfig) -> None:
+        outlet = account.outlet
+        if config.rate_scale != account.config.rate_scale:
+            outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
+        outlet.adapter = load_factory(outlet.manifest)(config.name, config)
+        account.config = config
+        account.again.set()
+
+    def _remove(self, name: str) -> None:
+        """Stop an account. One that comes back under its name waits until this one has let go."""
+        account = self._accounts.pop(name)
+        account.outlet.ready.clear()
+        if account.task is not None:
+            account.task.cancel()
+            self._leaving[name] = account.task
 
     def watch(self, watcher: Callable[[str, AccountState], None]) -> None:
         """Tell `watcher` of every change of state."""
@@ -136,8 +172,8 @@ class AccountDirectory:
         """See Accounts."""
         found = self._accounts.get(account)
         if found is None:
-            _, state = self._broken.get(account, ("", AccountState(Live.STOPPED, "not in the configuration")))
-            return state
+            nobody = ("", AccountState(Live.STOPPED, "not in the configuration"))
+            return {**self._off, **self._broken}.get(account, nobody)[1]
         limited = found.outlet.governor.limited_for()
         if found.state.live is Live.LIVE and limited > 0:
             return replace(found.state, live=Live.LIMITED, reason=f"for {limited:.0f} s more")
@@ -146,7 +182,7 @@ class AccountDirectory:
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
         """See Accounts."""
         live = {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
-        return {**self._broken, **live}
+        return {**self._off, **self._broken, **live}
 
     def restart(self, account: str) -> bool:
         """Start an account anew, now; whether there is one of that name."""
@@ -170,9 +206,12 @@ class AccountDirectory:
     def _begin(self, account: Account) -> None:
         if self._group is not None:
             name = f"account:{account.config.name}"
-            account.task = self._group.create_task(self._supervise(account), name=name)
+            before = self._leaving.pop(account.config.name, None)
+            account.task = self._group.create_task(self._supervise(account, before), name=name)
 
-    async def _supervise(self, account: Account) -> None:
+    async def _supervise(self, account: Account, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
         failures = 0
         while True:
             started = self._clock.now()

@@ -247,8 +247,9 @@ class OutboundMessage:
 
     `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
     that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
-    buttons below it, for adapters that are AsksChoice; `progress` is what the agent works on, in frames for
-    adapters that are ShowsProgress (`text` may be "" then).
+    buttons below it, for adapters that are AsksChoice. `since` is when its turn was accepted (seconds since
+    1970; 0.0: not known): nothing that is older can be an earlier try of it. `progress` is what the agent
+    works on, in frames for adapters that are ShowsProgress (`text` may be "" then).
     """
 
     key: str
@@ -256,18 +257,22 @@ class OutboundMessage:
     text: str
     final: bool = True
     choices: tuple[str, ...] = ()
+    since: float = 0.0
     progress: tuple[ProgressItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutboundFile:
-    """A file to send: `data` is its whole content (bounded by the platform's own limit)."""
+    """A file to send: `data` is its whole content (bounded by the platform's own limit), `since` as for an
+    OutboundMessage.
+    """
 
     key: str
     address: ReplyAddress
     filename: str
     mime: str
     data: bytes = field(repr=False)
+    since: float = 0.0
 
 
 class Live(StrEnum):

@@ -1,15 +1,16 @@
-"""The named steps of a turn, so that a test can kill the process at each of them.
+"""The named steps of a turn, so that a test can kill the process, or do anything else, at each of them.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` ends the process by
-SIGKILL when that step is reached for the count-th time (1 by default). The list is closed: a step that no
-fault test covers fails the suite.
+SIGKILL when that step is reached for the count-th time (1 by default). Within a process, `acting` has
+something else happen at a step. The list is closed: a step that no fault test covers fails the suite.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 
 VARIABLE = "ROEBOT_FAULT"
@@ -37,9 +38,13 @@ class FaultPlan:
         step, _, count = environment.get(VARIABLE, "").partition(":")
         self._step = Step(step) if step else None
         self._left = int(count) if count else 1
+        self.acts: dict[Step, Callable[[], None]] = {}
 
     def reach(self, step: Step) -> None:
         """The process is at `step` now."""
+        act = self.acts.pop(step, None)
+        if act is not None:
+            act()
         if step is not self._step:
             return
         self._left -= 1
@@ -53,3 +58,13 @@ _plan = FaultPlan(os.environ)
 def reach(step: Step) -> None:
     """The process is at `step` now; ends it where a fault test asked for that."""
     _plan.reach(step)
+
+
+@contextmanager
+def acting(step: Step, act: Callable[[], None]) -> Iterator[None]:
+    """Call `act` when this process is at `step` for the next time within the block."""
+    _plan.acts[step] = act
+    try:
+        yield
+    finally:
+        _plan.acts.pop(step, None)

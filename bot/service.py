@@ -86,6 +86,7 @@ class Service:
         self.bus.watch(self.dispatcher.starts.noticed)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
+        self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
 
     async def run(self) -> None:
         """Answer until cancelled."""
@@ -180,7 +181,8 @@ class Service:
             log.error("config_rejected", problems=str(outcome.errors))
             return
         self.config = outcome.loaded.config
-        self.accounts.configure(self.config.accounts, self.admissions, self.bus)
+        if self.accounts.configure(list(self.config.channels.values()), self.admissions, self.bus):
+            await self.bus.recover()
         late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
         log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
 

@@ -153,7 +153,9 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
     channels = listed.json()["channels"]
     yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else ready.text}")
     for channel in channels:
-        good = {"live": True, "connecting": None, "limited": None}.get(channel["state"], False)
+        good = {"live": True, "connecting": None, "limited": None, "stopped": None}.get(
+            channel["state"], False
+        )
         reason = f": {channel['reason']}" if channel.get("reason") else ""
         yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
     if models.is_success:

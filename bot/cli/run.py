@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.common import configuration, home_folder, run_loop
+from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, StartError
 from bot.home import Running, prepare_home, running
 from bot.runtime.spawn import RuntimeProcess
@@ -78,12 +79,16 @@ async def _banner(address: str, service: Service) -> None:
     lines = [
         f"Roebot is ready: {address}",
         "",
-        *(f"account  {name} ({platform})" for name, (platform, _state) in accounts),
+        *(f"account  {name} ({platform})" for name, (platform, state) in accounts if not _off(state)),
         f"home     {service.settings.home}",
         f"model    {await _model_line(service)}",
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
+
+
+def _off(state: AccountState) -> bool:
+    return state.live is Live.STOPPED
 
 
 async def _model_line(service: Service) -> str:

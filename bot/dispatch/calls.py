@@ -22,7 +22,7 @@ from bot.domain import (
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
-from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
+from bot.platforms.base import Adapter, DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.turns import PartChange
@@ -45,7 +45,6 @@ class ReplyCalls:
         self.turn = turn
         self.reply = Reply(parts)
         self.outlet = outlet
-        self.adapter = outlet.adapter
         self.clock = clock
         self.store = store
         self.progress: tuple[ProgressItem, ...] = ()
@@ -53,6 +52,11 @@ class ReplyCalls:
         self._runtime = runtime
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
+
+    @property
+    def adapter(self) -> Adapter:
+        """The account's adapter now; a changed configuration gives another one, even under a reply."""
+        return self.outlet.adapter
 
     @property
     def edits(self) -> bool:
@@ -136,7 +140,9 @@ class ReplyCalls:
                 self.turn.thread_id, part.content, self.outlet.manifest.max_file_out
             )
             return await self.adapter.send_file(
-                OutboundFile(self._key(part), self.turn.address, part.filename, mime, data)
+                OutboundFile(
+                    self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
+                )
             )
         return await self.adapter.send(self._message(part, final=final))
 
@@ -144,7 +150,8 @@ class ReplyCalls:
         text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
         text = marked(text) if part.repeated else text
         choices, progress = (part.choices, ()) if final else ((), self.progress)
-        return OutboundMessage(self._key(part), self.turn.address, text, final, choices, progress)
+        since = self.turn.created_at
+        return OutboundMessage(self._key(part), self.turn.address, text, final, choices, since, progress)
 
     def _key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

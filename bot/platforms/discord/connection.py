@@ -59,7 +59,7 @@ class Connection:
         self.asks.restore(asks)
         gaps = Gaps(name, rest, places, context.clock)
         self.receiver = Receiver(name, inbound, places, gaps, self.asks, context, health, kept)
-        self.outbound = Outbound(name, rest, self.asks, health)
+        self.outbound = Outbound(name, identity.id, rest, self.asks, health, context.clock)
         self.files = Files(rest, self.outbound)
         self.watch = Watch(context.clock, health, self.asks)
         self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost, context.clock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -39,8 +40,14 @@ class Files:
             {"name": "payload_json", "value": orjson.dumps(body).decode()},
             {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None},
         ]
-        route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
-        return message_id_of(await self._outbound.call(route, posting=True, form=form))
+        leftovers = self._outbound.leftovers
+        posted = await leftovers.find(replace(file, filename=name))
+        if posted is None:
+            route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
+            posted = await self._outbound.call(route, posting=True, form=form)
+        number = message_id_of(posted)
+        leftovers.stands(number)
+        return number
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
         """The content of an attachment, in chunks. Raises DeliveryError.

@@ -7,12 +7,14 @@ import hashlib
 from collections import OrderedDict
 from typing import Any
 
+from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.asks import Asks
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.health import Health
+from bot.platforms.discord.leftovers import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.render.discord import render_discord
@@ -25,8 +27,11 @@ REMEMBERED = 500
 class Outbound:
     """What the bot does in its chats."""
 
-    def __init__(self, account: str, rest: Rest, asks: Asks, health: Health) -> None:
+    def __init__(
+        self, account: str, own_id: str, rest: Rest, asks: Asks, health: Health, clock: Clock
+    ) -> None:
         self._account = account
+        self.leftovers = Leftovers(own_id, clock, self._behind)
         self._rest = rest
         self._asks = asks
         self._health = health
@@ -38,8 +43,11 @@ class Outbound:
         channel = channel_of(message.address)
         posted = await self._as_answer(message, channel, text)
         if posted is None:
+            posted = await self.leftovers.find(message)
+        if posted is None:
             posted = await self._post(message, channel, text)
         number = message_id_of(posted)
+        self.leftovers.stands(number)
         if posted.get("content", text).strip() != text.strip():
             # The nonce found what an earlier try has posted.
             await self.edit(message, number)
@@ -104,6 +112,12 @@ class Outbound:
         # What the nonce stood for was deleted (discord/discord-api-docs#6647): this is a new message.
         self._next_nonce(message.key)
         return await self.call(route, posting=True, json={**body, **self.idempotent(message.key)})
+
+    async def _behind(self, address: ReplyAddress, after: int) -> Any:
+        """The first page of what stands behind an id."""
+        route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel_of(address))
+        query = {"after": str(after), "limit": str(PAGE)}
+        return await self.call(route, posting=False, params=query)
 
     async def _as_answer(self, message: OutboundMessage, channel: str, text: str) -> Any:
         """Fill the answer that a command waits for; None where this message is no such answer."""

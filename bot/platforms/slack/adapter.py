@@ -170,7 +170,7 @@ class SlackAdapter:
             settle,
             secret.get_secret_value() if secret and over_http else "",
         )
-        self._files = Files(client, calls)
+        self._files = Files(client, calls, outbound)
         if over_http:
             self._webhook.take = receiver.over_http
             health.heard()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+import structlog
 from slack_sdk.errors import SlackRequestError
 
 from bot.domain import Attachment, OutboundFile
@@ -13,6 +14,10 @@ from bot.platforms.payload import Json, objects
 from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, delivery_error
+from bot.platforms.slack.outbound import Outbound
+from bot.platforms.slack.places import Recent
+
+log = structlog.get_logger(__name__)
 
 FILE_LIMIT = 100 * 1024 * 1024
 """Bytes that we move; Slack's own limit is 1 GB."""
@@ -23,9 +28,13 @@ _FILE_KINDS = frozenset({"text/html", "application/xhtml+xml"})
 class Files:
     """Sends and fetches files for one account."""
 
-    def __init__(self, client: Client, calls: Calls) -> None:
+    def __init__(self, client: Client, calls: Calls, outbound: Outbound) -> None:
         self._client = client
         self._calls = calls
+        self._outbound = outbound
+        self._unsure: Recent[bool] = Recent(256)
+        self._looked: Recent[bool] = Recent(1024)
+        self._posted: Recent[bool] = Recent(1024)
 
     async def send(self, file: OutboundFile) -> str:
         """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell."""
@@ -33,8 +42,13 @@ class Files:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
         if not file.data:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Slack takes no empty files")
+        ts = await self._found(file) or await self._share(file, await self._upload(file))
+        self._posted.put(ts, True)
+        return ts
+
+    async def _share(self, file: OutboundFile, found: str) -> str:
+        """Show what was uploaded; the ts of the message, the file's id where Slack does not tell."""
         address = file.address
-        found = await self._upload(file)
         try:
             call = self._client.web.files_completeUploadExternal(
                 files=[{"id": found, "title": file.filename}],
@@ -47,6 +61,8 @@ class Files:
                 raise
             shown = await self._ts(found, address.chat)
             if not shown:
+                # It is looked for before the next try: Slack shares what it took a moment later.
+                self._unsure.put(file.key, True)
                 raise DeliveryError(error.category, error.detail) from None
             return shown
         return await self._ts(found, address.chat) or found
@@ -64,6 +80,25 @@ class Files:
         async with aclosing(self._stream(address, str(described.get("mimetype") or ""))) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    async def _found(self, file: OutboundFile) -> str:
+        """The ts of this file where an earlier try or life of the service has shared it, else "".
+
+        Slack takes no metadata with a file, so it is known by its name and size.
+        """
+        left_over = self._outbound.older(file.address) and not self._looked.get(file.key)
+        if not (left_over or self._unsure.get(file.key)):
+            return ""
+        messages = await self._outbound.own(file.address)
+        self._looked.put(file.key, True)
+        self._unsure.pop(file.key)
+        wanted = (file.filename or "file", len(file.data))
+        for one in messages:
+            has = [(shared.get("name"), shared.get("size")) for shared in objects(one, "files")]
+            if wanted in has and not self._posted.get(str(one["ts"])):
+                log.info("slack.file_found", key=file.key)
+                return str(one["ts"])
+        return ""
 
     async def _stream(self, address: str, mime: str) -> AsyncGenerator[bytes, None]:
         received = 0

@@ -185,8 +185,7 @@ class Outbound:
         address = message.address
         if not (self._unsure.get(message.key) or self._may_be_left_over(message)):
             return ""
-        since = self._since(address)
-        messages = [one for one in await self._calls.thread(address, since) if self._is_ours(one, since)]
+        messages = await self.own(address)
         self._looked.put(message.key, True)
         self._unsure.pop(message.key)
         label = str(self._calls.label(message.key)["event_payload"]["key"])
@@ -198,9 +197,17 @@ class Outbound:
         loose = [str(one["ts"]) for one in cut_off if not self._posted.get(f"{address.chat}:{one['ts']}")]
         return loose[-1] if loose else ""
 
+    async def own(self, address: ReplyAddress) -> list[Json]:
+        """Our messages there that can be answers to the message that is answered. Raises DeliveryError."""
+        since = self._since(address)
+        return [one for one in await self._calls.thread(address, since) if self._is_ours(one, since)]
+
+    def older(self, address: ReplyAddress) -> bool:
+        """Whether a thread is older than this life of the service."""
+        return bool(address.topic) and _seconds(address.topic) < self._started
+
     def _may_be_left_over(self, message: OutboundMessage) -> bool:
-        topic = message.address.topic
-        return bool(topic) and _seconds(topic) < self._started and not self._looked.get(message.key)
+        return self.older(message.address) and not self._looked.get(message.key)
 
     def _since(self, address: ReplyAddress) -> str:
         """Only what is newer than the message that is answered can be its answer."""

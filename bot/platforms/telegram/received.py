@@ -41,8 +41,8 @@ class Received:
         self._inbox = inbox
 
     async def take(self, updates: list[Any]) -> tuple[int | None, bool]:
-        """Store updates in order: the number that follows the last of them (None: none had one), and whether
-        messages were among them. A migration splits the batch.
+        """Store updates in order: the number that follows the highest of them (None: none had one), and
+        whether messages were among them. A migration splits the batch.
         """
         batch: list[InboundMessage] = []
         pressed: list[Click] = []
@@ -53,7 +53,7 @@ class Received:
             if not isinstance(number, int):
                 self.counts.malformed += 1
                 continue
-            following = number + 1
+            following = max(following or 0, number + 1)
             converted = self._convert(update, number)
             if isinstance(converted, Migration):
                 await self._inbox.accept(batch, cursor=str(number))

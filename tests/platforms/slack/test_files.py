@@ -9,6 +9,7 @@ import pytest
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.slack.client import Client
+from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import Running
 
@@ -147,3 +148,32 @@ async def test_an_empty_file_is_refused_in_words(running: Running) -> None:
     address = await running.asked()
     with pytest.raises(DeliveryError, match="no empty files"):
         await running.adapter.send_file(OutboundFile("1:1", address, "r.csv", "text/csv", b""))
+
+
+async def test_a_file_of_unknown_outcome_before_a_crash_is_found_after_it(emulator: SlackEmulator) -> None:
+    """Slack takes no key with a file: its thread is read, and name and size tell it."""
+    team = emulator.people.make_channel("team")
+    first = await Running(emulator).start()
+    address = await first.asked("@roebot go", channel=team)
+    await first.adapter.send_file(OutboundFile("1:1", address, "a.csv", "text/csv", b"a,b"))
+    await first.adapter.send_file(OutboundFile("1:2", address, "b.csv", "text/csv", b"a,b,c"))
+    await first.stop()
+    second = await Running(emulator).start()
+    # The last one is a file of unknown outcome to the second life, and "c.csv" was never sent.
+    await second.adapter.send_file(OutboundFile("1:2", address, "b.csv", "text/csv", b"a,b,c"))
+    await second.adapter.send_file(OutboundFile("1:3", address, "c.csv", "text/csv", b"a,b,c"))
+    await second.adapter.send_file(OutboundFile("1:4", address, "b.csv", "text/csv", b"other bytes"))
+    assert [seen["files"] for seen in second.shown(team)] == [["a.csv"], ["b.csv"], ["c.csv"], ["b.csv"]]
+    await second.stop()
+
+
+async def test_a_file_that_slack_shows_later_is_there_once(running: Running) -> None:
+    """The answer to the sharing is lost, and Slack does not know of the message at once."""
+    address = await running.asked()
+    running.emulator.fault("drop", method="files.completeUploadExternal")
+    running.emulator.fault("error", method="files.info", error="file_not_found", status=200)
+    file = OutboundFile("1:1", address, "r.csv", "text/csv", b"a,b")
+    with pytest.raises(DeliveryError):
+        await running.adapter.send_file(file)
+    ts = await running.adapter.send_file(file)
+    assert [seen["ts"] for seen in running.shown()] == [ts]

@@ -163,6 +163,62 @@ async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock
         assert adapter.starts == 3
 
 
+async def test_what_is_not_enabled_shows_as_stopped(adapter: Moody, clock: ManualClock) -> None:
+    accounts = directory(clock)
+    off = WebAccount(enabled=False)
+    nothing: Any = None
+    async with running(accounts):
+        await clock.settle()
+        accounts.configure([off], nothing, nothing)
+        await clock.settle()
+        assert accounts.get("web") is None
+        assert accounts.states()["web"] == ("web", accounts.state("web"))
+        assert accounts.state("web").live is Live.STOPPED
+        assert "not enabled" in accounts.state("web").reason
+        assert not accounts.restart("web")
+
+
+async def test_an_account_that_comes_back_waits_for_its_former_life(
+    adapter: Moody, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply that is under way keeps its outlet, and meets the new adapter there."""
+    let_go = asyncio.Event()
+
+    class Slow(Moody):
+        async def stop(self) -> None:
+            await let_go.wait()
+            await super().stop()
+
+    class Bus:
+        def inbox(self, _name: str, _admissions: object) -> AccountInbox:
+            return inbox()
+
+    bus: Any = Bus()
+    rules: Any = lambda _config: None  # noqa: E731
+    made: list[Moody] = []
+
+    def make(_name: str, _config: AccountConfig) -> Moody:
+        made.append(Moody() if made else Slow())
+        return made[-1]
+
+    monkeypatch.setattr("bot.accounts.load_factory", lambda _manifest: make)
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        before = accounts.get("web")
+        accounts.configure([], rules, bus)
+        assert before is not None and not before.ready.is_set()
+        assert accounts.configure([WebAccount()], rules, bus)
+        await clock.settle()
+        assert made[1].starts == 0
+        let_go.set()
+        await clock.settle()
+        assert made[1].starts == 1
+        assert accounts.get("web") is before
+        assert before.adapter is made[1]
+        assert not accounts.configure([WebAccount()], rules, bus)
+
+
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:
     accounts = AccountDirectory(clock)
     assert accounts.add(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None

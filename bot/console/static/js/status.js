@@ -53,7 +53,7 @@ function account(channel) {
     el("span", { className: "state" }, channel.state),
   );
   if (channel.reason) item.append(el("span", { className: "reason" }, channel.reason));
-  if (["failed", "deaf", "stopped"].includes(channel.state)) item.append(again(channel));
+  if (["failed", "deaf"].includes(channel.state)) item.append(again(channel));
   return item;
 }
 

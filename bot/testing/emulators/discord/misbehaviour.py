@@ -32,6 +32,7 @@ ACTIONS = (
     "hold",
     "let_go",
     "redeliver",
+    "duplicate",
     "inject",
     "outage",
 )
@@ -135,6 +136,10 @@ class Misbehaviour:
         session = self.gateway.session
         for payload in list(session.events)[-count:] if session else []:
             self.gateway.emit(payload["t"], payload["d"])
+
+    def duplicate(self, on: bool = True) -> None:
+        """Send every event twice from now on."""
+        self.gateway.twice = on
 
     def inject(self, event: str, data: Any) -> None:
         """Send an event as it is."""

@@ -24,7 +24,7 @@ from bot.testing.emulators.telegram.errors import (
 from bot.testing.emulators.telegram.methods import METHODS, Done, Method
 from bot.testing.emulators.telegram.params import Params, read_params
 from bot.testing.emulators.telegram.pusher import Pusher
-from bot.testing.emulators.telegram.updates import UpdateQueue
+from bot.testing.emulators.telegram.updates import PollCut, UpdateQueue
 from bot.testing.emulators.telegram.world import World
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
@@ -70,6 +70,7 @@ class BotApi:
         method = METHODS.get(name.lower())
         chat, done, params = "", None, Params({})
         before = after = None
+        cut = False
         try:
             params = await read_params(scope, receive)
             chat = str(params.chat_id() or "")
@@ -84,7 +85,9 @@ class BotApi:
             status, body = 200, {"ok": True, "result": done.result if done else None}
         except ApiError as error:
             status, body = error.status, error.body()
-        cut = (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
+        except PollCut:
+            status, body, cut = 0, {}, True
+        cut = cut or (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
         self._record(name, method, params, chat, done, 0 if cut else status, body)
         if after is not None and after.kind is FaultKind.SLOW:
             await asyncio.sleep(after.seconds)

@@ -40,6 +40,11 @@ _OWN = (
     "revoke_token",
     "restore_token",
     "redeliver",
+    "repeat",
+    "duplicate",
+    "hold",
+    "let_go",
+    "cut_poll",
     "stall",
     "release",
     "inject",
@@ -164,6 +169,26 @@ class TelegramEmulator:
     def redeliver(self, polls: int = 1) -> None:
         """Ignore the confirmation of that many polls: the same updates come again."""
         self.queue.ignore_confirmations = polls
+
+    def repeat(self, count: int = 1) -> None:
+        """Deliver the last updates once more, under their own numbers, confirmed or not."""
+        self.queue.again(count)
+
+    def duplicate(self, on: bool = True) -> None:
+        """Deliver every update twice from now on."""
+        self.queue.twice = on
+
+    def hold(self) -> None:
+        """Collect updates until `let_go`."""
+        self.queue.hold()
+
+    def let_go(self, reverse: bool = False) -> None:
+        """Deliver what was collected, in reverse order where wanted."""
+        self.queue.let_go(reverse=reverse)
+
+    def cut_poll(self) -> None:
+        """Cut the connection of the long poll that waits now."""
+        self.queue.cut()
 
     def stall(self) -> None:
         """Leave polls without an answer until `release`."""

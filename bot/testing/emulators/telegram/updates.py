@@ -10,13 +10,19 @@ from bot.testing.emulators.telegram.errors import OTHER_POLLER, ApiError
 
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 FIRST_UPDATE = 700_000_001
+KEPT = 100
+"""Past updates that can be delivered once more."""
+
+
+class PollCut(Exception):
+    """The connection of a poll is to be cut instead of answered."""
 
 
 class UpdateQueue:
     """Updates in order; an id below a poll's offset is confirmed and dropped.
 
     `stalled` keeps polls open without an answer; `ignore_confirmations` counts down polls whose offset is not
-    honoured, so that the same updates come again.
+    honoured, so that the same updates come again; `twice` queues each update two times.
     """
 
     def __init__(self) -> None:
@@ -26,12 +32,20 @@ class UpdateQueue:
         self._kinds: frozenset[str] | None = None
         self.confirmed = 0
         self.stalled = False
+        self.twice = False
         self.ignore_confirmations = 0
+        self._held: list[dict[str, Any]] | None = None
+        self._past: deque[dict[str, Any]] = deque(maxlen=KEPT)
 
     @property
     def pending(self) -> int:
         """How many updates are not confirmed yet."""
         return len(self._pending)
+
+    @property
+    def polled(self) -> bool:
+        """Whether a poll waits now."""
+        return self._poller is not None and not self._poller.done()
 
     def put(self, kind: str, payload: Any) -> int:
         """Queue an update of this kind; returns its id, or 0 where the bot did not ask for the kind."""
@@ -43,9 +57,33 @@ class UpdateQueue:
         """Queue anything at all; `update_id` is added in front unless given."""
         update_id: int = self._next_id
         self._next_id += 1
-        self._pending.append({"update_id": update_id, **update})
+        whole = {"update_id": update_id, **update}
+        self._past.append(whole)
+        if self._held is not None:
+            self._held.append(whole)
+            return update_id
+        self._pending.extend([whole] * (2 if self.twice else 1))
         self._wake("update")
         return update_id
+
+    def hold(self) -> None:
+        """Keep new updates back until `let_go`."""
+        self._held = []
+
+    def let_go(self, *, reverse: bool) -> None:
+        """Queue what was held, the last one first where wanted."""
+        held, self._held = self._held or [], None
+        self._pending.extend(reversed(held) if reverse else held)
+        self._wake("update")
+
+    def again(self, count: int) -> None:
+        """Queue the last updates once more, with the numbers that they had."""
+        self._pending.extend(list(self._past)[-count:])
+        self._wake("update")
+
+    def cut(self) -> None:
+        """Cut the connection of the poll that waits now."""
+        self._wake("cut")
 
     def allow(self, kinds: Any) -> None:
         """`allowed_updates` of a poll or webhook; None keeps what was set before."""
@@ -68,7 +106,8 @@ class UpdateQueue:
     ) -> list[dict[str, Any]]:
         """Answer a `getUpdates`: at once where there is something, else within so many seconds.
 
-        Raises ApiError 409 when another poll takes over. `gone` is done when the client hangs up.
+        Raises ApiError 409 when another poll takes over, PollCut when its connection is to be cut. `gone` is
+        done when the client hangs up.
         """
         self._wake("taken over")
         self.confirm(offset)
@@ -88,8 +127,10 @@ class UpdateQueue:
     def reset(self) -> None:
         """Forget all pending updates and misbehaviour; numbering goes on."""
         self._pending.clear()
+        self._past.clear()
         self.confirmed = 0
         self.ignore_confirmations = 0
+        self.twice, self._held = False, None
         self.release()
 
     async def _wait(self, seconds: float | None, gone: asyncio.Future[Any]) -> None:
@@ -100,6 +141,8 @@ class UpdateQueue:
             self._poller = None
         if mine.done() and mine.result() == "taken over":
             raise ApiError(409, OTHER_POLLER)
+        if mine.done() and mine.result() == "cut":
+            raise PollCut
 
     def _wake(self, why: str) -> None:
         if self._poller is not None and not self._poller.done():

@@ -1,0 +1,102 @@
+"""One chat on each platform, as the suite of kills sees it: ask, restart, look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from tests.harness.judge import until
+from tests.harness.page import PageUser
+from tests.harness.wires import WIRES, Standing, Wire
+
+SCALE = 0.2
+"""Periods of the platforms' limits and of their redelivery are so much shorter."""
+
+
+class Chat(Protocol):
+    """Somebody who asks, and what they see."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a post of unknown outcome may stand twice, the second one marked."""
+        ...
+
+    @property
+    def channels(self) -> str:
+        """The entry under `channels`, "" for none."""
+        ...
+
+    async def meets(self, url: str) -> None:
+        """The service is there (again)."""
+        ...
+
+    async def asks(self, text: str) -> None:
+        """Write."""
+        ...
+
+    async def standing(self) -> list[Standing]:
+        """The answers, as they stand."""
+        ...
+
+    def limited(self) -> int:
+        """How many calls were refused for their rate."""
+        ...
+
+
+class WireChat:
+    """A chat on a platform that has an emulator."""
+
+    def __init__(self, wire: Wire, *, group: bool) -> None:
+        self._wire = wire
+        self._group = wire.group() if group else ""
+        self._place = ""
+        self.repeats = wire.repeats
+
+    @property
+    def channels(self) -> str:
+        """See Chat."""
+        return f"{self._wire.platform}: {{{self._wire.entry}}}"
+
+    async def meets(self, url: str) -> None:
+        """See Chat: what was not acknowledged is the platform's own business."""
+
+    async def asks(self, text: str) -> None:
+        """See Chat. Discord keeps nothing for a bot that was never there, so that is waited for."""
+        await connection(self._wire)
+        self._place = self._wire.asks(text, group=self._group)
+
+    async def standing(self) -> list[Standing]:
+        """See Chat."""
+        return self._wire.standing(self._place)
+
+    def limited(self) -> int:
+        """See Chat."""
+        return self._wire.limited()
+
+
+class PageChat(PageUser):
+    """The page."""
+
+    repeats = False
+    channels = ""
+
+    def limited(self) -> int:
+        """See Chat."""
+        return 0
+
+
+@asynccontextmanager
+async def chat_on(place: str) -> AsyncIterator[Chat]:
+    """A chat at `platform` or `platform-group`."""
+    platform, _, group = place.partition("-")
+    if platform == "page":
+        yield PageChat()
+        return
+    async with WIRES[platform].serve(SCALE) as wire:
+        yield WireChat(wire, group=bool(group))
+
+
+async def connection(wire: Wire, seconds: float = 20.0) -> None:
+    """Wait until the bot receives."""
+    await until(wire.connected, seconds, lambda: f"{wire.platform}: not connected")

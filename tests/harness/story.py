@@ -1,0 +1,33 @@
+"""What happened at an emulator, without times and ids: two runs can be compared by it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from bot.testing.emulators.transcript import FrameKind
+from tests.harness.wires import Wire
+
+TOLD = frozenset({FrameKind.PERSON, FrameKind.POST, FrameKind.DELETE})
+"""How often an answer that grows is edited, and how often typing shows, follows from the time alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One chat: who did what in which order, and what stands at the end."""
+
+    acts: tuple[tuple[str, str, int], ...]
+    standing: tuple[tuple[str, bool], ...]
+
+
+def story(wire: Wire) -> dict[int, Place]:
+    """Every chat of an account, numbered in the order in which somebody wrote there first."""
+    acts: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+    for frame in wire.emulator.transcript.of():
+        if frame.kind in TOLD and frame.chat:
+            said = frame.text if frame.kind is FrameKind.PERSON else ""
+            acts[frame.chat].append((frame.kind.value, said, frame.status))
+    return {
+        number: Place(tuple(told), tuple((seen.text, seen.open) for seen in wire.standing(chat)))
+        for number, (chat, told) in enumerate(acts.items())
+    }
