@@ -109,9 +109,10 @@ class InboundMessage:
     """A message as an adapter hands it to the bus.
 
     `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
-    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album; `unsupported`
-    names a kind that cannot be read (voice, sticker …), "" for none. `text` comes without the mention of the
-    bot.
+    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what was
+    forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for none. `text`
+    comes without the mention of the bot. `clicked` says that a button of the message that it answers
+    (`reply_to`) was pressed, so nothing was written.
     """
 
     event_id: str
@@ -122,6 +123,25 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     group_key: str = ""
     unsupported: str = ""
+    clicked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InboundChange:
+    """A person changed a message, or somebody took one away.
+
+    `event_id` is unique for the account, `origin` that of the message as far as the platform tells it
+    (account, chat and message id always; a sender whose id is "" is not told). `text` is what it says now,
+    without the mention of the bot; None says that it is gone. `at` is when it happened, in seconds.
+    """
+
+    event_id: str
+    origin: Origin
+    text: str | None
+    at: float
+
+
+InboundEvent = InboundMessage | InboundChange
 
 
 class TurnKind(StrEnum):
@@ -150,7 +170,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message as a turn holds it."""
+    """An accepted message as a turn holds it. A deleted one has neither text nor attachments."""
 
     id: int
     event_id: str
@@ -159,6 +179,19 @@ class TurnMessage:
     text: str
     sent_at: float
     attachments: tuple[Attachment, ...] = ()
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNote:
+    """What became of a message that the agent has read: it said `before`, now `after` (None: it is gone).
+
+    Both are cut to a bounded length; `before` is "" for one that is gone.
+    """
+
+    sender: Sender
+    before: str
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +200,9 @@ class Turn:
 
     `attempt` is n of the idempotency key `<turn id>:<n>`; `run_id` is "" until the runtime has named the run;
     `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
-    answers again (0 for none); `stopped` says that somebody asked to end it.
+    answers again (0 for none); `stopped` says that somebody asked to end it. `answers` is the id of the
+    interrupt that its messages answer ("" for none). `notes` tell the agent what became of messages of
+    earlier turns.
     """
 
     id: int
@@ -185,7 +220,9 @@ class Turn:
     model: str = ""
     repeats: int = 0
     stopped: bool = False
+    answers: str = ""
     messages: tuple[TurnMessage, ...] = ()
+    notes: tuple[ChangeNote, ...] = ()
 
 
 class ProgressState(StrEnum):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, Role
 from bot.commands.registry import Registry
-from bot.domain import ChatKind, InboundMessage, IsolationPolicy
+from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
 from bot.store.accept import Admission, Verdict
 from bot.texts import Texts
 
-# An album comes as several events; the last part is taken to be there when none came for this long (seconds).
+# An album, or what was forwarded together, comes as several events; the last part is taken to be there when
+# none came for this long (seconds).
 ALBUM_HOLD = 0.7
 
 
@@ -49,6 +50,10 @@ class Admissions:
         self._commands = commands
         self._new_id = new_id
 
+    def admit_event(self, event: InboundEvent) -> Admission | InboundChange | None:
+        """What to store for an event; None for one that is none of our business."""
+        return self._change(event) if isinstance(event, InboundChange) else self.admit(event)
+
     def admit(self, message: InboundMessage) -> Admission | None:
         """What to store for a message; None for one that is none of our business."""
         if not message.addressed:
@@ -57,7 +62,7 @@ class Admissions:
         if role < Role.MEMBER:
             return self._stranger(message, role)
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
-        if parsed is not None and not message.attachments:
+        if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             rotate = command is not None and command.starts_thread
             return self._admission(message, Verdict.COMMAND, rotate=rotate)
@@ -65,6 +70,14 @@ class Admissions:
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
         return self._admission(message, Verdict.CHAT)
+
+    def _change(self, happened: InboundChange) -> InboundChange | None:
+        """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
+        if happened.text is None:
+            return happened
+        if happened.origin.sender.id and self._rules.access.role(happened.origin) < Role.MEMBER:
+            return None
+        return replace(happened, text=happened.text[: self._rules.limits.characters])
 
     def _stranger(self, message: InboundMessage, role: Role) -> Admission | None:
         """A stranger is told once a day, in private, how to be let in; a group hears nothing."""
@@ -109,6 +122,7 @@ class Admissions:
             thread_id=self._new_id(),
             notice=notice,
             full_notice=rules.texts("queue_full", limit=rules.limits.queue),
+            stale_notice=rules.texts("question_closed") if message.clicked else "",
             once=once,
             model=rules.model,
             rotate=rotate,

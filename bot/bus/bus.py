@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from bot.bus.admission import Admissions
+from bot.bus.early import EarlyChanges
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.domain import InboundMessage, TurnKind
+from bot.domain import InboundEvent, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
 from bot.store.accept import Accepted
@@ -53,10 +54,10 @@ class MessageBus:
             self._chat.wake(conversation)
 
     async def accept(
-        self, account: str, admissions: Admissions, messages: Sequence[InboundMessage], cursor: str
+        self, account: str, admissions: Admissions, events: Sequence[InboundEvent], cursor: str
     ) -> None:
         """Store a batch, then wake whoever answers it."""
-        admitted = [found for message in messages if (found := admissions.admit(message)) is not None]
+        admitted = [found for event in events if (found := admissions.admit_event(event)) is not None]
         if not admitted and not cursor:
             return
         now = self._clock.now()
@@ -99,12 +100,13 @@ class AccountInbox:
         self.admissions = admissions
         self._bus = bus
         self._store = store
+        self._early = EarlyChanges()
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         """See Inbox."""
-        if messages:
+        if events:
             reach(Step.RECEIVED)
-        await self._bus.accept(self._account, self.admissions, messages, cursor)
+        await self._bus.accept(self._account, self.admissions, [*self._early.ordered(events)], cursor)
 
     async def cursor(self) -> str:
         """See Inbox."""

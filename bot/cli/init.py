@@ -21,7 +21,7 @@ from bot.config import AccountConfig
 from bot.config.accounts import BUILT_IN, PLATFORMS
 from bot.config.add import save, with_account, with_owner
 from bot.config.loader import load_config
-from bot.domain import AccountState, InboundMessage, Live
+from bot.domain import AccountState, InboundEvent, Live
 from bot.errors import AccountError, StartError
 from bot.platforms.base import AdapterContext
 
@@ -79,7 +79,7 @@ async def probe(account: AccountConfig) -> str:
 class _NoInbox:
     """Stores nothing, and so lets nothing be confirmed."""
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         await asyncio.get_running_loop().create_future()
 
     async def cursor(self) -> str:

@@ -37,7 +37,8 @@ MESSAGE_LIMIT = 500
 class Outcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
-    `question` is what the agent asks at the end of it, with the answers that it offers as `choices`.
+    `question` is what the agent asks at the end of it, with the answers that it offers as `choices`;
+    `interrupt` is the id by which its run is resumed with the answer.
     """
 
     text: str
@@ -46,6 +47,7 @@ class Outcome:
     error: str = ""
     question: str = ""
     choices: tuple[str, ...] = ()
+    interrupt: str = ""
 
 
 class Conversation:
@@ -195,7 +197,8 @@ class Conversation:
         artifacts = tuple(said.artifacts)
         if not said.text and not artifacts and not question:
             return self._failure(self._texts("no_answer"), "no_answer")
-        return Outcome(said.text, artifacts, question=question, choices=choices)
+        interrupt = said.question.id if said.question is not None else ""
+        return Outcome(said.text, artifacts, question=question, choices=choices, interrupt=interrupt)
 
     def _stopped(self) -> Outcome:
         text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))

@@ -125,6 +125,8 @@ class Dispatcher:
         outcome = Outcome("")
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
+            if outcome.interrupt:
+                await self._store.ask(turn, outcome.interrupt)
             await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
@@ -132,6 +134,8 @@ class Dispatcher:
     async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
         """Run the turn while its reply streams."""
         texts = self._texts(turn.address.account)
+        if not turn.run_id and turn.messages and all(message.deleted for message in turn.messages):
+            return Outcome("", state=TurnState.CANCELLED, error="deleted")
         if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
             return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
         frames = Frames(calls, typed_at=self.starts.greeted(turn.conversation))

@@ -4,13 +4,13 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import orjson
 import structlog
 
 from bot.dispatch.outlet import Outlet
-from bot.domain import Attachment, ChatKind, Turn, TurnMessage
+from bot.domain import Attachment, ChangeNote, ChatKind, Turn, TurnMessage
 from bot.errors import DeliveryError, RuntimeProblem
 from bot.platforms.base import FetchesFiles
 from bot.runtime.port import RunRequest, RuntimePort, Upload
@@ -33,11 +33,16 @@ async def run_request(
     messages = [
         await _message(turn, message, identity, outlet, runtime, texts)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
+        if not message.deleted
     ]
+    told = [_note(note, texts) for note in turn.notes]
+    if told and messages:
+        messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
     return RunRequest(
         thread_id=turn.thread_id,
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
+        answers=turn.answers,
         configurable=_configurable(turn),
         checkpoint=turn.checkpoint,
         repeated=repeated,
@@ -61,7 +66,7 @@ def _configurable(turn: Turn) -> dict[str, Any]:
 
 async def _message(
     turn: Turn, message: TurnMessage, identity: str, outlet: Outlet, runtime: RuntimePort, texts: Texts
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     lines = [message.text] if message.text else []
     files = []
     for attachment in message.attachments:
@@ -77,6 +82,18 @@ async def _message(
     if files:
         found["additional_kwargs"] = {"files": files}
     return found
+
+
+def _note(note: ChangeNote, texts: Texts) -> str:
+    """One line; what people wrote is a JSON string in it, so that it cannot pass for the line's own."""
+    name = _quoted(note.sender.name or note.sender.id)
+    if note.after is None:
+        return texts("note_deleted", name=name)
+    return texts("note_changed", name=name, before=_quoted(note.before), after=_quoted(note.after))
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
 
 
 async def _hand_over(turn: Turn, attachment: Attachment, outlet: Outlet, runtime: RuntimePort) -> Upload:

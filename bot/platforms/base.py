@@ -17,7 +17,7 @@ from bot.domain import (
     AccountState,
     Attachment,
     ChatKind,
-    InboundMessage,
+    InboundEvent,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -28,10 +28,12 @@ from bot.render.port import Renderer
 class Inbox(Protocol):
     """Where an adapter puts what it received; a call returns when it is on disk."""
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
-        """Store `messages` (duplicates are dropped) and the receive `cursor` in one transaction.
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
 
-        The adapter tells the platform "received" after this returns, never before.
+        The adapter tells the platform "received" after this returns, never before. A change is one that a
+        person made: what the platform does to a message by itself (previews of links), and what happens to
+        the bot's own messages, is none.
         """
         ...
 
@@ -142,8 +144,9 @@ class ChoosesFrames(Protocol):
 class AsksChoice(Protocol):
     """Shows the choices of a message as buttons.
 
-    A click comes back as an InboundMessage of the person who clicked: its text is the choice, and it answers
-    (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen or vanish.
+    A click comes back as an InboundMessage of the person who clicked (`clicked`): its text is the choice, and
+    it answers (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen
+    or vanish.
     """
 
     @property

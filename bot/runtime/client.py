@@ -11,7 +11,7 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
-from bot.runtime.events import STREAM_MODES, answer_in, translate
+from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate
 from bot.runtime.port import Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
@@ -41,10 +41,12 @@ class LangGraphRuntime:
         with _problems():
             if request.repeated and (known := await self._find(request)):
                 return known
+            resumes = bool(request.answers) and await self._stands(request)
             run = await self._client.runs.create(
                 request.thread_id,
                 self._assistant,
-                input={"messages": list(request.messages)},
+                input=None if resumes else {"messages": list(request.messages)},
+                command={"resume": {request.answers: _answer(request)}} if resumes else None,
                 stream_mode=STREAM_MODES,
                 stream_resumable=True,
                 metadata={"idempotency_key": request.key},
@@ -55,6 +57,19 @@ class LangGraphRuntime:
                 checkpoint_id=request.checkpoint or None,
             )
         return str(run["run_id"])
+
+    async def _stands(self, request: RunRequest) -> bool:
+        """Whether the thread still waits for this answer. Resuming what is gone raises nothing, and gives the
+        answer before."""
+        try:
+            state = await self._client.threads.get_state(
+                request.thread_id, checkpoint_id=request.checkpoint or None
+            )
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == httpx.codes.NOT_FOUND:
+                return False
+            raise
+        return request.answers in open_interrupts(state)
 
     async def _find(self, request: RunRequest) -> str:
         try:
@@ -171,6 +186,15 @@ class LangGraphRuntime:
         if self._management is None:
             raise RuntimeRefused(404, "this agent runtime has no management routes")
         return self._management
+
+
+def _answer(request: RunRequest) -> str:
+    """What people said, as one text, and the files that they sent."""
+    said: list[str] = []
+    for message in request.messages:
+        files = (message.get("additional_kwargs") or {}).get("files") or ()
+        said += [str(message["content"]), *(f"[{file['filename']}: {file['path']}]" for file in files)]
+    return "\n\n".join(filter(None, said))
 
 
 def _model(entry: dict[str, Any]) -> ModelInfo:

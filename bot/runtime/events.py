@@ -134,6 +134,16 @@ def _failure(data: Any) -> Failed:
     return Failed("Error", str(data))
 
 
+def open_interrupts(state: Mapping[str, Any]) -> set[str]:
+    """The ids of the interrupts that a thread's state waits on."""
+    found = [event for task in _tasks(state) for event in _interrupts(task.get("interrupts"))]
+    return {event.id for event in found if isinstance(event, Interrupted)}
+
+
+def _tasks(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [task for task in state.get("tasks") or () if isinstance(task, Mapping)]
+
+
 def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
     """What a thread's state says about the messages with these ids."""
     values = state.get("values")
@@ -147,7 +157,7 @@ def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
             break
         if message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
             texts.append(text)
-    tasks = [task for task in state.get("tasks") or () if isinstance(task, Mapping)]
+    tasks = _tasks(state)
     interrupts = [found for task in tasks for found in _interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
     first = interrupts[0] if interrupts else None

@@ -14,7 +14,11 @@ from bot.domain import ProgressItem
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts)."""
+    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
+
+    `answers` is the id of the interrupt that the messages answer; where it does not stand any more they start
+    a run as any others do.
+    """
 
     thread_id: str
     key: str
@@ -22,6 +26,7 @@ class RunRequest:
     configurable: Mapping[str, Any]
     checkpoint: str = ""
     repeated: bool = False
+    answers: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from bot.domain import (
     ChatKind,
     ConversationKey,
+    InboundChange,
     InboundMessage,
     IsolationPolicy,
     Part,
@@ -20,7 +21,7 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
-from bot.store import rows
+from bot.store import changes, rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
 
@@ -41,7 +42,8 @@ class Admission:
 
     `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
     once a day; `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
-    (`/new`). `hold` keeps the turn open for further parts of an album (seconds).
+    (`/new`). `hold` keeps the turn open for further parts of an album (seconds). `stale_notice` answers a
+    click on a question that is no longer open.
     """
 
     message: InboundMessage
@@ -50,6 +52,7 @@ class Admission:
     thread_id: str
     notice: str = ""
     full_notice: str = ""
+    stale_notice: str = ""
     once: str = ""
     model: str = ""
     rotate: bool = False
@@ -75,21 +78,28 @@ class _Place:
     thread_id: str
     model: str
     address: ReplyAddress
+    question: str = ""
+    asked_by: int = 0
 
 
 def accept(
     connection: Connection,
     account: str,
-    admissions: Sequence[Admission],
+    admitted: Sequence[Admission | InboundChange],
     cursor: str,
     now: float,
     queue_limit: int,
 ) -> list[Accepted]:
-    """Store a batch and the receive cursor ("" leaves it); duplicates are dropped."""
-    taken = [_accept_one(connection, admission, now, queue_limit) for admission in admissions]
+    """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
+    taken: list[Accepted] = []
+    for one in admitted:
+        if isinstance(one, InboundChange):
+            changes.change(connection, one, now)
+        elif (accepted := _accept_one(connection, one, now, queue_limit)) is not None:
+            taken.append(accepted)
     if cursor:
         connection.execute(sql.SAVE_CURSOR, {"account": account, "cursor": cursor})
-    return [accepted for accepted in taken if accepted is not None]
+    return taken
 
 
 def _accept_one(
@@ -101,7 +111,9 @@ def _accept_one(
     if inbound is None:
         return None
     place = _place(connection, admission, now)
-    if admission.verdict is Verdict.CHAT:
+    if admission.verdict is Verdict.CHAT and admission.message.clicked:
+        turn, refused = _click(connection, admission, place, now, queue_limit)
+    elif admission.verdict is Verdict.CHAT:
         turn, refused = _queue(connection, admission, place, now, queue_limit)
     elif admission.verdict is Verdict.COMMAND:
         turn, refused = _add_turn(connection, admission, place, TurnKind.COMMAND, now), False
@@ -118,7 +130,8 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
         {
             "account": message.origin.account,
             "event_id": message.event_id,
-            "message_id": message.origin.message_id,
+            # The message of a click is the bot's own: what becomes of it does not concern the answer.
+            "message_id": "" if message.clicked else message.origin.message_id,
             "sender": rows.sender_out(message.origin.sender),
             "text": message.text,
             "attachments": rows.attachments_out(message.attachments),
@@ -178,7 +191,21 @@ def _place(connection: Connection, admission: Admission, now: float) -> _Place:
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    return _Place(row.id, thread_id, row.model or admission.model, address)
+    return _Place(row.id, thread_id, row.model or admission.model, address, row.question, row.asked_by)
+
+
+def _click(
+    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+) -> tuple[int, bool]:
+    """A click answers the question that is open now, once; any other click is told that it is stale."""
+    pressed = {"turn": place.asked_by, "message_id": admission.message.origin.reply_to}
+    if not place.question or connection.execute(sql.ASKED_WITH, pressed).first() is None:
+        return _notice(connection, admission, place, admission.stale_notice, now), True
+    turn, refused = _queue(connection, admission, place, now, queue_limit)
+    if not refused:
+        connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
+        connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
+    return turn, refused
 
 
 def _key(connection: Connection, admission: Admission) -> ConversationKey:

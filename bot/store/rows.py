@@ -10,6 +10,7 @@ import orjson
 from bot.domain import (
     Attachment,
     AttachmentKind,
+    ChangeNote,
     ChatKind,
     Part,
     PartKind,
@@ -82,6 +83,7 @@ def message_in(row: Any) -> TurnMessage:
         text=row.text,
         sent_at=row.sent_at,
         attachments=attachments_in(row.attachments),
+        deleted=bool(row.deleted),
     )
 
 
@@ -99,8 +101,8 @@ def part_in(row: Any) -> Part:
     )
 
 
-def turn_in(row: Any, messages: Sequence[TurnMessage]) -> Turn:
-    """A turn with its messages."""
+def turn_in(row: Any, messages: Sequence[TurnMessage], notes: Sequence[ChangeNote] = ()) -> Turn:
+    """A turn with its messages and what is told with them."""
     return Turn(
         id=row.id,
         conversation=row.conversation_id,
@@ -117,5 +119,7 @@ def turn_in(row: Any, messages: Sequence[TurnMessage]) -> Turn:
         model=row.model,
         repeats=row.repeats,
         stopped=bool(row.stopped),
+        answers=row.answers,
         messages=tuple(messages),
+        notes=tuple(notes),
     )

@@ -27,6 +27,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 
 # A message is stored before it has a turn, and enters the index when it gets one.
 HAS_TURN = text("turn_id > 0")
+UNTOLD = text("turn_id = 0")
 
 
 def _text(name: str) -> Column[str]:
@@ -56,6 +57,8 @@ conversations = Table(
     _text("thread_id"),
     _text("model"),
     _text("title"),
+    _text("question"),
+    Column("asked_by", Id, nullable=False, server_default=text("0")),
     _time("created_at"),
     _time("active_at"),
     UniqueConstraint("account", "chat", "topic", "member"),
@@ -80,6 +83,7 @@ turns = Table(
     _int("replaced"),
     _int("stopped"),
     _int("size"),
+    _text("answers"),
     _text("error"),
     _time("ready_at"),
     _time("created_at"),
@@ -108,10 +112,33 @@ inbound = Table(
     _text("group_key"),
     _time("sent_at"),
     _time("accepted_at"),
+    _int("deleted"),
+    _time("changed_at"),
     UniqueConstraint("account", "event_id"),
-    Index(
-        "inbound_of_turn", "turn_id", sqlite_where=text("turn_id > 0"), postgresql_where=text("turn_id > 0")
-    ),
+    Index("inbound_of_turn", "turn_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
+    Index("inbound_of_message", "account", "message_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
+)
+
+# What people did to messages that were accepted. `turn_id` is the turn that the agent is told with: 0 until
+# there is one, -1 where there is nothing to tell.
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("inbound_id", Id, nullable=False),
+    Column("conversation_id", Id, nullable=False),
+    _text("thread_id"),
+    Column("old_text", Text, nullable=False, server_default=""),
+    Column("new_text", Text, nullable=False, server_default=""),
+    _int("deleted"),
+    Column("turn_id", Id, nullable=False, server_default=text("0")),
+    _time("changed_at"),
+    UniqueConstraint("account", "event_id"),
+    Index("changes_untold", "conversation_id", sqlite_where=UNTOLD, postgresql_where=UNTOLD),
+    Index("changes_of_turn", "turn_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
+    Index("changes_of_message", "inbound_id"),
 )
 
 parts = Table(

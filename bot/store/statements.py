@@ -5,7 +5,7 @@ from bot.store.connection import Statement
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
-    " repeats, stopped, size, ready_at, created_at"
+    " repeats, stopped, answers, size, ready_at, created_at"
 )
 
 
@@ -39,9 +39,11 @@ TAKE_CONVERSATION = _sql(
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
-    conversations.title END RETURNING id, thread_id, model, topic, member"""
+    conversations.title END RETURNING id, thread_id, model, topic, member, question, asked_by"""
 )
-ROTATE_THREAD = _sql("UPDATE conversations SET thread_id = :thread_id WHERE id = :id")
+ROTATE_THREAD = _sql(
+    "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
+)
 FIND_KNOWN = _sql(
     """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
     WHERE k.account = :account AND k.chat = :chat AND k.message_id = :message_id"""
@@ -75,12 +77,23 @@ TELL_ONCE = _sql(
     ON CONFLICT (account, person, kind) DO UPDATE SET told_at = excluded.told_at
     WHERE notices.told_at <= :before RETURNING told_at"""
 )
-FORGET_KNOWN = _sql("DELETE FROM known_messages WHERE seen_at < :before")
+FORGET_KNOWN = [
+    _sql("DELETE FROM known_messages WHERE seen_at < :before"),
+    _sql("DELETE FROM changes WHERE changed_at < :before"),
+]
+# Messages are counted anew in the new chat: what was named after one of the old must not be taken for one of
+# the new. A chat that moves has no topics but reply chains.
 MOVE_CHAT = [
     _sql(
-        """UPDATE conversations SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
-        SELECT 1 FROM conversations n WHERE n.account = :account AND n.chat = :new
-        AND n.topic = conversations.topic AND n.member = conversations.member)"""
+        """UPDATE inbound SET message_id = '' WHERE turn_id > 0 AND turn_id IN (SELECT t.id FROM turns t
+        JOIN conversations c ON c.id = t.conversation_id WHERE c.account = :account AND c.chat = :old)"""
+    ),
+    _sql(
+        """UPDATE conversations SET chat = :new,
+        topic = CASE WHEN topic = '' THEN '' ELSE :old || ':' || topic END
+        WHERE account = :account AND chat = :old AND NOT EXISTS (
+        SELECT 1 FROM conversations n WHERE n.account = :account AND n.chat = :new AND n.topic = ''
+        AND conversations.topic = '' AND n.member = conversations.member)"""
     ),
     _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
 ]
@@ -90,6 +103,60 @@ OPEN_ADDRESSES = _sql(
 )
 SET_ADDRESS = _sql("UPDATE turns SET address = :address WHERE id = :id")
 
+# Changes by people
+
+FIND_CHANGED = _sql(
+    """SELECT i.id, i.turn_id, i.text, i.changed_at, t.kind, t.state, t.run_id, t.thread_id, t.conversation_id
+    FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
+    WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND i.deleted = 0
+    AND c.chat = :chat ORDER BY i.id DESC LIMIT 1"""
+)
+ADD_CHANGE = _sql(
+    """INSERT INTO changes (account, event_id, inbound_id, conversation_id, thread_id, old_text, new_text,
+    deleted, changed_at) VALUES (:account, :event_id, :inbound, :conversation, :thread_id, :old_text,
+    :new_text, :deleted, :at) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+)
+SETTLE_CHANGE = _sql("UPDATE changes SET turn_id = -1 WHERE id = :id")
+HOLD_TURN = _sql(
+    """UPDATE turns SET size = size - :gone WHERE id = :id AND state = 'accepted' AND repeats = 0
+    RETURNING size, address"""
+)
+CHANGE_INBOUND = _sql("UPDATE inbound SET text = :text, changed_at = :at WHERE id = :id")
+EMPTY_INBOUND = _sql(
+    "UPDATE inbound SET text = '', attachments = '', deleted = 1, changed_at = :at WHERE id = :id"
+)
+EMPTY_CHANGES = _sql("UPDATE changes SET old_text = '', new_text = '' WHERE inbound_id = :inbound")
+LAST_MESSAGE = _sql(
+    """SELECT message_id FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0
+    ORDER BY id DESC LIMIT 1"""
+)
+TELL_CHANGES = _sql(
+    """UPDATE changes SET turn_id = :turn WHERE conversation_id = :conversation AND turn_id = 0
+    RETURNING id"""
+)
+CHANGES_OF_TURN = _sql(
+    """SELECT h.inbound_id, h.old_text, h.new_text, h.deleted, i.sender, i.turn_id AS source
+    FROM changes h JOIN inbound i ON i.id = h.inbound_id WHERE h.turn_id = :turn AND h.turn_id > 0
+    AND h.thread_id = :thread_id ORDER BY h.id"""
+)
+
+# Questions of the agent
+
+ASK = _sql(
+    """UPDATE conversations SET question = :question, asked_by = :turn WHERE id = :conversation
+    AND thread_id = :thread_id"""
+)
+# The id of a message that was only just posted may not be recorded when somebody presses its button.
+ASKED_WITH = _sql(
+    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> ''
+    AND (platform_id = :message_id OR platform_id = '')"""
+)
+CLOSE_QUESTION = _sql("UPDATE conversations SET question = '', asked_by = 0 WHERE id = :id")
+SET_ANSWERS = _sql("UPDATE turns SET answers = :answers WHERE id = :id")
+COPY_ANSWERS = _sql(
+    "UPDATE turns SET answers = (SELECT answers FROM turns WHERE id = :source) WHERE id = :id"
+)
+
 # Turns
 
 NEXT_TURN = _sql(
@@ -97,12 +164,13 @@ NEXT_TURN = _sql(
     AND state IN {OPEN} ORDER BY id LIMIT 1"""
 )
 START_TURN = _sql(
-    "UPDATE turns SET state = 'running', model = :model WHERE id = :id AND state = 'accepted' RETURNING size"
+    """UPDATE turns SET state = 'running', model = :model, answers = :answers
+    WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
-CONVERSATION_MODEL = _sql("SELECT model FROM conversations WHERE id = :id")
+CONVERSATION_NOW = _sql("SELECT model, question, thread_id FROM conversations WHERE id = :id")
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
-    """SELECT id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
+    """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
 TURN_PARTS = _sql(
@@ -135,7 +203,9 @@ SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
 LAST_ANSWERED = _sql(
     """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
     AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled')
-    AND thread_id = (SELECT thread_id FROM conversations WHERE id = :conversation) ORDER BY id DESC LIMIT 1"""
+    AND thread_id = (SELECT thread_id FROM conversations WHERE id = :conversation) AND EXISTS (SELECT 1
+    FROM inbound i WHERE i.turn_id = CASE WHEN repeats > 0 THEN repeats ELSE turns.id END AND i.turn_id > 0
+    AND i.deleted = 0) ORDER BY id DESC LIMIT 1"""
 )
 MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 
@@ -159,7 +229,7 @@ TURNS_OF = _sql(
     FROM turns WHERE conversation_id = :conversation AND id < :before ORDER BY id DESC LIMIT :limit"""
 )
 MESSAGES_OF_TURNS = _sql(
-    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at FROM inbound
+    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
     "turns",
 )

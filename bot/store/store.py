@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import ReplyAddress, Turn, TurnState
+from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
 from bot.store import statements as sql
 from bot.store import turns, views
@@ -35,10 +35,15 @@ class BotStore:
     # Accepting
 
     async def accept(
-        self, account: str, admissions: Sequence[Admission], cursor: str, now: float, queue_limit: int
+        self,
+        account: str,
+        admitted: Sequence[Admission | InboundChange],
+        cursor: str,
+        now: float,
+        queue_limit: int,
     ) -> list[Accepted]:
-        """Store a batch of admitted messages and the receive cursor; see `bot.store.accept`."""
-        return await self._database.run(accepting.accept, account, admissions, cursor, now, queue_limit)
+        """Store a batch of admitted messages and changes, and the receive cursor; see `bot.store.accept`."""
+        return await self._database.run(accepting.accept, account, admitted, cursor, now, queue_limit)
 
     async def cursor(self, account: str) -> str:
         """The receive cursor of an account ("" for none)."""
@@ -69,6 +74,10 @@ class BotStore:
     async def set_run(self, turn: int, run_id: str, attempt: int) -> None:
         """The runtime has named the run; "" clears it before a new attempt."""
         await self._database.run(turns.set_run, turn, run_id, attempt)
+
+    async def ask(self, turn: Turn, question: str) -> None:
+        """The run of a turn stopped with a question (an interrupt's id): what comes next answers it."""
+        await self._database.run(turns.ask, turn, question)
 
     async def save(
         self,
@@ -111,8 +120,9 @@ class BotStore:
         await self._database.run(_execute, sql.COUNT_UP, {"account": account, "name": name})
 
     async def forget_known(self, now: float) -> None:
-        """Drop what is known of group messages too old to be answered."""
-        await self._database.run(_execute, sql.FORGET_KNOWN, {"before": now - KNOWN_MESSAGES_KEPT})
+        """Drop what is known of group messages too old to be answered, and of changes as old."""
+        for statement in sql.FORGET_KNOWN:
+            await self._database.run(_execute, statement, {"before": now - KNOWN_MESSAGES_KEPT})
 
     # Views
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
-from bot.store import rows
+from bot.store import changes, rows
 from bot.store import statements as sql
 from bot.store.accept import save_part
 from bot.store.connection import Connection
@@ -42,12 +42,19 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         return load(connection, row.id)
     if row.ready_at > now:
         return Claim(wait=row.ready_at - now)
-    model = connection.execute(sql.CONVERSATION_MODEL, {"id": conversation}).scalar_one() or row.model
-    started = connection.execute(sql.START_TURN, {"id": row.id, "model": model}).first()
+    now_there = connection.execute(sql.CONVERSATION_NOW, {"id": conversation}).one()
+    model = now_there.model or row.model
+    # A run that starts plainly would discard an open question, so whatever comes next answers it.
+    asked = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
+    answers = asked or row.answers
+    started = connection.execute(sql.START_TURN, {"id": row.id, "model": model, "answers": answers}).first()
     if started is None:
         return Claim(wait=0.01)
-    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id))
-    return Claim(replace(turn, state=TurnState.RUNNING, model=model))
+    if asked:
+        connection.execute(sql.CLOSE_QUESTION, {"id": conversation})
+    told = changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
+    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told)
+    return Claim(replace(turn, state=TurnState.RUNNING, model=model, answers=answers))
 
 
 def load(connection: Connection, turn: int) -> Claim:
@@ -57,7 +64,11 @@ def load(connection: Connection, turn: int) -> Claim:
         return Claim()
     parts = connection.execute(sql.TURN_PARTS, {"turn": turn}).all()
     return Claim(
-        rows.turn_in(row, _messages(connection, row.repeats or row.id)),
+        rows.turn_in(
+            row,
+            _messages(connection, row.repeats or row.id),
+            changes.notes(connection, row.id, row.thread_id, row.repeats),
+        ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
     )
@@ -70,6 +81,12 @@ def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
 def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
     """The runtime has named the run of a turn ("" before a new one is made)."""
     connection.execute(sql.SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
+
+
+def ask(connection: Connection, turn: Turn, question: str) -> None:
+    """A run stopped with a question, the interrupt of this id; not where the thread was left meanwhile."""
+    values = {"question": question, "turn": turn.id}
+    connection.execute(sql.ASK, {**values, "conversation": turn.conversation, "thread_id": turn.thread_id})
 
 
 def save(
@@ -156,7 +173,7 @@ def retry(
     )
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
-    return int(
+    opened = int(
         connection.execute(
             sql.ADD_TURN,
             {
@@ -175,3 +192,5 @@ def retry(
             },
         ).scalar_one()
     )
+    connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})
+    return opened

@@ -95,6 +95,25 @@ class RecordingAdapter:
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
         await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]
 
+    async def presses(
+        self,
+        choice: str,
+        message_id: str,
+        *,
+        chat: str = "c1",
+        person: str = "7",
+        kind: ChatKind = ChatKind.PRIVATE,
+    ) -> None:
+        """A person presses a button below a question; returns when the click is stored."""
+        assert self.context is not None
+        self._number += 1
+        sender = Sender(person, f"P{person}")
+        origin = Origin(self.name, "recording", chat, kind, message_id, sender, "", message_id)
+        now = self.context.clock.now()
+        await self.context.inbox.accept(
+            [InboundMessage(f"e{self._number}", origin, choice, now, clicked=True)]
+        )
+
     def fail(self, operation: str, error: DeliveryError, *, commit: bool = False) -> None:
         """The next call of that operation ends in `error`."""
         self.faults.append(Fault(operation, error, commit))

@@ -9,6 +9,7 @@ ENGLISH: Mapping[str, str] = {
     "too_long": "That message has {size:,} characters; the most I can take is {limit:,}. Please send less.",
     "file_too_big": "`{name}` is too large: {size} of at most {limit}. Please send a smaller file.",
     "unsupported": "I can't read a message of this kind yet ({kind}). Please send text, a picture or a file.",
+    "question_closed": "This question is no longer open, so the button did nothing. You can just write what you want.",
     "queue_full": "{limit} messages are waiting here already, so I did not take this one. Please send it later.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to ask again.",
@@ -18,6 +19,9 @@ ENGLISH: Mapping[str, str] = {
     "expired": "This message waited too long while the service was away. Send it again if it still matters.",
     "internal": "Something went wrong inside the service; its log has the details.",
     "file_lost": "[the file {name} could not be fetched: {reason}]",
+    # What the agent is told with a message
+    "note_changed": "[{name} has changed an earlier message, {before}. It now says: {after}]",
+    "note_deleted": "[{name} has deleted an earlier message. Do not repeat what it said.]",
     # Commands
     "help_title": "**What I understand**",
     "help_line": "`/{usage}` {summary}",

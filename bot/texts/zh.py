@@ -9,6 +9,7 @@ CHINESE: Mapping[str, str] = {
     "too_long": "这条消息有 {size:,} 个字符,最多只能收 {limit:,} 个。请发短一些。",
     "file_too_big": "`{name}` 太大:{size},上限 {limit}。请发小一些的文件。",
     "unsupported": "我还读不了这种消息({kind})。请发文字、图片或文件。",
+    "question_closed": "这个问题已经结束,按钮不再起作用。直接写出你的回答即可。",
     "queue_full": "这里已有 {limit} 条消息在等待,所以这一条没有收下。请稍后再发。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 可再问一次。",
@@ -18,6 +19,9 @@ CHINESE: Mapping[str, str] = {
     "expired": "服务离线期间这条消息等得太久了。如果仍有需要,请重新发送。",
     "internal": "服务内部出了问题,详情见日志。",
     "file_lost": "[文件 {name} 未能取得:{reason}]",
+    # What the agent is told with a message
+    "note_changed": "[{name} 修改了之前的消息 {before},现在的内容是:{after}]",
+    "note_deleted": "[{name} 删除了之前的一条消息。不要复述它的内容。]",
     # Commands
     "help_title": "**我能听懂的命令**",
     "help_line": "`/{usage}` {summary}",

@@ -11,6 +11,7 @@ from bot.config import DiscordAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.discord.buttons import MOST_CHOICES
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.files import Files
 from bot.platforms.discord.health import Health
@@ -98,6 +99,11 @@ class DiscordAdapter:
     async def typing(self, address: ReplyAddress) -> None:
         """See ShowsTyping."""
         await self._out().typing(address)
+
+    @property
+    def most_choices(self) -> int:
+        """See AsksChoice."""
+        return MOST_CHOICES
 
     async def send_file(self, file: OutboundFile) -> str:
         """See SendsFiles."""

@@ -10,6 +10,7 @@ from typing import Any
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.buttons import Clicks
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.files import Files
@@ -58,7 +59,8 @@ class Connection:
         self.asks = Asks(rest, application, context.clock)
         self.asks.restore(asks)
         gaps = Gaps(name, rest, places, context.clock)
-        self.receiver = Receiver(name, inbound, places, gaps, self.asks, context, health, kept)
+        clicks = Clicks(rest)
+        self.receiver = Receiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
         self.outbound = Outbound(name, identity.id, rest, self.asks, health, context.clock)
         self.files = Files(rest, self.outbound)
         self.watch = Watch(context.clock, health, self.asks)

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Origin,
+    Sender,
+)
+from bot.platforms.discord.buttons import Click, pressed_label
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import seconds_of
-from bot.platforms.payload import Json, objects, optional_integer, optional_mapping, string, strings
+from bot.platforms.payload import (
+    Json,
+    Malformed,
+    objects,
+    optional_integer,
+    optional_mapping,
+    string,
+    strings,
+)
 
 DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
 """Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
@@ -56,8 +74,46 @@ class Inbound:
             sent_at=seconds_of(snowflake(message, "id")),
             addressed=place.guild == "" or self._addressed(message, place),
             attachments=attachments,
+            group_key="forwarded" if optional_integer(replied, "type") == FORWARD else "",
             unsupported=unsupported,
         )
+
+    def edit(self, message: Json, place: Place) -> InboundChange | None:
+        """What a person's message says now; None where somebody else changed it. Raises Malformed.
+
+        Discord sends the same event when it adds the preview of a link: then nothing is said to be edited.
+        """
+        author = optional_mapping(message, "author")
+        edited = string(message, "edited_timestamp")
+        kind = optional_integer(message, "type")
+        written = kind in (DEFAULT, REPLY) and author and not author.get("bot")
+        if not edited or not written or "webhook_id" in message or "content" not in message:
+            return None
+        return InboundChange(
+            event_id=f"{snowflake(message, 'id')}:{edited}",
+            origin=self._origin(message, place, author, ""),
+            text=self._read(message, place),
+            at=_seconds(edited),
+        )
+
+    def deletion(self, number: str, place: Place, now: float) -> InboundChange:
+        """Somebody took a message away: whose it was is not told."""
+        origin = self._origin({"id": number}, place, {"id": "0"}, "")
+        return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
+
+    def click(self, interaction: Json, place: Place) -> Click:
+        """A button below a question was pressed. The label stands in the message that the event brings, so
+        it is known after any restart. Raises Malformed."""
+        member = optional_mapping(interaction, "member")
+        person = optional_mapping(member, "user") or optional_mapping(interaction, "user")
+        pressed = optional_mapping(interaction, "message")
+        number, token = snowflake(interaction, "id"), string(interaction, "token")
+        label = pressed_label(pressed, string(optional_mapping(interaction, "data"), "custom_id"))
+        if not label or not person or person.get("bot"):
+            return Click(number, token, None)
+        asked = snowflake(pressed, "id")
+        origin = self._origin({"id": asked, "member": member}, place, person, asked)
+        return Click(number, token, InboundMessage(number, origin, label, seconds_of(number), clicked=True))
 
     def command(self, interaction: Json, place: Place) -> InboundMessage | None:
         """A use of one of our commands, as if it had been written. Raises Malformed."""
@@ -132,6 +188,14 @@ class Inbound:
         text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
         text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
         return text.lstrip(" ,:\n").rstrip()
+
+
+def _seconds(timestamp: str) -> float:
+    """An ISO 8601 time in seconds since 1970. Raises Malformed."""
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        raise Malformed("edited_timestamp is no time") from None
 
 
 def _attachments(message: Json, place: Place) -> tuple[Attachment, ...]:

@@ -11,6 +11,7 @@ from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.buttons import components
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.health import Health
@@ -57,7 +58,7 @@ class Outbound:
         """Replace the whole text."""
         route = _message("PATCH", message.address, message_id)
         try:
-            await self._rest.request(route, json=_content(render_discord(message.text)))
+            await self._rest.request(route, json=_content(message, render_discord(message.text)))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
@@ -103,7 +104,7 @@ class Outbound:
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
-        body = {**_content(text), **reference(message.address)}
+        body = {**_content(message, text), **reference(message.address)}
         try:
             return await self._rest.request(route, json={**body, **self.idempotent(message.key)})
         except discord.DiscordException as error:
@@ -128,7 +129,7 @@ class Outbound:
         except discord.DiscordException as error:
             raise self.failure(error, posting=False) from None
         try:
-            return await self._asks.answer(ask, _content(text))
+            return await self._asks.answer(ask, _content(message, text))
         except discord.HTTPException as error:
             if error.code in TOKEN_OVER or error.status == 404:
                 self._asks.release(ask)
@@ -174,8 +175,9 @@ def checked(value: str) -> str:
     return value
 
 
-def _content(text: str) -> dict[str, Any]:
-    return {"content": text, "allowed_mentions": _QUIET}
+def _content(message: OutboundMessage, text: str) -> dict[str, Any]:
+    buttons = {"components": components(message.choices)} if message.choices else {}
+    return {"content": text, "allowed_mentions": _QUIET, **buttons}
 
 
 def _message(method: str, address: ReplyAddress, message_id: str) -> Any:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
-from bot.domain import InboundMessage
+from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.asks import Asks
+from bot.platforms.discord.buttons import Click, Clicks
 from bot.platforms.discord.cursor import Cursor
 from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import Reader
@@ -27,7 +28,7 @@ from bot.platforms.discord.inbound import Inbound
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import snowflake_at
-from bot.platforms.payload import Json, Malformed, objects, string
+from bot.platforms.payload import Json, Malformed, objects, string, strings
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +38,10 @@ BATCH = 100
 OVERLAP = 10.0
 """Seconds before the last stored message from which a gap is read: channels are not in step."""
 STORE_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-APPLICATION_COMMAND = 2
+APPLICATION_COMMAND, COMPONENT = 2, 3
+"""Types of an interaction
+(docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-type)."""
+_QUEUED = ("MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
 
 
 @dataclass(slots=True)
@@ -55,10 +59,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A message or interaction as it came."""
+    """A message, interaction or change as it came; `name` is the gateway's."""
 
+    name: str
     data: Json
-    interaction: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Receiver:
         places: Places,
         gaps: Gaps,
         asks: Asks,
+        clicks: Clicks,
         context: AdapterContext,
         health: Health,
         cursor: Cursor,
@@ -89,6 +94,7 @@ class Receiver:
         self._places = places
         self._gaps = gaps
         self._asks = asks
+        self._clicks = clicks
         self._inbox = context.inbox
         self._clock = context.clock
         self._health = health
@@ -115,8 +121,8 @@ class Receiver:
             "THREAD_DELETE": self._guarded(self._places.drop),
             "THREAD_LIST_SYNC": self._guarded(self._places.sync_threads),
             "MESSAGE_CREATE": self._guarded(self._message),
-            "MESSAGE_UPDATE": self._guarded(self._edited),
-            "INTERACTION_CREATE": self._guarded(lambda data: self._put(_Event(data, True))),
+            "MESSAGE_DELETE_BULK": self._guarded(self._deleted),
+            **{name: self._guarded(self._queued(name)) for name in _QUEUED},
         }
 
     async def run(self) -> None:
@@ -177,10 +183,15 @@ class Receiver:
 
     def _message(self, data: Json) -> None:
         self._places.heard(snowflake(data, "channel_id"), snowflake(data, "id"))
-        self._put(_Event(data))
+        self._put(_Event("MESSAGE_CREATE", data))
 
-    def _edited(self, data: Json) -> None:
-        self.counts.edits += 1
+    def _queued(self, name: str) -> Reader:
+        return lambda data: self._put(_Event(name, data))
+
+    def _deleted(self, data: Json) -> None:
+        """Many at once are one after another."""
+        for number in strings(data, "ids"):
+            self._put(_Event("MESSAGE_DELETE", {**data, "id": number}))
 
     def _since(self) -> int:
         return self._held if self._waiting else self._cursor.seen
@@ -200,42 +211,56 @@ class Receiver:
 
     async def _take(self) -> None:
         """Store the next messages in one go."""
-        batch: list[InboundMessage] = []
-        deferred: list[str] = []
+        batch: list[InboundEvent] = []
+        used: list[str | Click] = []
         seen = self._cursor.seen
         while self._queue and len(batch) < BATCH:
             head = self._queue[0]
             if isinstance(head, _Fill):
                 break
             self._queue.popleft()
-            seen = max(seen, await self._convert(head, batch, deferred))
+            seen = max(seen, await self._convert(head, batch, used))
         await self._store(batch, seen)
-        for ask in deferred:
-            await self._asks.defer(ask)
+        for interaction in used:
+            if isinstance(interaction, Click):
+                await self._clicks.confirm(interaction)
+            else:
+                await self._asks.defer(interaction)
         if batch:
             reach(Step.ACKNOWLEDGED)
 
-    async def _convert(self, event: _Event, batch: list[InboundMessage], deferred: list[str]) -> int:
-        """Add the message of an event; the id of the event."""
+    async def _convert(self, event: _Event, batch: list[InboundEvent], used: list[str | Click]) -> int:
+        """Add what an event says; the id up to which messages are known by it (0 where it is no message)."""
         try:
             number = int(snowflake(event.data, "id"))
             place = await self._place(event.data)
-            if event.interaction:
-                found = self._command(event.data, place)
-                deferred.extend([found.event_id] if found else [])
-                number = 0
-            else:
-                found = self._inbound.convert(event.data, place)
+            found = self._read(event, place, used)
         except Malformed as error:
             self._skip(error)
             return 0
         if found is None:
             self.counts.ignored += 1
-            return number
-        batch.append(found)
-        if not place.guild:
-            self._cursor.met(place.id)
-        return number
+        else:
+            batch.append(found)
+            self.counts.edits += isinstance(found, InboundChange)
+            if not place.guild:
+                self._cursor.met(place.id)
+        return number if event.name == "MESSAGE_CREATE" else 0
+
+    def _read(self, event: _Event, place: Place, used: list[str | Click]) -> InboundEvent | None:
+        if event.name == "MESSAGE_CREATE":
+            return self._inbound.convert(event.data, place)
+        if event.name == "MESSAGE_UPDATE":
+            return self._inbound.edit(event.data, place)
+        if event.name == "MESSAGE_DELETE":
+            return self._inbound.deletion(snowflake(event.data, "id"), place, self._clock.now())
+        if event.data.get("type") == COMPONENT:
+            click = self._inbound.click(event.data, place)
+            used.append(click)
+            return click.message
+        command = self._command(event.data, place)
+        used.extend([command.event_id] if command else [])
+        return command
 
     def _command(self, data: Json, place: Place) -> InboundMessage | None:
         if data.get("type") != APPLICATION_COMMAND:
@@ -252,7 +277,7 @@ class Receiver:
             return Place(channel, 1)
         return self._places.get(channel) or await self._gaps.place(channel, guild)
 
-    async def _store(self, batch: list[InboundMessage], seen: int) -> None:
+    async def _store(self, batch: Sequence[InboundEvent], seen: int) -> None:
         """Persist; while that fails nothing goes on, and the account says so."""
         pause = STORE_PAUSE
         while True:
@@ -268,7 +293,7 @@ class Receiver:
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
             self._cursor.seen = seen
-            self.counts.messages += len(batch)
+            self.counts.messages += sum(isinstance(one, InboundMessage) for one in batch)
             return
 
     async def _fill(self, fill: _Fill) -> None:

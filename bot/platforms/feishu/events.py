@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import structlog
 
 from bot.clock import Clock
-from bot.domain import InboundMessage
+from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.feishu.health import Health
-from bot.platforms.feishu.inbound import Inbound, is_choice
+from bot.platforms.feishu.inbound import Inbound
 from bot.platforms.payload import Json, Malformed, optional_mapping, string
 
 log = structlog.get_logger(__name__)
@@ -24,6 +26,7 @@ class Counts:
 
     events: int = 0
     messages: int = 0
+    edits: int = 0
     ignored: int = 0
     malformed: int = 0
     refused: int = 0
@@ -49,27 +52,35 @@ class Events:
         self._clock = clock
         self._health = health
         self._on_choice = on_choice
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, payload: Json) -> Json:
         """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
         event is not acknowledged, and comes again."""
         self.counts.events += 1
         self._health.heard()
+        # A name that has to be asked for must not let a recall overtake the message that it takes back.
+        chat = _chat(payload)
+        async with self._orders.setdefault(chat, asyncio.Lock()) if chat else asyncio.Lock():
+            return await self._take(payload)
+
+    async def _take(self, payload: Json) -> Json:
         try:
-            message = await self._inbound.convert(payload, self._clock.now())
+            happened = await self._inbound.convert(payload, self._clock.now())
         except Malformed as error:
             self.malformed(str(error))
             return {}
-        if message is None:
+        if happened is None:
             self.counts.ignored += 1
             log.debug("feishu.event_ignored", account=self._account, kind=_kind(payload))
             return {}
-        self.counts.messages += 1
-        await self._inbox.accept([message])
-        if not is_choice(payload):
+        self.counts.messages += isinstance(happened, InboundMessage)
+        self.counts.edits += isinstance(happened, InboundChange)
+        await self._inbox.accept([happened])
+        if isinstance(happened, InboundChange) or not happened.clicked:
             return {}
-        self._on_choice(message)
-        return {"toast": {"type": "success", "content": f"✓ {message.text}"}}
+        self._on_choice(happened)
+        return {"toast": {"type": "success", "content": f"✓ {happened.text}"}}
 
     def malformed(self, reason: str) -> None:
         """Count and log what cannot be read; it is acknowledged, since it would come again as it is."""
@@ -79,6 +90,15 @@ class Events:
     def acknowledged(self) -> None:
         """The answer has left."""
         reach(Step.ACKNOWLEDGED)
+
+
+def _chat(payload: Json) -> str:
+    """The chat of a message, change or recall ("" for anything else)."""
+    event = payload.get("event")
+    event = event if isinstance(event, dict) else {}
+    message = event.get("message")
+    found = (message if isinstance(message, dict) else event).get("chat_id")
+    return found if isinstance(found, str) else ""
 
 
 def _kind(payload: Json) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain import ChatKind, InboundMessage, Origin, Sender
+from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.payload import milliseconds
@@ -12,10 +12,11 @@ from bot.platforms.feishu.people import People
 from bot.platforms.payload import Json, needed, optional_mapping, string
 
 MESSAGE = "im.message.receive_v1"
+EDITED, RECALLED = "im.message.updated_v1", "im.message.recalled_v1"
 CLICK = "card.action.trigger"
 MENU = "application.bot.menu_v6"
 ENTERED = "im.chat.access_event.bot_p2p_chat_entered_v1"
-EVENTS = (MESSAGE, CLICK, MENU, ENTERED)
+EVENTS = (MESSAGE, EDITED, RECALLED, CLICK, MENU, ENTERED)
 """What the app subscribes to."""
 _KINDS = {"p2p": ChatKind.PRIVATE, "group": ChatKind.GROUP, "topic_group": ChatKind.GROUP}
 
@@ -36,12 +37,16 @@ class Inbound:
         self._identity = identity
         self._people = people
 
-    async def convert(self, payload: Json, now: float) -> InboundMessage | None:
-        """The message of an event; None where it is nothing to act on. Raises Malformed."""
+    async def convert(self, payload: Json, now: float) -> InboundMessage | InboundChange | None:
+        """The message or change of an event; None where it is nothing to act on. Raises Malformed."""
         header, event = optional_mapping(payload, "header"), optional_mapping(payload, "event")
         kind = needed(header, "event_type")
         if kind == MESSAGE:
             return await self._message(event)
+        if kind in (EDITED, RECALLED):
+            return (
+                self._recalled(header, event, now) if kind == RECALLED else self._edited(header, event, now)
+            )
         if kind == CLICK:
             return await self._click(header, event, now)
         if kind == MENU:
@@ -84,6 +89,26 @@ class Inbound:
             unsupported=content.unsupported,
         )
 
+    def _edited(self, header: Json, event: Json, now: float) -> InboundChange | None:
+        """The event brings the message as it is now, in the form in which it came first."""
+        message, sender = optional_mapping(event, "message"), optional_mapping(event, "sender")
+        if not message.get("content") or string(sender, "sender_type") not in ("", "user"):
+            return None
+        content = read_content(message, self._identity.open_id)
+        person = string(optional_mapping(sender, "sender_id"), "open_id")
+        at = milliseconds(message, "update_time") or now
+        return InboundChange(needed(header, "event_id"), self._origin(message, person), content.text, at)
+
+    def _recalled(self, header: Json, event: Json, now: float) -> InboundChange:
+        """Whoever took it back: the event names neither its author nor the kind of the chat."""
+        at = milliseconds(event, "recall_time") or now
+        return InboundChange(needed(header, "event_id"), self._origin(event, ""), None, at)
+
+    def _origin(self, message: Json, person: str) -> Origin:
+        kind = _KINDS.get(string(message, "chat_type"), ChatKind.GROUP)
+        chat, message_id = needed(message, "chat_id"), needed(message, "message_id")
+        return Origin(self._account, "feishu", chat, kind, message_id, Sender(person))
+
     async def _answers_us(self, message: Json) -> bool:
         parent = string(message, "parent_id")
         return bool(parent) and await self._people.is_own(parent)
@@ -105,7 +130,8 @@ class Inbound:
             topic=string(value, "topic"),
             reply_to=needed(context, "open_message_id"),
         )
-        return InboundMessage(needed(header, "event_id"), origin, said, now)
+        clicked = value.get("choice") is True
+        return InboundMessage(needed(header, "event_id"), origin, said, now, clicked=clicked)
 
     async def _menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         """An entry of the bot's menu is the command that its key names."""
@@ -123,13 +149,6 @@ class Inbound:
     def _met(self, event: Json) -> None:
         open_id = needed(optional_mapping(event, "operator_id"), "open_id")
         self._people.met(open_id, needed(event, "chat_id"))
-
-
-def is_choice(payload: Json) -> bool:
-    """Whether an event that became a message was a click on a choice."""
-    action = optional_mapping(optional_mapping(payload, "event"), "action")
-    value = action.get("value")
-    return isinstance(value, dict) and value.get("choice") is True
 
 
 def _replied(message: Json) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Origin,
+    Sender,
+)
 from bot.platforms.payload import Json, Malformed, needed, objects, optional_integer, optional_mapping, string
 from bot.platforms.slack.choices import Click
 from bot.platforms.slack.mrkdwn import read_text
@@ -12,7 +20,7 @@ from bot.platforms.slack.payload import stamp
 
 _READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that somebody has written."""
-_EDITS = frozenset({"message_changed", "message_deleted"})
+_CHANGED, _DELETED, _TOMBSTONE = "message_changed", "message_deleted", "tombstone"
 _DIRECT = "directmessage"
 
 
@@ -46,9 +54,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Nothing to act on; `edit` tells changes by people from the rest."""
-
-    edit: bool = False
+    """Nothing to act on."""
 
 
 class Inbound:
@@ -58,8 +64,8 @@ class Inbound:
         self._account = account
         self._identity = identity
 
-    def read(self, body: Json) -> Heard | Ignored:
-        """The message of a payload. Raises Malformed."""
+    def read(self, body: Json) -> Heard | InboundChange | Ignored:
+        """The message or change of a payload. Raises Malformed."""
         if "command" in body:
             return self._command(body)
         if body.get("type") == "block_actions":
@@ -74,10 +80,10 @@ class Inbound:
             return self._stopped(event, body)
         return Ignored()
 
-    def _message(self, event: Json, body: Json) -> Heard | Ignored:
+    def _message(self, event: Json, body: Json) -> Heard | InboundChange | Ignored:
         subtype = string(event, "subtype")
-        if subtype in _EDITS:
-            return Ignored(edit=True)
+        if subtype in (_CHANGED, _DELETED):
+            return self._change(event, body)
         if subtype not in _READ or event.get("bot_id") or not event.get("user"):
             return Ignored()
         user, chat, ts = needed(event, "user"), needed(event, "channel"), stamp(event, "ts")
@@ -100,6 +106,30 @@ class Inbound:
             unsupported=unsupported,
         )
         return Heard(message, _team(event, body), thread=root if follows and not mine else "")
+
+    def _change(self, event: Json, body: Json) -> InboundChange | Ignored:
+        """What a person did to a message. A preview of a link changes it too, and the root of a thread turns
+        into a tombstone when it is deleted."""
+        before, now = optional_mapping(event, "previous_message"), optional_mapping(event, "message")
+        gone = string(event, "subtype") == _DELETED or string(now, "subtype") == _TOMBSTONE
+        written = before if gone else now
+        if not self._by_person(written, gone=gone):
+            return Ignored()
+        edited = optional_mapping(now, "edited")
+        if not gone and (not edited or string(before, "text") == string(now, "text")):
+            return Ignored()
+        ts = stamp(written, "ts") if written else stamp(event, "deleted_ts")
+        chat, at = needed(event, "channel"), stamp(event, "event_ts" if event.get("event_ts") else "ts")
+        origin = self._origin(chat, _kind(chat, string(event, "channel_type")), ts, string(written, "user"))
+        text = None if gone else read_text(string(now, "text"), self._identity.user).text
+        return InboundChange(needed(body, "event_id"), origin, text, float(at))
+
+    def _by_person(self, message: Json, *, gone: bool) -> bool:
+        """Whether a changed message is one that somebody wrote; of a deleted one that is not always told."""
+        if not message:
+            return gone
+        written = bool(message.get("user")) and string(message, "subtype") in _READ
+        return written and not message.get("bot_id") and message["user"] != self._identity.user
 
     def _command(self, body: Json) -> Heard:
         user, chat = needed(body, "user_id"), needed(body, "channel_id")
@@ -132,7 +162,7 @@ class Inbound:
         click = Click(chat, ts, user, value, string(message, "text"), tuple(objects(message, "blocks")))
         sent = _seconds(string(actions[0], "action_ts"))
         team = string(optional_mapping(body, "team"), "id")
-        return Heard(InboundMessage(event, origin, value, sent), team, click=click)
+        return Heard(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)
 
     def _stopped(self, event: Json, body: Json) -> Heard:
         chat, root, user = needed(event, "channel"), stamp(event, "thread_ts"), needed(event, "user")

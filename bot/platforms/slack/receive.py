@@ -18,7 +18,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain import ChatKind, InboundMessage
+from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.platforms.base import Inbox
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.choices import Click
@@ -115,11 +115,14 @@ class Receiver:
             return
         if isinstance(heard, Ignored):
             self.counts.ignored += 1
-            self.counts.edits += heard.edit
             return
-        chat = heard.message.origin.chat
-        order = self._orders.setdefault(chat, asyncio.Lock())
+        origin = heard.origin if isinstance(heard, InboundChange) else heard.message.origin
+        order = self._orders.setdefault(origin.chat, asyncio.Lock())
         async with order:
+            if isinstance(heard, InboundChange):
+                self.counts.edits += 1
+                await self._inbox.accept([heard])
+                return
             message = await self._complete(heard)
             await self._inbox.accept([message])
         self.counts.messages += 1

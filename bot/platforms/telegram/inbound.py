@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Origin, Sender
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Origin,
+    Sender,
+)
 from bot.platforms.payload import Json, integer, mapping, objects, optional_integer, optional_mapping, string
 from bot.platforms.telegram.keyboard import pressed_label
 from bot.platforms.telegram.mentions import Identity, Reading, read_text
 
-UPDATE_KINDS = ["message", "edited_message", "callback_query"]
-"""What is asked of Telegram; edits are counted only, for now."""
+UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]
+"""What is asked of Telegram. It tells bots of no deletion."""
 _CHAT_KINDS = {"private": ChatKind.PRIVATE, "group": ChatKind.GROUP, "supergroup": ChatKind.GROUP}
 _FILES = ("document", "video", "audio", "animation")
 _UNSUPPORTED = (
@@ -59,14 +68,22 @@ class Inbound:
         self._account = account
         self._identity = identity
         self._albums: OrderedDict[str, None] = OrderedDict()
+        self._others: Mapping[str, Callable[[Json, Json], InboundMessage | InboundChange | Click | None]] = {
+            "edited_message": self._edit,
+            "callback_query": self._click,
+            "stopped_message_generation": self._stop,
+        }
 
-    def convert(self, update: Json) -> InboundMessage | Migration | Click | None:
+    def convert(self, update: Json) -> InboundMessage | InboundChange | Migration | Click | None:
         """The message of an update; None where it is nothing to act on. Raises Malformed."""
-        if "callback_query" in update:
-            return self._click(update, mapping(update, "callback_query"))
-        if "message" not in update:
-            return None
-        message = mapping(update, "message")
+        if "message" in update:
+            return self._said(update, mapping(update, "message"))
+        for kind, read in self._others.items():
+            if kind in update:
+                return read(update, mapping(update, kind))
+        return None
+
+    def _said(self, update: Json, message: Json) -> InboundMessage | Migration | None:
         chat = mapping(message, "chat")
         moved = _migration(message, chat)
         if moved is not None:
@@ -99,7 +116,38 @@ class Inbound:
         origin = Origin(self._account, "telegram", chat, kind, message_id, sender, topic, message_id)
         event = str(integer(update, "update_id"))
         sent_at = float(optional_integer(pressed, "date"))
-        return Click(string(query, "id"), chat, message_id, InboundMessage(event, origin, label, sent_at))
+        clicked = InboundMessage(event, origin, label, sent_at, clicked=True)
+        return Click(string(query, "id"), chat, message_id, clicked)
+
+    def _stop(self, update: Json, stopped: Json) -> InboundMessage:
+        """The stop button below a draft. Drafts are for private chats, which have the id of their person."""
+        person = mapping(stopped, "chat")
+        thread = optional_integer(stopped, "message_thread_id")
+        origin = Origin(
+            account=self._account,
+            platform="telegram",
+            chat=str(integer(person, "id")),
+            chat_kind=ChatKind.PRIVATE,
+            message_id="",
+            sender=_sender(person),
+            topic=str(thread) if thread else "",
+        )
+        return InboundMessage(str(integer(update, "update_id")), origin, "/stop", 0.0)
+
+    def _edit(self, update: Json, message: Json) -> InboundChange | None:
+        """What a message or caption says now. Live locations and the like change without a text."""
+        kind = _CHAT_KINDS.get(string(mapping(message, "chat"), "type"))
+        sender = optional_mapping(message, "from")
+        if kind is None or not sender or sender.get("is_bot"):
+            return None
+        if "text" not in message and "caption" not in message:
+            return None
+        return InboundChange(
+            event_id=str(integer(update, "update_id")),
+            origin=self._origin(message, kind),
+            text=read_text(message, self._identity).text,
+            at=float(optional_integer(message, "edit_date") or integer(message, "date")),
+        )
 
     def _message(
         self,
@@ -112,7 +160,20 @@ class Inbound:
         reading = read_text(message, self._identity)
         album = string(message, "media_group_id")
         replied = _replied(message)
-        origin = Origin(
+        return InboundMessage(
+            event_id=str(integer(update, "update_id")),
+            origin=self._origin(message, kind),
+            text=reading.text,
+            sent_at=float(integer(message, "date")),
+            addressed=kind is ChatKind.PRIVATE or self._addressed(reading, replied, album),
+            attachments=attachments,
+            group_key=album or _forwarded(message),
+            unsupported=unsupported,
+        )
+
+    def _origin(self, message: Json, kind: ChatKind) -> Origin:
+        replied = _replied(message)
+        return Origin(
             account=self._account,
             platform="telegram",
             chat=str(integer(mapping(message, "chat"), "id")),
@@ -121,16 +182,6 @@ class Inbound:
             sender=_sender(mapping(message, "from")),
             topic=_topic(message),
             reply_to=str(integer(replied, "message_id")) if replied else "",
-        )
-        return InboundMessage(
-            event_id=str(integer(update, "update_id")),
-            origin=origin,
-            text=reading.text,
-            sent_at=float(integer(message, "date")),
-            addressed=kind is ChatKind.PRIVATE or self._addressed(reading, replied, album),
-            attachments=attachments,
-            group_key=album,
-            unsupported=unsupported,
         )
 
     def _addressed(self, reading: Reading, replied: Json, album: str) -> bool:
@@ -143,6 +194,11 @@ class Inbound:
             while len(self._albums) > _ALBUMS:
                 self._albums.popitem(last=False)
         return album in self._albums
+
+
+def _forwarded(message: Json) -> str:
+    """What somebody forwards comes as one message after another, whatever was chosen together."""
+    return "forwarded" if message.get("forward_origin") is not None else ""
 
 
 def _migration(message: Json, chat: Json) -> Migration | None:

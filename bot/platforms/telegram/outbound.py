@@ -44,9 +44,10 @@ class Outbound:
         await self._text(methods, message, posting=False, **parameters)
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """Show a preview for 30 seconds."""
+        """Show a preview for 30 seconds, with Telegram's own stop button (Bot API 10.3) below it."""
         methods = ("sendMessageDraft", "sendRichMessageDraft")
-        await self._text(methods, message, posting=False, draft_id=draft_id, **_thread(message.address))
+        parameters = {"draft_id": draft_id, "can_stop": True, "keep_on_stop": True}
+        await self._text(methods, message, posting=False, **parameters, **_thread(message.address))
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete; one that is gone already is as good."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from bot.domain import InboundMessage
+from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.platforms.base import Inbox
 from bot.platforms.payload import Malformed
 from bot.platforms.telegram.clicks import Clicks
@@ -42,9 +42,9 @@ class Received:
 
     async def take(self, updates: list[Any]) -> tuple[int | None, bool]:
         """Store updates in order: the number that follows the highest of them (None: none had one), and
-        whether messages were among them. A migration splits the batch.
+        whether there was something to store. A migration splits the batch.
         """
-        batch: list[InboundMessage] = []
+        batch: list[InboundEvent] = []
         pressed: list[Click] = []
         following: int | None = None
         stored = False
@@ -70,7 +70,9 @@ class Received:
             await self._clicks.confirm(click)
         return following, stored or bool(batch)
 
-    def _convert(self, update: dict[str, Any], number: int) -> InboundMessage | Migration | Click | None:
+    def _convert(
+        self, update: dict[str, Any], number: int
+    ) -> InboundMessage | InboundChange | Migration | Click | None:
         self.counts.updates += 1
         try:
             converted = self._inbound.convert(update)
@@ -82,5 +84,5 @@ class Received:
             self.counts.messages += 1
         elif converted is None:
             self.counts.ignored += 1
-            self.counts.edits += "edited_message" in update
+        self.counts.edits += isinstance(converted, InboundChange)
         return converted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,59 +13,26 @@ from bot.domain import (
     Attachment,
     AttachmentKind,
     ChatKind,
-    InboundMessage,
     Isolation,
     IsolationPolicy,
-    Origin,
     Part,
     PartKind,
     PartState,
-    Sender,
     TurnKind,
     TurnState,
 )
 from bot.store import BotStore, Database, open_database
-from bot.store.accept import Accepted, Admission, Verdict
+from bot.store.accept import Admission, Verdict
 from bot.store.connection import Connection
 from bot.store.database import urgent
 from bot.store.turns import PartChange
 
-ids = itertools.count(1)
-ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
-QUEUE = 20
+from .made import ANN, BEN, QUEUE, accept, admission, changed, message
 
 
 @pytest.fixture
 def store(database: Database) -> BotStore:
     return BotStore(database)
-
-
-def message(
-    text: str = "hello",
-    *,
-    chat: str = "c1",
-    kind: ChatKind = ChatKind.PRIVATE,
-    topic: str = "",
-    reply_to: str = "",
-    sender: Sender = ANN,
-    event: str = "",
-    message_id: str = "",
-    attachments: tuple[Attachment, ...] = (),
-) -> InboundMessage:
-    number = str(next(ids))
-    origin = Origin("tg", "telegram", chat, kind, message_id or number, sender, topic, reply_to)
-    return InboundMessage(event or f"e{number}", origin, text, 5.0, attachments=attachments)
-
-
-def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: object) -> Admission:
-    base = Admission(of, verdict, IsolationPolicy(), f"thread-{next(ids)}", full_notice="full")
-    return replace(base, **more)
-
-
-async def accept(
-    store: BotStore, *admissions: Admission, cursor: str = "", now: float = 100.0
-) -> list[Accepted]:
-    return await store.accept("tg", admissions, cursor, now, QUEUE)
 
 
 async def test_a_message_becomes_a_turn_that_can_be_claimed(store: BotStore) -> None:
@@ -235,18 +201,43 @@ async def test_a_command_in_a_group_means_the_latest_conversation(store: BotStor
 
 
 async def test_a_migrated_group_keeps_its_conversation(store: BotStore) -> None:
-    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, topic="t")))
+    policy = IsolationPolicy(Isolation.CHAT)
+    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
     await store.migrate_chat("tg", "-1", "-100")
-    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, topic="t")))
+    await store.migrate_chat("tg", "-1", "-100")
+    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
     assert after.conversation == before.conversation
     claim = await store.claim(before.conversation, 101.0)
     assert claim.turn is not None
     assert claim.turn.address.chat == "-100"
 
 
+async def test_a_reply_chain_goes_on_in_the_chat_that_its_group_became(store: BotStore) -> None:
+    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, message_id="5")))
+    await store.migrate_chat("tg", "-1", "-100")
+    turn = (await store.claim(before.conversation, 101.0)).turn
+    assert turn is not None
+    await store.save(turn.id, [], 102.0, state=TurnState.DONE, seen=(turn.address, turn.conversation, ["1"]))
+    [reply] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, reply_to="1")))
+    assert reply.conversation == before.conversation
+
+
+async def test_messages_of_the_new_chat_are_not_taken_for_the_old_ones(store: BotStore) -> None:
+    said = message("old", chat="-1", kind=ChatKind.GROUP, message_id="5")
+    [before] = await accept(store, admission(said))
+    await store.migrate_chat("tg", "-1", "-100")
+    await store.accept("tg", [changed(message(chat="-100", message_id="5"), "chatter")], "", 100.0, QUEUE)
+    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, message_id="5")))
+    assert after.conversation != before.conversation
+    turn = (await store.claim(before.conversation, 101.0)).turn
+    assert turn is not None
+    assert [one.text for one in turn.messages] == ["old"]
+
+
 async def test_migration_into_a_known_chat_leaves_both(store: BotStore) -> None:
-    [old] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, topic="t")))
-    [new] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, topic="t")))
+    policy = IsolationPolicy(Isolation.CHAT)
+    [old] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
+    [new] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
     await store.migrate_chat("tg", "-1", "-100")
     found = await store.conversations("tg")
     assert {view.id for view in found} == {old.conversation, new.conversation}

@@ -12,7 +12,16 @@ import uvloop
 
 from bot.clock import SystemClock
 from bot.config import DiscordAccount
-from bot.domain import AccountState, ChatKind, InboundMessage, Live, OutboundMessage, ReplyAddress
+from bot.domain import (
+    AccountState,
+    ChatKind,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    Live,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.testing.emulators.discord import DiscordEmulator
@@ -29,19 +38,23 @@ class Shelf:
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
+        self.changes: list[InboundChange] = []
         self.cursors: list[str] = []
         self.migrations: list[tuple[str, str]] = []
         self.duplicates = 0
         self._known: set[str] = set()
         self._changed = asyncio.Condition()
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
-        for message in messages:
-            if message.event_id in self._known:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        for event in events:
+            if event.event_id in self._known:
                 self.duplicates += 1
+                continue
+            self._known.add(event.event_id)
+            if isinstance(event, InboundChange):
+                self.changes.append(event)
             else:
-                self._known.add(message.event_id)
-                self.messages.append(message)
+                self.messages.append(event)
         self.cursors.append(cursor)
         async with self._changed:
             self._changed.notify_all()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.domain import InboundMessage
+from bot.domain import InboundEvent
 from bot.platforms.discord import receiver
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.testing.emulators.discord import DiscordEmulator
@@ -22,9 +22,9 @@ class Gated(Shelf):
         super().__init__()
         self.open = asyncio.Event()
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         await self.open.wait()
-        await super().accept(messages, cursor)
+        await super().accept(events, cursor)
 
 
 async def test_what_does_not_fit_is_read_from_the_channels(

@@ -12,7 +12,16 @@ import uvloop
 
 from bot.clock import SystemClock
 from bot.config import FeishuAccount
-from bot.domain import AccountState, ChatKind, InboundMessage, Live, OutboundMessage, ReplyAddress
+from bot.domain import (
+    AccountState,
+    ChatKind,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    Live,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.errors import StoreError
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
@@ -32,21 +41,25 @@ class Shelf:
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
+        self.changes: list[InboundChange] = []
         self.duplicates = 0
         self.failures = 0
         self._known: set[str] = set()
         self._changed = asyncio.Condition()
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         if self.failures:
             self.failures -= 1
             raise StoreError("the disk is full")
-        for message in messages:
-            if message.event_id in self._known:
+        for event in events:
+            if event.event_id in self._known:
                 self.duplicates += 1
+                continue
+            self._known.add(event.event_id)
+            if isinstance(event, InboundChange):
+                self.changes.append(event)
             else:
-                self._known.add(message.event_id)
-                self.messages.append(message)
+                self.messages.append(event)
         async with self._changed:
             self._changed.notify_all()
 

@@ -12,7 +12,16 @@ import uvloop
 
 from bot.clock import SystemClock
 from bot.config.accounts import SlackAccount
-from bot.domain import AccountState, ChatKind, InboundMessage, Live, OutboundMessage, ReplyAddress
+from bot.domain import (
+    AccountState,
+    ChatKind,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    Live,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.platforms.base import AdapterContext
 from bot.platforms.slack.adapter import SlackAdapter
 from bot.render.slack import FRAME_END
@@ -32,23 +41,27 @@ class Shelf:
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
+        self.changes: list[InboundChange] = []
         self.duplicates = 0
         self.broken = 0
         self.refusals = 0
         self._known: set[str] = set()
         self._changed = asyncio.Condition()
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         if self.broken:
             self.broken -= 1
             self.refusals += 1
             raise RuntimeError("the disk is full")
-        for message in messages:
-            if message.event_id in self._known:
+        for event in events:
+            if event.event_id in self._known:
                 self.duplicates += 1
+                continue
+            self._known.add(event.event_id)
+            if isinstance(event, InboundChange):
+                self.changes.append(event)
             else:
-                self._known.add(message.event_id)
-                self.messages.append(message)
+                self.messages.append(event)
         async with self._changed:
             self._changed.notify_all()
 

@@ -124,14 +124,6 @@ async def test_own_messages_and_other_bots_are_ignored(running: Running) -> None
     assert running.adapter.counts.ignored == 3
 
 
-async def test_edits_and_deletions_are_counted(running: Running) -> None:
-    said = running.emulator.people.says("first")
-    running.emulator.people.edits(said.channel, said.ts, "second")
-    running.emulator.people.deletes(said.channel, said.ts)
-    await eventually(lambda: running.adapter.counts.edits == 2 and running.shelf.texts)
-    assert running.shelf.texts == ["first"]
-
-
 async def test_files_come_with_their_facts(running: Running) -> None:
     running.emulator.people.says(
         "look",

@@ -125,16 +125,20 @@ def test_what_cannot_be_read_is_named(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "edited_text",
         "service_new_member",
         "other_bot",
         "linked_channel_post",
         "channel_post",
-        "stopped_generation",
     ],
 )
 def test_what_is_no_message_for_us(name: str) -> None:
     assert convert(name) is None
+
+
+def test_the_stop_button_of_a_draft_is_a_command() -> None:
+    message = convert("stopped_generation")
+    assert (message.text, message.addressed, message.event_id) == ("/stop", True, "812345694")
+    assert (message.origin.chat, message.origin.sender.id) == ("5550001", "5550001")
 
 
 @pytest.mark.parametrize("name", ["service_migrate_to", "service_migrate_from"])
@@ -251,15 +255,6 @@ async def test_an_update_without_a_number_may_wait_for_the_first_poll(emulator: 
     await running.start()
     await eventually(lambda: running.adapter.counts.malformed)
     await running.stop()
-
-
-async def test_edits_are_counted_and_otherwise_ignored(running: Running) -> None:
-    said = running.emulator.people.says("one", user=7)
-    running.emulator.people.edits(7, said.id, "two")
-    running.emulator.people.says("three", user=7)
-    await running.shelf.until(2)
-    assert running.shelf.texts == ["one", "three"]
-    assert running.adapter.counts.edits == 1
 
 
 async def test_a_migration_comes_in_its_place(running: Running) -> None:

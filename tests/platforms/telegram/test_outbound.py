@@ -218,6 +218,21 @@ async def test_drafts_are_for_private_chats_that_want_them(emulator: TelegramEmu
     await running.stop()
 
 
+async def test_a_draft_has_telegrams_own_stop_button(emulator: TelegramEmulator) -> None:
+    running = Running(
+        TelegramAdapter("tg", account(emulator, streaming="draft")), emulator, Shelf(), QuickClock()
+    )
+    await running.start()
+    emulator.people.says("go", user=7, name="Ada")
+    await running.shelf.until(1)
+    await running.adapter.draft(says("thinking"), 5)
+    emulator.people.stops(7)
+    said, stop = await running.shelf.until(2)
+    assert stop.text == "/stop"
+    assert (stop.origin.chat, stop.origin.sender.id) == (said.origin.chat, said.origin.sender.id)
+    await running.stop()
+
+
 async def test_no_drafts_unless_asked_for(running: Running) -> None:
     assert not running.adapter.drafts_in(private())
 

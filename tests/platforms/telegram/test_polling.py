@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from bot.domain import InboundMessage, Live
+from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.platforms.telegram.adapter import TelegramAdapter, create
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -40,7 +41,7 @@ async def test_order_is_kept_over_batches(running: Running) -> None:
 
 async def test_nothing_is_confirmed_before_it_is_stored(emulator: TelegramEmulator) -> None:
     class Failing(Shelf):
-        async def accept(self, messages: list[InboundMessage], cursor: str = "") -> None:  # type: ignore[override]
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
             raise StoreError("disk full")
 
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, Failing(), QuickClock())
@@ -101,10 +102,10 @@ async def test_stop_lets_a_batch_be_stored(emulator: TelegramEmulator) -> None:
             self.entered = asyncio.Event()
             self.go_on = asyncio.Event()
 
-        async def accept(self, messages: list[InboundMessage], cursor: str = "") -> None:  # type: ignore[override]
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
             self.entered.set()
             await self.go_on.wait()
-            await super().accept(messages, cursor)
+            await super().accept(events, cursor)
 
     shelf = Slow()
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, shelf, QuickClock())
@@ -120,7 +121,7 @@ async def test_stop_lets_a_batch_be_stored(emulator: TelegramEmulator) -> None:
 
 async def test_stop_does_not_wait_for_a_store_that_hangs(emulator: TelegramEmulator) -> None:
     class Hanging(Shelf):
-        async def accept(self, messages: list[InboundMessage], cursor: str = "") -> None:  # type: ignore[override]
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
             await asyncio.Event().wait()
 
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, Hanging(), QuickClock())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from bot.domain import InboundMessage, Live
+from bot.domain import InboundEvent, Live
 from bot.errors import StoreError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.telegram.adapter import TelegramAdapter
@@ -93,11 +93,11 @@ async def test_what_is_not_stored_comes_again(emulator: TelegramEmulator, port: 
     class Full(Shelf):
         refusals = 2
 
-        async def accept(self, messages: list[InboundMessage], cursor: str = "") -> None:  # type: ignore[override]
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
             if self.refusals:
                 self.refusals -= 1
                 raise StoreError("disk full")
-            await super().accept(messages, cursor)
+            await super().accept(events, cursor)
 
     running = webhook(emulator, port, Full())
     await running.start()

@@ -15,6 +15,7 @@ from bot.domain import (
     Attachment,
     AttachmentKind,
     ChatKind,
+    InboundEvent,
     InboundMessage,
     Live,
     OutboundFile,
@@ -49,8 +50,8 @@ class Inbox:
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
 
-    async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
-        self.messages += messages
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        self.messages += [event for event in events if isinstance(event, InboundMessage)]
 
     async def cursor(self) -> str:
         return ""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
     ApiError,
     invalid,
@@ -14,7 +15,7 @@ from bot.testing.emulators.discord.errors import (
     unknown_webhook,
 )
 from bot.testing.emulators.discord.messages import Emit, Messages, content_of, done
-from bot.testing.emulators.discord.state import COMMAND_REPLY, LOADING, Interaction, Message
+from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, Interaction, Message
 from bot.testing.emulators.discord.wire import message_wire
 from bot.testing.emulators.discord.world import World
 
@@ -23,7 +24,7 @@ ANSWER_SECONDS, TOKEN_SECONDS = 3.0, 900.0
 COMMANDS_LIMIT = 100
 DESCRIPTION_LIMIT = 100
 _NAME = re.compile(r"[-_'\w]{1,32}")
-_MESSAGE, _DEFERRED = 4, 5
+_MESSAGE, _DEFERRED, _LATER, _UPDATE = 4, 5, 6, 7
 
 
 class Interactions:
@@ -60,12 +61,15 @@ class Interactions:
         if interaction.acknowledged:
             raise ApiError(400, 40060, "Interaction has already been acknowledged.")
         kind, data = call.json.get("type"), call.json.get("data") or {}
-        if kind == _DEFERRED:
+        if kind in (_LATER, _UPDATE) and interaction.pressed is not None:
+            interaction.answer = self._update(interaction.pressed, data if kind == _UPDATE else {}, call)
+        elif kind == _DEFERRED:
             interaction.answer = self._answer(interaction, "", call, LOADING)
         elif kind == _MESSAGE:
-            interaction.answer = self._answer(interaction, content_of(data, call), call, 0)
+            flags = int(data.get("flags", 0)) & EPHEMERAL
+            interaction.answer = self._answer(interaction, content_of(data, call), call, flags)
         else:
-            raise invalid(type="The emulator knows types 4 and 5.")
+            raise invalid(type="The emulator knows types 4 and 5, of buttons 6 and 7 too.")
         interaction.acknowledged = True
         shown = _response(interaction, kind) if call.query.get("with_response") else None
         return Done(shown, str(interaction.answer.id), interaction.answer.text)
@@ -90,6 +94,16 @@ class Interactions:
         message = self._target(call)
         self._messages.remove(message)
         return Done(None, str(message.id), message.text)
+
+    def _update(self, message: Message, data: dict[str, Any], call: Call) -> Message:
+        """Change the message whose button was pressed."""
+        if "components" in data:
+            message.components = components_of(data)
+        if "content" in data:
+            message.text = content_of(data, call)
+        if data:
+            self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
+        return message
 
     def _answer(self, interaction: Interaction, text: str, call: Call, flags: int) -> Message:
         about: dict[str, Any] = {"id": str(interaction.id), "type": 2, "user": interaction.user.wire()}

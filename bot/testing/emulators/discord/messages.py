@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
     ApiError,
     empty_message,
@@ -49,7 +50,8 @@ class Messages:
         if known is not None:
             return done(known)
         replied = self._replied(channel, body.get("message_reference"))
-        message = self.post(channel, text, call, kind=REPLY if replied else DEFAULT, reply_to=replied)
+        kind, components = REPLY if replied else DEFAULT, components_of(body)
+        message = self.post(channel, text, call, kind=kind, reply_to=replied, components=components)
         message.nonce = nonce
         if nonce:
             self._nonces[channel.id, nonce] = (message, self._world.wall())
@@ -74,6 +76,9 @@ class Messages:
     def change(self, message: Message, call: Call) -> Done:
         """Replace a text, and tell the bot."""
         text = content_of(call.json, call)
+        if "components" in call.json:
+            message.components = components_of(call.json)
+        message.edited_at = self._world.wall()
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
         if message.flags & LOADING:
             message.flags &= ~LOADING

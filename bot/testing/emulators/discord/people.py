@@ -1,4 +1,4 @@
-"""What people do: write in DMs, channels and threads, reply, mention, send files, use commands."""
+"""What people do: write in DMs, channels and threads, mention, send files, use commands and buttons."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bot.testing.emulators.discord.components import BUTTON, custom_id
 from bot.testing.emulators.discord.messages import Emit
 from bot.testing.emulators.discord.state import (
     DEFAULT,
@@ -89,10 +90,38 @@ class People:
         """The author of a message changes its text."""
         message = self._world.channels[chat].messages[message_id]
         message.edits.append(message.text)
-        message.text = text
+        message.text, message.edited_at = text, self._world.wall()
         self._record(message, "edits")
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return message
+
+    def previews(self, chat: int, message_id: int) -> None:
+        """Discord adds the preview of a link to a message: an event like an edit, but nobody edited."""
+        message = self._world.channels[chat].messages[message_id]
+        embed = {"type": "link", "url": "https://example.org/", "title": "Example"}
+        self._emit("MESSAGE_UPDATE", {**message_wire(message, event=True), "embeds": [embed]})
+
+    def presses(self, chat: int, message_id: int, label: str, *, user: int = PERSON, name: str = "") -> int:
+        """A person presses the button with this label, or of this custom id; returns the interaction's id."""
+        place = self._world.channels[chat]
+        message, person = place.messages[message_id], self._world.user(user, name)
+        number, token = self._world.snowflake(), secrets.token_urlsafe(24)
+        self._world.interactions[token] = Interaction(
+            number, token, place, person, "", self._world.wall(), pressed=message
+        )
+        data = {"custom_id": custom_id(message.components, label), "component_type": BUTTON, "id": 2}
+        wire = self._interaction(number, token, person.wire(), place, data)
+        self._emit("INTERACTION_CREATE", {**wire, "type": 3, "message": message_wire(message)})
+        return number
+
+    def deletes_many(self, chat: int, message_ids: Sequence[int]) -> None:
+        """A moderator takes several messages away at once."""
+        place = self._world.channels[chat]
+        for number in message_ids:
+            place.messages[number].deleted = True
+        gone = {"ids": [str(number) for number in message_ids], "channel_id": str(chat)}
+        guild = {"guild_id": str(place.guild.id)} if place.guild is not None else {}
+        self._emit("MESSAGE_DELETE_BULK", {**gone, **guild})
 
     def deletes(self, chat: int, message_id: int) -> None:
         """Somebody takes a message away, the bot's too."""

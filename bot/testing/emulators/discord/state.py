@@ -14,6 +14,8 @@ DEFAULT, REPLY, COMMAND_REPLY, PINNED, THREAD_CREATED, THREAD_STARTER = 0, 19, 2
 
 LOADING = 1 << 7
 """Flag of a deferred answer that has no content yet."""
+EPHEMERAL = 1 << 6
+"""Flag of an answer that only the person sees who used the interaction."""
 
 
 @dataclass(slots=True)
@@ -72,7 +74,8 @@ class StoredFile:
 
 @dataclass(slots=True)
 class Message:
-    """A message; `edits` holds its earlier texts, `nonce` what it was sent with."""
+    """A message; `edits` holds its earlier texts, `edited_at` when it changed last, `nonce` what it was sent
+    with."""
 
     id: int
     channel: Channel
@@ -85,6 +88,8 @@ class Message:
     flags: int = 0
     nonce: str = ""
     edits: list[str] = field(default_factory=list)
+    edited_at: float = 0.0
+    components: list[dict[str, Any]] = field(default_factory=list)
     deleted: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -116,7 +121,8 @@ class Channel:
 
 @dataclass(slots=True)
 class Interaction:
-    """A use of an application command; `answer` is the message that stands for its response."""
+    """A use of an application command, or of a button of the message `pressed`; `answer` is the message that
+    stands for its response."""
 
     id: int
     token: str
@@ -126,3 +132,4 @@ class Interaction:
     made_at: float
     acknowledged: bool = False
     answer: Message | None = None
+    pressed: Message | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.testing.emulators.discord.state import DM, THREADS, Channel, Guild, Message
+from bot.testing.emulators.discord.components import labels
+from bot.testing.emulators.discord.state import DM, EPHEMERAL, THREADS, Channel, Guild, Message
 from bot.testing.emulators.discord.world import EPOCH_MS, World
 
 ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
@@ -13,7 +14,10 @@ ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
 
 def timestamp(snowflake: int) -> str:
     """The time in an id, as ISO 8601."""
-    seconds = ((snowflake >> 22) + EPOCH_MS) / 1000
+    return _iso(((snowflake >> 22) + EPOCH_MS) / 1000)
+
+
+def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
@@ -25,14 +29,14 @@ def message_wire(message: Message, *, nested: bool = False, event: bool = False)
         "author": message.sender.wire(),
         "content": message.text,
         "timestamp": timestamp(message.id),
-        "edited_timestamp": timestamp(message.id) if message.edits else None,
+        "edited_timestamp": _iso(message.edited_at) if message.edited_at else None,
         "tts": False,
         "mention_everyone": False,
         "mentions": [user.wire() for user in message.mentions],
         "mention_roles": [],
         "attachments": [file.wire() for file in message.files],
         "embeds": [],
-        "components": [],
+        "components": message.components,
         "pinned": False,
         "type": message.kind,
         "flags": message.flags,
@@ -164,6 +168,9 @@ def seen(message: Message, bot_id: int) -> dict[str, Any]:
         "reply_to": message.reply_to.id if message.reply_to else 0,
         "edits": len(message.edits),
         "thinking": bool(message.flags & 1 << 7),
+        "ephemeral": bool(message.flags & EPHEMERAL),
+        "buttons": labels(message.components),
+        "components": message.components,
     }
 
 

@@ -31,6 +31,7 @@ _PEOPLE = (
     "clicks",
     "chooses",
     "enters",
+    "edits",
     "recalls",
     "make_group",
     "private_chat",

@@ -35,24 +35,11 @@ class Envelopes:
 
     def message(self, message: Message) -> dict[str, Any]:
         """`im.message.receive_v1`."""
-        sender = {
-            "sender_id": ids(message.sender),
-            "sender_type": "app" if message.sender.is_bot else "user",
-            "tenant_key": TENANT,
-        }
-        wire: dict[str, Any] = {
-            "message_id": message.id,
-            "create_time": str(message.created),
-            "update_time": str(message.created),
-            "chat_id": message.chat.id,
-            "chat_type": message.chat.kind,
-            "message_type": message.kind,
-            "content": orjson.dumps(message.content).decode(),
-        }
-        for key in ("root_id", "parent_id", "thread_id", "mentions"):
-            if getattr(message, key):
-                wire[key] = getattr(message, key)
-        return self.wrap("im.message.receive_v1", {"sender": sender, "message": wire})
+        return self.wrap("im.message.receive_v1", _content(message))
+
+    def edited(self, message: Message) -> dict[str, Any]:
+        """`im.message.updated_v1`."""
+        return self.wrap("im.message.updated_v1", _content(message))
 
     def click(self, message: Message, person: Person, value: Any, token: str) -> dict[str, Any]:
         """`card.action.trigger`."""
@@ -96,3 +83,25 @@ class Envelopes:
 def ids(person: Person) -> dict[str, str]:
     """A person in an event."""
     return {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "user_id": ""}
+
+
+def _content(message: Message) -> dict[str, Any]:
+    """Sender and message, as they are now."""
+    sender = {
+        "sender_id": ids(message.sender),
+        "sender_type": "app" if message.sender.is_bot else "user",
+        "tenant_key": TENANT,
+    }
+    wire: dict[str, Any] = {
+        "message_id": message.id,
+        "create_time": str(message.created),
+        "update_time": str(message.updated or message.created),
+        "chat_id": message.chat.id,
+        "chat_type": message.chat.kind,
+        "message_type": message.kind,
+        "content": orjson.dumps(message.content).decode(),
+    }
+    for key in ("root_id", "parent_id", "thread_id", "mentions"):
+        if getattr(message, key):
+            wire[key] = getattr(message, key)
+    return {"sender": sender, "message": wire}

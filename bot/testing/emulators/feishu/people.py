@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -92,6 +93,15 @@ class People:
         chat = self._world.private(person)
         self._deliver(self._envelopes.entered(chat.id, person))
         return chat.id
+
+    def edits(self, message_id: str, text: str) -> Message:
+        """A person changes the text of a message."""
+        message = self._world.message(message_id)
+        plain, message.mentions = self._mentions(text)
+        message.content, message.updated = {"text": plain}, int(time.time() * 1000)
+        self._record(message, "edits")
+        self._deliver(self._envelopes.edited(message))
+        return message
 
     def recalls(self, message_id: str) -> None:
         """A person takes a message back."""

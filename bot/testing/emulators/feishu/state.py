@@ -55,6 +55,7 @@ class Message:
     kind: str
     content: dict[str, Any]
     created: int
+    updated: int = 0
     root_id: str = ""
     parent_id: str = ""
     thread_id: str = ""

@@ -27,6 +27,7 @@ _PEOPLE = (
     "says_many",
     "edits",
     "deletes",
+    "previews",
     "commands",
     "clicks",
     "stops",

@@ -90,16 +90,29 @@ class People:
         place = self._world.channels[channel]
         message = place.messages[ts]
         before = message_wire(message, place, self._origin())
+        text = re.sub(r"@roebot\b", f"<@{self._world.bot.id}>", text)
         message.text, message.edits, message.edited_by = text, message.edits + 1, message.user.id
         after = message_wire(message, place, self._origin())
         self._changed(place, "message_changed", message=after, previous_message=before)
         return message
 
+    def previews(self, channel: str, ts: str) -> None:
+        """Slack adds the preview of a link: an event like an edit, but nobody edited."""
+        place = self._world.channels[channel]
+        before = message_wire(place.messages[ts], place, self._origin())
+        after = {**before, "attachments": [{"id": 1, "title": "Example", "from_url": "https://example.org/"}]}
+        self._changed(place, "message_changed", message=after, previous_message=before)
+
     def deletes(self, channel: str, ts: str) -> None:
-        """A person takes a message back."""
+        """A person takes a message back; the root of a thread leaves a tombstone."""
         place = self._world.channels[channel]
         message = place.messages.pop(ts)
         before = message_wire(message, place, self._origin())
+        if any(other.thread_ts == ts for other in place.messages.values()):
+            text = "This message was deleted."
+            stone = {**before, "user": "USLACKBOT", "subtype": "tombstone", "text": text, "hidden": True}
+            self._changed(place, "message_changed", message=stone, previous_message=before)
+            return
         self._changed(place, "message_deleted", deleted_ts=ts, previous_message=before)
 
     def commands(

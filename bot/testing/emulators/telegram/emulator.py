@@ -26,6 +26,7 @@ _PEOPLE = (
     "sends_album",
     "edits",
     "presses",
+    "stops",
     "make_group",
     "make_topic",
     "migrates",

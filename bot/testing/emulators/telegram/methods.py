@@ -325,6 +325,7 @@ def _draft(world: World, params: Params, text: str) -> Done:
     if not params.number("draft_id"):
         raise bad_request("draft_id must be non-zero")
     chat.draft, chat.draft_until = text, time.time() + DRAFT_SECONDS
+    chat.draft_id, chat.can_stop = params.number("draft_id"), params.flag("can_stop")
     return Done(True, text=text)
 
 

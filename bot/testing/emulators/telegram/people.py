@@ -134,6 +134,14 @@ class People:
         )
         return query_id
 
+    def stops(self, chat: int) -> None:
+        """A person presses the stop button of the draft that they see."""
+        place = self._world.chats[chat]
+        if not place.can_stop or place.draft_until <= time.time():
+            raise ValueError("there is no draft with a stop button")
+        place.draft_until = 0.0
+        self._deliver("stopped_message_generation", {"chat": place.wire(), "draft_id": place.draft_id})
+
     def make_group(self, title: str = "Group", *, supergroup: bool = False, forum: bool = False) -> int:
         """A new group with the bot in it; returns its chat id."""
         kind = SUPERGROUP if supergroup or forum else GROUP

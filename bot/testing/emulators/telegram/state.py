@@ -115,6 +115,8 @@ class Chat:
     topics: dict[int, str] = field(default_factory=dict)
     draft: str = ""
     draft_until: float = 0.0
+    draft_id: int = 0
+    can_stop: bool = False
 
     def wire(self) -> dict[str, Any]:
         """The `Chat` object of the Bot API."""

@@ -1,0 +1,50 @@
+"""Messages and admissions as the tests of the store make them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
+from bot.store import BotStore
+from bot.store.accept import Accepted, Admission, Verdict
+
+ids = itertools.count(1)
+ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
+QUEUE = 20
+
+
+def message(
+    text: str = "hello",
+    *,
+    chat: str = "c1",
+    kind: ChatKind = ChatKind.PRIVATE,
+    topic: str = "",
+    reply_to: str = "",
+    sender: Sender = ANN,
+    event: str = "",
+    message_id: str = "",
+    attachments: tuple[Attachment, ...] = (),
+    clicked: bool = False,
+) -> InboundMessage:
+    number = str(next(ids))
+    origin = Origin("tg", "telegram", chat, kind, message_id or number, sender, topic, reply_to)
+    return InboundMessage(event or f"e{number}", origin, text, 5.0, attachments=attachments, clicked=clicked)
+
+
+def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: object) -> Admission:
+    base = Admission(
+        of, verdict, IsolationPolicy(), f"thread-{next(ids)}", full_notice="full", stale_notice="stale"
+    )
+    return replace(base, **more)
+
+
+def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: str = "") -> InboundChange:
+    """Somebody changes this message, or takes it away (None)."""
+    return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
+
+
+async def accept(
+    store: BotStore, *admitted: Admission | InboundChange, cursor: str = "", now: float = 100.0
+) -> list[Accepted]:
+    return await store.accept("tg", admitted, cursor, now, QUEUE)

@@ -1,0 +1,114 @@
+"""Edits and deletions by people, in the order in which they happened."""
+
+from __future__ import annotations
+
+from bot.domain import ChatKind
+from bot.platforms.discord.cursor import read_cursor
+from bot.testing.emulators.discord.people import PERSON
+
+from .conftest import Running, Shelf, eventually, private, says
+
+
+def me(running: Running) -> str:
+    return f"<@{running.emulator.world.bot.id}>"
+
+
+async def test_an_edit_says_what_the_message_says_now(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    said = people.says(f"{me(running)} first", chat=chat, name="Ada")
+    people.edits(chat, said.id, f"{me(running)} second")
+    people.says(f"{me(running)} third", chat=chat)
+    await shelf.until(2)
+    assert shelf.texts == ["first", "third"]
+    [change] = shelf.changes
+    assert (change.text, change.origin.chat, change.origin.message_id) == ("second", str(chat), str(said.id))
+    assert (change.origin.sender.id, change.origin.chat_kind) == (str(PERSON), ChatKind.GROUP)
+    assert change.at > 1_000_000_000
+    assert running.adapter.counts.edits == 1
+
+
+async def test_in_a_thread_it_has_the_chat_of_its_message(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat)
+    said = people.says(f"{me(running)} first", chat=thread)
+    people.deletes(thread, said.id)
+    [message] = await shelf.until(1)
+    await eventually(lambda: shelf.changes)
+    [change] = shelf.changes
+    assert (change.origin.chat, change.origin.topic) == (message.origin.chat, message.origin.topic)
+
+
+async def test_a_deletion_names_the_message(running: Running, shelf: Shelf) -> None:
+    said = running.emulator.people.says("first")
+    running.emulator.people.deletes(running.emulator.people.dm(), said.id)
+    await eventually(lambda: shelf.changes)
+    [change] = shelf.changes
+    assert (change.text, change.origin.message_id, change.origin.sender.id) == (None, str(said.id), "")
+    assert change.origin.chat_kind is ChatKind.PRIVATE
+
+
+async def test_many_deletions_at_once(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    said = [running.emulator.people.says(f"{me(running)} {n}", chat=chat) for n in range(3)]
+    running.emulator.people.deletes_many(chat, [message.id for message in said])
+    await eventually(lambda: len(shelf.changes) == 3)
+    assert [change.origin.message_id for change in shelf.changes] == [str(message.id) for message in said]
+
+
+async def test_two_edits_are_two_changes(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.dm()
+    said = running.emulator.people.says("first")
+    running.emulator.people.edits(chat, said.id, "second")
+    running.emulator.people.edits(chat, said.id, "third")
+    await eventually(lambda: len(shelf.changes) == 2)
+    assert [change.text for change in shelf.changes] == ["second", "third"]
+
+
+async def test_what_comes_twice_is_one_change(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.dm()
+    said = running.emulator.people.says("first")
+    running.emulator.people.edits(chat, said.id, "second")
+    running.emulator.people.deletes(chat, said.id)
+    await eventually(lambda: len(shelf.changes) == 2)
+    running.emulator.redeliver(2)
+    await eventually(lambda: shelf.duplicates == 2)
+
+
+async def test_the_preview_of_a_link_is_no_edit(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.dm()
+    said = running.emulator.people.says("see https://example.org/")
+    running.emulator.people.previews(chat, said.id)
+    running.emulator.people.says("next")
+    await shelf.until(2)
+    assert shelf.changes == []
+
+
+async def test_the_bots_own_edits_are_none(running: Running, shelf: Shelf) -> None:
+    here = private(running.emulator)
+    answer = await running.adapter.send(says("mine", here))
+    await running.adapter.edit(says("mine now", here), answer)
+    running.emulator.people.says("next")
+    await shelf.until(1)
+    assert shelf.changes == []
+
+
+async def test_a_change_moves_no_cursor(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.dm()
+    said = running.emulator.people.says("first")
+    last = running.emulator.people.says("last")
+    running.emulator.people.edits(chat, said.id, "second")
+    await eventually(lambda: shelf.changes)
+    assert read_cursor(await shelf.cursor())[0].seen == last.id
+
+
+async def test_malformed_changes_are_counted(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.dm()
+    good = {"id": "5", "channel_id": str(chat)}
+    running.emulator.inject("MESSAGE_DELETE", {"channel_id": str(chat)})
+    running.emulator.inject("MESSAGE_DELETE_BULK", {**good, "ids": "7"})
+    edit = {**good, "type": 0, "author": {"id": "9"}, "content": "x", "edited_timestamp": "yesterday"}
+    running.emulator.inject("MESSAGE_UPDATE", edit)
+    await eventually(lambda: running.adapter.counts.malformed == 3)
+    assert shelf.changes == []

@@ -1,0 +1,119 @@
+"""Edits and deletions by people, and what only looks like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.domain import ChatKind, InboundChange
+from bot.platforms.slack.inbound import Identity, Ignored, Inbound
+
+from .conftest import PERSON, Running, eventually
+
+US = Identity("UBOT", "BBOT", "T1")
+
+
+def changed(subtype: str = "message_changed", **more: Any) -> dict[str, Any]:
+    event = {"type": "message", "subtype": subtype, "channel": "C1", "event_ts": "9.000001", **more}
+    return {"type": "event_callback", "event_id": "Ev1", "event": event}
+
+
+def wrote(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "message", "user": "U1", "ts": "5.000001", "text": text, **more}
+
+
+async def test_an_edit_says_what_the_message_says_now(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    said = running.emulator.people.says("@roebot first", channel=team)
+    await running.shelf.until(1)
+    running.emulator.people.edits(team, said.ts, "@roebot second &amp; last")
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert (change.text, change.origin.chat, change.origin.message_id) == ("second & last", team, said.ts)
+    assert (change.origin.sender.id, change.origin.chat_kind) == (PERSON, ChatKind.GROUP)
+    assert change.at > float(said.ts)
+    assert running.shelf.texts == ["first"]
+
+
+async def test_a_deletion_names_the_message(running: Running) -> None:
+    said = running.emulator.people.says("first")
+    await running.shelf.until(1)
+    running.emulator.people.deletes(said.channel, said.ts)
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert (change.text, change.origin.message_id) == (None, said.ts)
+    assert change.origin.chat_kind is ChatKind.PRIVATE
+    assert running.adapter.counts.edits == 1
+
+
+async def test_the_root_of_a_thread_leaves_a_tombstone(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    said = running.emulator.people.says("@roebot first", channel=team)
+    running.emulator.people.says("more", channel=team, thread=said.ts)
+    await running.shelf.until(2)
+    running.emulator.people.deletes(team, said.ts)
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert (change.text, change.origin.message_id) == (None, said.ts)
+
+
+async def test_a_redelivered_edit_is_one(running: Running) -> None:
+    said = running.emulator.people.says("first")
+    await running.shelf.until(1)
+    running.emulator.duplicate()
+    running.emulator.people.edits(said.channel, said.ts, "second")
+    await eventually(lambda: running.shelf.duplicates == 1)
+    assert [change.text for change in running.shelf.changes] == ["second"]
+
+
+async def test_an_edit_that_cannot_be_stored_comes_again(running: Running) -> None:
+    said = running.emulator.people.says("first")
+    await running.shelf.until(1)
+    running.shelf.broken = 1
+    running.emulator.people.edits(said.channel, said.ts, "second")
+    await eventually(lambda: running.shelf.refusals == 1)
+    assert running.emulator.outbox.unacked == 1
+    running.emulator.close_sockets()
+    await eventually(lambda: running.shelf.changes)
+
+
+async def test_the_preview_of_a_link_is_no_edit(running: Running) -> None:
+    said = running.emulator.people.says("see https://example.org/")
+    await running.shelf.until(1)
+    running.emulator.people.previews(said.channel, said.ts)
+    running.emulator.people.says("next")
+    await running.shelf.until(2)
+    assert running.shelf.changes == []
+
+
+async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    web = running.adapter._client.web  # type: ignore[union-attr]
+    posted = await web.chat_postMessage(channel=team, text="mine")
+    running.emulator.people.edits(team, str(posted["ts"]), "other")
+    running.emulator.people.deletes(team, str(posted["ts"]))
+    running.emulator.people.says("@roebot next", channel=team)
+    await running.shelf.until(1)
+    assert running.shelf.changes == []
+
+
+def test_an_edit_of_an_edited_message_with_a_preview_is_no_edit() -> None:
+    before = wrote("same", edited={"user": "U1", "ts": "6.0"})
+    after = {**before, "attachments": [{"id": 1}]}
+    assert Inbound("sl", US).read(changed(message=after, previous_message=before)) == Ignored()
+
+
+@pytest.mark.parametrize("more", [{"bot_id": "B9"}, {"user": "UBOT"}, {"subtype": "bot_message"}])
+def test_what_other_programs_wrote_is_no_matter(more: dict[str, Any]) -> None:
+    before, after = wrote("a", **more), wrote("b", edited={"user": "U1", "ts": "6.0"}, **more)
+    inbound = Inbound("sl", US)
+    assert inbound.read(changed(message=after, previous_message=before)) == Ignored()
+    gone = changed("message_deleted", previous_message=before, deleted_ts="5.000001")
+    assert inbound.read(gone) == Ignored()
+
+
+def test_a_deletion_may_come_without_the_message() -> None:
+    change = Inbound("sl", US).read(changed("message_deleted", deleted_ts="5.000001"))
+    assert isinstance(change, InboundChange)
+    assert (change.text, change.origin.message_id, change.origin.sender.id) == (None, "5.000001", "")

@@ -1,0 +1,121 @@
+"""A question of the agent stays open until somebody answers it, by a click or in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from bot.domain import ChatKind, TurnState
+from bot.runtime.port import Ended, Interrupted
+from bot.testing.adapter import RecordingAdapter
+from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.bench import Bench
+
+
+@dataclass(slots=True)
+class Asking(RecordingAdapter):
+    """A platform with buttons."""
+
+    most_choices: int = 3
+
+
+def script(run: ScriptedRun) -> None:
+    """Ask on the first run; say what was answered on the next."""
+    if run.request.answers:
+        run.say(f"You chose {run.request.messages[-1]['content']}.")
+        run.end()
+    else:
+        question = {"question": "Which one?", "options": ["red", "blue"]}
+        run.emit(Interrupted("i1", question), Ended("interrupted"))
+
+
+@pytest.fixture
+def asking(at: Bench) -> Bench:
+    at.adapter = Asking()
+    at.runtime.script = script
+    return at
+
+
+async def asked(at: Bench) -> str:
+    """Ask something, and wait for the question; its message."""
+    await at.adapter.hears("go")
+    await at.until(lambda: at.adapter.texts() == ["Which one?"])
+    await at.rest(0.5)
+    return next(iter(at.adapter.shown))
+
+
+async def test_a_click_resumes_the_run_with_the_choice(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("blue", message)
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+        await asking.rest(2.0)
+    assert asking.adapter.texts() == ["Which one?", "You chose blue."]
+    first, second = (run.request for run in asking.runtime.runs.values())
+    assert (first.answers, second.answers) == ("", "i1")
+    assert second.thread_id == first.thread_id
+
+
+async def test_so_does_what_is_written(asking: Bench) -> None:
+    async with asking.running():
+        await asked(asking)
+        await asking.adapter.hears("neither")
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+    assert asking.adapter.texts()[1] == "You chose neither."
+
+
+async def test_a_second_click_does_nothing_and_says_so(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("blue", message)
+        await asking.adapter.presses("red", message, person="8")
+        await asking.until(lambda: len(asking.adapter.texts()) == 3)
+        await asking.rest(2.0)
+    told = [text for text in asking.adapter.texts() if "no longer open" in text]
+    assert len(told) == 1
+    assert "You chose blue." in asking.adapter.texts()
+    assert len(asking.runtime.runs) == 2
+
+
+async def test_a_click_survives_a_restart(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+    async with asking.running():
+        await asking.adapter.presses("blue", message)
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+    assert asking.adapter.texts()[1] == "You chose blue."
+
+
+async def test_a_kill_after_the_click_answers_it_once(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        asking.runtime.down = True
+        await asking.adapter.presses("blue", message)
+        await asking.rest(1.0)
+    asking.runtime.down = False
+    async with asking.running():
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+        await asking.rest(2.0)
+    assert asking.adapter.texts() == ["Which one?", "You chose blue."]
+
+
+async def test_a_choice_that_is_called_like_a_command_is_a_choice(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("stop", message)
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+    assert asking.adapter.texts()[1] == "You chose stop."
+
+
+async def test_in_a_group_the_answer_carries_its_senders_name(asking: Bench) -> None:
+    async with asking.running():
+        await asking.adapter.hears("go", kind=ChatKind.GROUP)
+        await asking.until(lambda: asking.adapter.texts() == ["Which one?"])
+        await asking.rest(0.5)
+        message = next(iter(asking.adapter.shown))
+        await asking.adapter.presses("red", message, person="8", kind=ChatKind.GROUP)
+        await asking.until(lambda: len(asking.adapter.texts()) == 2)
+        states = [view.state for view in await asking.store.turns(1)]
+    assert asking.adapter.texts()[1] == "You chose P8: red."
+    assert TurnState.FAILED not in states
