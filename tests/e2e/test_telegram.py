@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
+from bot.domain import TurnKind, TurnState
 from bot.render.measure import utf16_units
 from bot.service import Service
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -177,3 +178,15 @@ async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: 
     assert [len(turn.messages) for turn in turns if turn.kind == "chat"] == [5, 1]
     assert any(text.endswith("(stopped)") for text in texts)
     assert any("Waiting messages (5)" in text for text in texts)
+
+
+async def test_the_stop_button_of_a_draft_ends_the_run(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    text = config_text(emulator).replace("rate_scale:", "streaming: draft, rate_scale:")
+    async with running(tmp_path, text) as service:
+        emulator.people.says("[tokens=500] [every=0.1] long", user=PERSON)
+        await until(lambda: emulator.view(PERSON)["draft"], 20.0, lambda: "no draft")
+        emulator.people.stops(PERSON)
+        await answered(emulator, PERSON, lambda texts: any("(stopped)" in text for text in texts))
+        [view] = await service.store.conversations("telegram")
+        [chat] = [turn for turn in await service.store.turns(view.id) if turn.kind is TurnKind.CHAT]
+        assert chat.state is TurnState.CANCELLED
