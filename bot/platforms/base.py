@@ -31,7 +31,8 @@ class Inbox(Protocol):
     async def accept(self, messages: Sequence[InboundMessage], cursor: str = "") -> None:
         """Store `messages` (duplicates are dropped) and the receive `cursor` in one transaction.
 
-        The adapter tells the platform "received" after this returns, never before.
+        The adapter tells the platform "received" after this returns, never before. Raises StoreError where it
+        cannot be stored now: the account goes on, and brings it again or lets the platform send it again.
         """
         ...
 

@@ -12,8 +12,8 @@ from bot.domain import InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.feishu.health import Health
-from bot.platforms.feishu.inbound import Inbound, is_choice
-from bot.platforms.payload import Json, Malformed, optional_mapping, string
+from bot.platforms.feishu.inbound import RECALLED, Inbound, is_choice
+from bot.platforms.payload import Json, Malformed, needed, optional_mapping, string
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +31,8 @@ class Counts:
 
 
 class Events:
-    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored."""
+    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored, and
+    `on_recalled` the id of every message that was taken back."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Events:
         clock: Clock,
         health: Health,
         on_choice: Callable[[InboundMessage], None],
+        on_recalled: Callable[[str], None],
     ) -> None:
         self.counts = Counts()
         self._account = account
@@ -49,12 +51,16 @@ class Events:
         self._clock = clock
         self._health = health
         self._on_choice = on_choice
+        self._on_recalled = on_recalled
 
     async def take(self, payload: Json) -> Json:
         """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
         event is not acknowledged, and comes again."""
         self.counts.events += 1
         self._health.heard()
+        if _kind(payload) == RECALLED:
+            self._recalled(payload)
+            return {}
         try:
             message = await self._inbound.convert(payload, self._clock.now())
         except Malformed as error:
@@ -70,6 +76,15 @@ class Events:
             return {}
         self._on_choice(message)
         return {"toast": {"type": "success", "content": f"✓ {message.text}"}}
+
+    def _recalled(self, payload: Json) -> None:
+        try:
+            message_id = needed(optional_mapping(payload, "event"), "message_id")
+        except Malformed as error:
+            self.malformed(str(error))
+            return
+        self.counts.ignored += 1
+        self._on_recalled(message_id)
 
     def malformed(self, reason: str) -> None:
         """Count and log what cannot be read; it is acknowledged, since it would come again as it is."""

@@ -15,7 +15,8 @@ MESSAGE = "im.message.receive_v1"
 CLICK = "card.action.trigger"
 MENU = "application.bot.menu_v6"
 ENTERED = "im.chat.access_event.bot_p2p_chat_entered_v1"
-EVENTS = (MESSAGE, CLICK, MENU, ENTERED)
+RECALLED = "im.message.recalled_v1"
+EVENTS = (MESSAGE, CLICK, MENU, ENTERED, RECALLED)
 """What the app subscribes to."""
 _KINDS = {"p2p": ChatKind.PRIVATE, "group": ChatKind.GROUP, "topic_group": ChatKind.GROUP}
 

@@ -24,6 +24,7 @@ SCOPES = (
 """The permissions of the app, each with what it is for."""
 EVENTS = (
     ("im.message.receive_v1", "a message"),
+    ("im.message.recalled_v1", "a message is taken back"),
     ("im.chat.access_event.bot_p2p_chat_entered_v1", "somebody opens the chat with the bot"),
     ("application.bot.menu_v6", "somebody chooses from the bot's menu (optional)"),
 )

@@ -13,6 +13,7 @@ from bot.platforms.payload import Json, objects
 from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, delivery_error
+from bot.platforms.slack.places import Recent
 
 FILE_LIMIT = 100 * 1024 * 1024
 """Bytes that we move; Slack's own limit is 1 GB."""
@@ -26,9 +27,21 @@ class Files:
     def __init__(self, client: Client, calls: Calls) -> None:
         self._client = client
         self._calls = calls
+        self._sent: Recent[str] = Recent(1024)
 
     async def send(self, file: OutboundFile) -> str:
-        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell."""
+        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell.
+
+        One of the same key that was sent in this life of the service is not sent again.
+        """
+        known = self._sent.get(file.key)
+        if known is not None:
+            return known
+        shown = await self._send(file)
+        self._sent.put(file.key, shown)
+        return shown
+
+    async def _send(self, file: OutboundFile) -> str:
         if len(file.data) > FILE_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
         if not file.data:
