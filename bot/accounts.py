@@ -239,7 +239,9 @@ class AccountDirectory:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             await adapter.stop()
-            await work
+            await asyncio.wait({work})
+            if not work.cancelled():  # one that was cut off while it began says no more
+                await work
         except AccountRefused as error:
             return str(error), True
         except AccountError as error:

@@ -15,6 +15,9 @@ from blockbuster import BlockBuster, blockbuster_ctx
 
 from bot.store.database import Database, open_database
 from bot.testing.clock import ManualClock
+from bot.testing.conformance import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
 

@@ -31,9 +31,10 @@ class Inbox(Protocol):
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
 
-        The adapter tells the platform "received" after this returns, never before. A change is one that a
-        person made: what the platform does to a message by itself (previews of links), and what happens to
-        the bot's own messages, is none.
+        The adapter tells the platform "received" after this returns, never before. Raises StoreError where it
+        cannot be stored now: the account goes on, and brings it again or lets the platform send it again. A
+        change is one that a person made: what the platform does to a message by itself (previews of links),
+        and what happens to the bot's own messages, is none.
         """
         ...
 

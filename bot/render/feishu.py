@@ -89,7 +89,7 @@ def card_markdown(markdown: str) -> str:
             out.append(_AT.sub("<\u200b", line))
         elif opened:
             fence = opened[1]
-            out.append(line)
+            out.append(_AT.sub("<\u200b", line))
         else:
             out.append(_shown(line))
     return "\n".join(out)

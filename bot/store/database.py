@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy
 from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -46,7 +46,10 @@ class Database(Protocol):
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `work(connection, *args, **kwargs)`, commit, and return its result; roll back if it raises."""
+        """Run `work(connection, *args, **kwargs)`, commit, and return its result; roll back if it raises.
+
+        Raises StoreError where the database did not do it.
+        """
         ...
 
     async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
@@ -122,6 +125,8 @@ class SqliteDatabase:
             try:
                 connection = connection or SqliteConnection(_connect(self.path))
                 result = _transaction(connection, work)
+            except sqlite3.Error as error:
+                _settle(loop, done, None, _failed(error))
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
                 _settle(loop, done, None, error)
             else:
@@ -164,8 +169,11 @@ class PostgresDatabase:
         return await asyncio.shield(self._run(lambda connection: work(connection, *args, **kwargs)))
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
-        async with self._engine.begin() as connection:
-            return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))
+        try:
+            async with self._engine.begin() as connection:
+                return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))
+        except DBAPIError as error:
+            raise _failed(error) from error
 
     async def close(self) -> None:
         """See Database."""
@@ -217,6 +225,12 @@ def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) 
             connection.raw.execute("ROLLBACK")
         raise
     return result
+
+
+def _failed(error: sqlite3.Error | DBAPIError) -> StoreError:
+    found = StoreError(f"the database refused: {getattr(error, 'orig', None) or error}")
+    found.__cause__ = error
+    return found
 
 
 def _psycopg_url(url: str) -> str:

@@ -19,7 +19,7 @@ from bot.domain import (
     ReplyAddress,
     Sender,
 )
-from bot.errors import DeliveryCategory, DeliveryError, NotModified
+from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
 from bot.render.port import WEB, Renderer
 
@@ -59,7 +59,10 @@ class Fault:
 
 @dataclass(slots=True)
 class RecordingAdapter:
-    """One account in memory. `calls` lists (operation, chat, text) in order; `shown` is what stands."""
+    """One account in memory. `calls` lists (operation, chat, text) in order; `shown` is what stands.
+
+    `penalties` are the chats whose calls are refused, with the seconds that they are told to wait.
+    """
 
     name: str = "rec"
     renderer: Renderer = WEB
@@ -68,6 +71,7 @@ class RecordingAdapter:
     shown: dict[str, Shown] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)
+    penalties: dict[str, float] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     commands: list[CommandHint] = field(default_factory=list)
     context: AdapterContext | None = None
@@ -78,9 +82,9 @@ class RecordingAdapter:
         """See Adapter."""
         self._stopped.clear()
         self.context = context
-        context.report(AccountState(Live.LIVE, identity="@recorder"))
+        self._report(Live.LIVE)
         await self._stopped.wait()
-        context.report(AccountState(Live.STOPPED))
+        self._report(Live.STOPPED)
 
     async def stop(self) -> None:
         """See Adapter."""
@@ -90,6 +94,7 @@ class RecordingAdapter:
         """A person writes; returns when the message is stored."""
         assert self.context is not None
         self._number += 1
+        self._report(Live.LIVE, last_event=self.context.clock.now())
         kind = ChatKind(str(more.pop("kind", ChatKind.PRIVATE)))
         origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", Sender(person, f"P{person}"))
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
@@ -172,12 +177,16 @@ class RecordingAdapter:
 
     async def send_file(self, file: OutboundFile) -> str:
         """See SendsFiles."""
-        if fault := self._call("file", file.address, file.filename):
-            raise fault.error
+        fault = self._call("file", file.address, file.filename)
+        if self.repeats_safely and (known := self._by_key(file.key)):
+            return known.id
         self._number += 1
         identity = f"b{self._number}"
-        self.shown[identity] = Shown(identity, file.address, "", file.key, filename=file.filename)
-        self.files[file.filename] = file.data
+        if fault is None or fault.commit:
+            self.shown[identity] = Shown(identity, file.address, "", file.key, filename=file.filename)
+            self.files[file.filename] = file.data
+        if fault is not None:
+            raise fault.error
         return identity
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
@@ -192,11 +201,18 @@ class RecordingAdapter:
 
     def _call(self, operation: str, address: ReplyAddress, text: str) -> Fault | None:
         self.calls.append((operation, address.chat, text))
+        if (seconds := self.penalties.get(address.chat)) is not None:
+            self._report(Live.LIMITED)
+            return Fault(operation, RateLimited(seconds))
         for fault in self.faults:
             if fault.operation == operation:
                 self.faults.remove(fault)
                 return fault
         return None
+
+    def _report(self, live: Live, *, last_event: float = 0.0) -> None:
+        if self.context is not None:
+            self.context.report(AccountState(live, identity="@recorder", last_event=last_event))
 
     def _by_key(self, key: str) -> Shown | None:
         return next((message for message in self.shown.values() if message.key == key), None)

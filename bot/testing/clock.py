@@ -1,10 +1,13 @@
-"""A clock that moves only when a test says so."""
+"""Clocks for tests: one that moves only when a test says so, and one whose waits are short."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
 import itertools
+from collections.abc import Callable
+
+from bot.clock import SystemClock
 
 # Turns of the loop after which whatever a wake-up set in motion has come to rest.
 SETTLE = 50
@@ -48,3 +51,30 @@ class ManualClock:
                 await self.settle()
         self._now = target
         await self.settle()
+
+
+def _quick(seconds: float) -> float:
+    return min(seconds, 0.01)
+
+
+class QuickClock(SystemClock):
+    """Real time with short waits, for tests over real sockets.
+
+    `asked` keeps what was asked for, `ahead` moves the time forward (seconds), and `shorten` says how long a
+    wait really takes.
+    """
+
+    def __init__(self, shorten: Callable[[float], float] = _quick) -> None:
+        super().__init__()
+        self.asked: list[float] = []
+        self.ahead = 0.0
+        self._shorten = shorten
+
+    def now(self) -> float:
+        """See Clock."""
+        return super().now() + self.ahead
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        self.asked.append(seconds)
+        await asyncio.sleep(max(0.0, self._shorten(seconds)))

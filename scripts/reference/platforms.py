@@ -7,21 +7,17 @@ import asyncio
 from bot.accounts import load_factory, load_manifest
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
-from bot.platforms import base
 from bot.platforms.base import Budget, Manifest
+from bot.testing.conformance.capabilities import implements, optional_protocols
 from scripts.reference.manners import manners
 from scripts.reference.markdown import code, first_line, page, table
 
-CAPABILITIES: tuple[type, ...] = (
-    base.EditsMessages,
-    base.DeletesMessages,
-    base.RepeatsSafely,
-    base.ShowsTyping,
-    base.StreamsDrafts,
-    base.SendsFiles,
-    base.FetchesFiles,
-    base.RegistersCommands,
-)
+CAPABILITIES = """
+## Capabilities
+
+What an adapter can do is a small protocol of `bot.platforms.base` that it implements; the conformance suite
+(`bot.testing.conformance`) runs the cases of those that it finds.
+"""
 MANNERS = """
 ## Where an answer appears
 
@@ -40,6 +36,7 @@ def platforms() -> str:
     manifests = {name: load_manifest(name) for name in PLATFORMS}
     return page(
         "Platforms",
+        CAPABILITIES,
         _capabilities(manifests),
         *(_numbers(manifest) for manifest in manifests.values()),
         MANNERS,
@@ -51,8 +48,8 @@ def platforms() -> str:
 def _capabilities(manifests: dict[str, Manifest]) -> str:
     adapters = {name: load_factory(manifest)(name, _account(name)) for name, manifest in manifests.items()}
     rows = []
-    for capability in CAPABILITIES:
-        marks = ["yes" if isinstance(adapter, capability) else "no" for adapter in adapters.values()]
+    for capability in optional_protocols():
+        marks = ["yes" if implements(adapter, capability) else "no" for adapter in adapters.values()]
         rows.append([code(capability.__name__), first_line(capability.__doc__), *marks])
     head = ["capability", "meaning", *(manifest.title for manifest in manifests.values())]
     return table(head, rows)

@@ -23,7 +23,10 @@ KNOWN = {
     "json file=langgraph.json",
     "mermaid",
     "python client",
+    "python file=board.py",
+    "python file=conftest.py",
     "python file=graph.py",
+    "python file=test_board.py",
     "text",
     "yaml config",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from bot.config import DiscordAccount
@@ -24,7 +24,7 @@ from bot.render.port import Renderer
 COMMANDS_LIMIT = 100
 DESCRIPTION_LIMIT = 100
 """docs.discord.com/developers/interactions/application-commands#registering-a-command"""
-STOP_SECONDS = 0.8
+STOP_SECONDS = 1.2
 _TEXT, _GUILD, _BOT_DM = 3, 0, 1
 
 
@@ -37,6 +37,7 @@ class DiscordAdapter:
         self._connection: Connection | None = None
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
+        self._cut_off = False
 
     @property
     def renderer(self) -> Renderer:
@@ -56,7 +57,8 @@ class DiscordAdapter:
     async def start(self, context: AdapterContext) -> None:
         """See Adapter."""
         self._ended.clear()
-        self._running = asyncio.current_task()
+        self._running = running = asyncio.current_task()
+        self._cut_off = False
         health = Health(context.report, context.clock)
         health.connecting()
         try:
@@ -65,6 +67,12 @@ class DiscordAdapter:
         except AccountError as error:
             health.failed(str(error))
             raise
+        except asyncio.CancelledError:
+            if not self._cut_off:
+                raise
+            if running is not None:
+                running.uncancel()
+            health.stopped()
         finally:
             self._running = None
             await self._close()
@@ -77,10 +85,11 @@ class DiscordAdapter:
             return
         if self._connection is not None:
             self._connection.end()
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._ended.wait()
-        except TimeoutError:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._ended.wait()
+        if not self._ended.is_set():  # it still signs in, or does not come to an end
+            self._cut_off = True
             running.cancel()
             await self._ended.wait()
 

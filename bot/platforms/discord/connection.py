@@ -29,6 +29,7 @@ from bot.platforms.payload import Json, Malformed, string
 from bot.platforms.route import proxy_for
 
 CLOSE_SECONDS = 0.5
+STORE_SECONDS = 0.5
 AUTHENTICATION_FAILED = 4004
 
 
@@ -104,6 +105,9 @@ class Connection:
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if self._ending.is_set():
+                # What was heard and is not stored might never be read again: a new person's direct message.
+                await self.receiver.finish(STORE_SECONDS)
             for task in tasks:
                 if task.done():
                     await task

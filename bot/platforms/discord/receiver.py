@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -101,6 +102,7 @@ class Receiver:
         self._cursor = cursor
         self._queue: deque[_Event | _Fill] = deque()
         self._arrived = asyncio.Event()
+        self._idle = asyncio.Event()
         self._waiting: set[str] = set()
         self._held = self._read_to = 0
         self._out: dict[str, int] = {}
@@ -130,6 +132,7 @@ class Receiver:
         if not self._cursor.seen:
             await self._store([], snowflake_at(self._clock.now()))
         while True:
+            self._idle.set()
             await self._arrived.wait()
             self._arrived.clear()
             while self._queue:
@@ -139,6 +142,12 @@ class Receiver:
                     await self._fill(head)
                 else:
                     await self._take()
+
+    async def finish(self, seconds: float) -> None:
+        """Wait until all that was heard is stored, so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
 
     def _guarded(self, read: Reader) -> Reader:
         def reader(data: Json) -> None:
@@ -201,6 +210,7 @@ class Receiver:
             self._overflow()
         self._queue.append(item)
         self._arrived.set()
+        self._idle.clear()
 
     def _overflow(self) -> None:
         """Too much waits: forget it, and read it from the channels when there is room."""

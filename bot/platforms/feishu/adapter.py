@@ -193,7 +193,9 @@ class FeishuAdapter:
             address = ReplyAddress(self.name, origin.chat, origin.chat_kind, origin.topic)
             streams.choose(origin.reply_to, click.text, address)
 
-        self._events = Events(self.name, inbound, context.inbox, context.clock, health, on_choice)
+        self._events = Events(
+            self.name, inbound, context.inbox, context.clock, health, on_choice, streams.recall
+        )
         return self._events, streams
 
     async def _receive(self, context: AdapterContext, health: Health, client: Client, events: Events) -> None:

@@ -34,7 +34,8 @@ class Counts:
 
 
 class Events:
-    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored."""
+    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored, and
+    `on_recalled` the id of every message that was taken back."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Events:
         clock: Clock,
         health: Health,
         on_choice: Callable[[InboundMessage], None],
+        on_recalled: Callable[[str], None],
     ) -> None:
         self.counts = Counts()
         self._account = account
@@ -52,6 +54,7 @@ class Events:
         self._clock = clock
         self._health = health
         self._on_choice = on_choice
+        self._on_recalled = on_recalled
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, payload: Json) -> Json:
@@ -76,6 +79,9 @@ class Events:
             return {}
         self.counts.messages += isinstance(happened, InboundMessage)
         self.counts.edits += isinstance(happened, InboundChange)
+        if isinstance(happened, InboundChange) and happened.text is None:
+            # It may be one of ours: Feishu says of a recall which message it was, not whose.
+            self._on_recalled(happened.origin.message_id)
         await self._inbox.accept([happened])
         if isinstance(happened, InboundChange) or not happened.clicked:
             return {}

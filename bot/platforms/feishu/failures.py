@@ -36,7 +36,8 @@ class Unreached(ApiProblem):
 FREQUENCY = frozenset({99991400, 230020, 11232, 11233, 1000004, 1000005})
 """Too many calls: of the app, in a chat, in a tenant."""
 _ACCOUNT_WIDE = frozenset({11232, 11233})
-_PER_CHAT_LIMIT = 5
+_NARROW_LIMIT = 10
+"""Calls of the widest limit that is not the app's: 5 a second in a chat, 10 on a card."""
 BAD_TOKEN = frozenset({99991661, 99991663, 99991664, 99991665, 99991668})
 """The access token is missing, wrong or has run out."""
 BAD_SECRET = frozenset({10003, 10014, 10015, 10012, 20029})
@@ -45,10 +46,12 @@ NO_SCOPE = 99991672
 CARD_CLOSED = frozenset({200850, 300309})
 """The streaming mode of a card has ended."""
 BAD_SEQUENCE = 300317
+RECALLED = 230011
+"""The message was taken back."""
 _PERMISSION = frozenset(
     {NO_SCOPE, 99991679, 230002, 230006, 230013, 230017, 230018, 230019, 230027, 230035, 230038, 234027}
 )
-_GONE = frozenset({230011, 231003, 230110, 232009, 234003, 234008, 300305})
+_GONE = frozenset({RECALLED, 231003, 230110, 232009, 234003, 234008, 300305})
 _PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401})
 
 
@@ -63,7 +66,7 @@ def delivery_error(problem: ApiProblem, *, posting: bool) -> DeliveryError:
 def _refusal(problem: ApiRefused, posting: bool) -> DeliveryError:
     detail = str(problem)
     if problem.status == 429 or problem.code in FREQUENCY:
-        wide = problem.code in _ACCOUNT_WIDE or problem.limit > _PER_CHAT_LIMIT
+        wide = problem.code in _ACCOUNT_WIDE or problem.limit > _NARROW_LIMIT
         return RateLimited(problem.reset or 1.0, account_wide=wide)
     if problem.code in BAD_TOKEN or problem.code in BAD_SECRET:
         return DeliveryError(DeliveryCategory.AUTH, detail)

@@ -14,7 +14,14 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.feishu.cards import card, dumped, plain_card
 from bot.platforms.feishu.client import Answer, Client
-from bot.platforms.feishu.failures import ApiProblem, ApiRefused, Unreached, about_the_card, delivery_error
+from bot.platforms.feishu.failures import (
+    RECALLED,
+    ApiProblem,
+    ApiRefused,
+    Unreached,
+    about_the_card,
+    delivery_error,
+)
 from bot.platforms.feishu.health import Health
 from bot.platforms.feishu.streams import Streams
 
@@ -38,13 +45,19 @@ class Outbound:
         self._on_posted = on_posted
         self._started = clock.now()
         self._tried: OrderedDict[str, None] = OrderedDict()
+        self._again: OrderedDict[str, int] = OrderedDict()
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id. The same key posts once, and its newest text then stands."""
         try:
-            if message.final:
-                return await self._send_whole(message)
-            return await self._send_stream(message)
+            try:
+                return await self._send(message)
+            except ApiRefused as refused:
+                if refused.code != RECALLED:
+                    raise
+            # What the uuid stood for was taken back: this is a new message.
+            self._next_uuid(message.key)
+            return await self._send(message)
         except ApiProblem as problem:
             raise self.failure(problem, posting=True) from None
 
@@ -56,6 +69,8 @@ class Outbound:
             else:
                 await self._streams.extend(message_id, message.text, message.address)
         except ApiProblem as problem:
+            if isinstance(problem, ApiRefused) and problem.code == RECALLED:
+                self._next_uuid(message.key)
             raise self.failure(problem, posting=False) from None
 
     async def delete(self, message_id: str) -> None:
@@ -70,7 +85,7 @@ class Outbound:
 
     async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> Answer:
         """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
-        body = {"msg_type": kind, "content": dumped(content), "uuid": uuid_of(key, address)}
+        body = {"msg_type": kind, "content": dumped(content), "uuid": self._uuid(key, address)}
         if address.reply_to:
             try:
                 return await self._posted(
@@ -99,6 +114,9 @@ class Outbound:
             raise Unreached("the answer names no message", sent=True)
         self._on_posted(answer.data["message_id"])
         return answer
+
+    async def _send(self, message: OutboundMessage) -> str:
+        return await (self._send_whole(message) if message.final else self._send_stream(message))
 
     async def _send_whole(self, message: OutboundMessage) -> str:
         doubtful = self._doubtful(message)
@@ -154,9 +172,19 @@ class Outbound:
             log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
             await self._client.call("PATCH", path, {"content": dumped(plain_card(message.text))})
 
+    def _uuid(self, key: str, address: ReplyAddress) -> str:
+        again = self._again.get(key)
+        return uuid_of(f"{key}:again{again}" if again else key, address)
+
+    def _next_uuid(self, key: str) -> None:
+        self._again[key] = self._again.get(key, 0) + 1
+        self._again.move_to_end(key)
+        while len(self._again) > _TRIED:
+            self._again.popitem(last=False)
+
     def _doubtful(self, message: OutboundMessage) -> bool:
         """Whether this post may have been made before: then the message that stands is brought up to date."""
-        key = uuid_of(message.key, message.address)
+        key = self._uuid(message.key, message.address)
         known = key in self._tried
         self._tried[key] = None
         while len(self._tried) > _TRIED:

@@ -21,6 +21,7 @@ from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.failures import (
     BAD_SEQUENCE,
     CARD_CLOSED,
+    RECALLED,
     ApiProblem,
     ApiRefused,
     about_the_card,
@@ -65,6 +66,7 @@ class Streams:
         self._rotate = ROTATE_SECONDS * scale
         self._rest = REST_SECONDS * min(1.0, max(scale, 0.1))
         self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._recalled: OrderedDict[str, None] = OrderedDict()
         self._chosen: list[tuple[str, str, ReplyAddress]] = []
         self._changed = asyncio.Event()
         self._clicked = asyncio.Event()
@@ -88,6 +90,7 @@ class Streams:
 
     async def extend(self, message_id: str, text: str, address: ReplyAddress) -> None:
         """Show a newer text."""
+        self._check(message_id)
         stream = self._streams.get(message_id)
         if stream is None:
             stream = await self._adopt(message_id, address)
@@ -102,6 +105,7 @@ class Streams:
         self, message_id: str, text: str, address: ReplyAddress, choices: Sequence[str] = ()
     ) -> None:
         """Show the final text, with its choices for the stop button, and end the streaming."""
+        self._check(message_id)
         stream = self._streams.get(message_id) or await self._adopt(message_id, address)
         async with stream.lock:
             await self._close(stream, text, choices)
@@ -112,6 +116,18 @@ class Streams:
     def forget(self, message_id: str) -> None:
         """The message is gone."""
         self._streams.pop(message_id, None)
+
+    def _check(self, message_id: str) -> None:
+        """Raise what Feishu answers to every other call about a message that was taken back."""
+        if message_id in self._recalled:
+            raise ApiRefused(400, RECALLED, "The message was withdrawn.")
+
+    def recall(self, message_id: str) -> None:
+        """The message was taken back: its card could still be written to, but nobody would see it."""
+        self.forget(message_id)
+        self._recalled[message_id] = None
+        while len(self._recalled) > _KEPT:
+            self._recalled.popitem(last=False)
 
     def choose(self, message_id: str, choice: str, address: ReplyAddress) -> None:
         """A choice was clicked and stored: let it stand in the place of the buttons, soon."""

@@ -61,6 +61,7 @@ class LocalAdapter:
         finally:
             self._context = None
             self.hub.close()
+            context.report(AccountState(Live.STOPPED))
 
     async def stop(self) -> None:
         """See Adapter."""

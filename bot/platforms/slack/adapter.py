@@ -50,7 +50,8 @@ class SlackAdapter:
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         self.name = name
-        self._webhook = Webhook()
+        secret = config.signing_secret
+        self._webhook = Webhook(secret.get_secret_value() if secret is not None else "")
         self._config = config
         self._client: Client | None = None
         self._outbound: Outbound | None = None
@@ -150,7 +151,14 @@ class SlackAdapter:
 
     async def _live(self, context: AdapterContext, health: Health, group: asyncio.TaskGroup) -> None:
         client, identity = await self._connect(health)
-        calls = Calls(self.name, client, health)
+        refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def on_refused(name: str) -> None:
+            if not refused.done():
+                refused.set_result(name)
+
+        calls = Calls(self.name, client, health, on_refused)
+        group.create_task(self._watch(refused), name=f"slack-refused:{self.name}")
         places = Places(client, identity.user)
         scale = self._config.rate_scale
         streams = Streams(calls, context.clock, group, scale)
@@ -191,10 +199,7 @@ class SlackAdapter:
         except SlackApiError as error:
             name = reason(error)
             if name in DEAD_TOKEN:
-                raise AccountRefused(
-                    f"Slack refuses the bot_token of account {self.name} ({name}): install the app again on "
-                    "Install App and take the Bot User OAuth Token (xoxb-…) from there"
-                ) from None
+                raise self._refused(name) from None
             raise AccountLost(f"Slack answers: {name or error.response.status_code}") from None
         except CALL_ERRORS as error:
             raise AccountLost(f"cannot reach Slack ({type(error).__name__})") from None
@@ -202,6 +207,16 @@ class SlackAdapter:
         health.identity = f"@{identity.name}"
         self._check_scopes(me)
         return client, identity
+
+    async def _watch(self, refused: asyncio.Future[str]) -> None:
+        """Fail the account when a call is told that its token is not known any more."""
+        raise self._refused(await refused)
+
+    def _refused(self, name: str) -> AccountRefused:
+        return AccountRefused(
+            f"Slack refuses the bot_token of account {self.name} ({name}): install the app again on "
+            "Install App and take the Bot User OAuth Token (xoxb-…) from there"
+        )
 
     def _check_scopes(self, me: AsyncSlackResponse) -> None:
         granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}

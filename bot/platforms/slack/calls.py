@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -29,10 +29,13 @@ class StreamOver(DeliveryError):
 
 
 class Calls:
-    """Posts, updates and streams of one account. Raises DeliveryError."""
+    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
 
-    def __init__(self, account: str, client: Client, health: Health) -> None:
+    def __init__(
+        self, account: str, client: Client, health: Health, on_refused: Callable[[str], None]
+    ) -> None:
         self._account = account
+        self._on_refused = on_refused
         self._client = client
         self._health = health
 
@@ -144,6 +147,8 @@ class Calls:
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
             self._health.limited(failure.retry_after)
+        elif failure.category is DeliveryCategory.AUTH:
+            self._on_refused(failure.detail)
         return failure
 
 

@@ -32,12 +32,24 @@ class Files:
         self._client = client
         self._calls = calls
         self._outbound = outbound
+        self._sent: Recent[str] = Recent(1024)
         self._unsure: Recent[bool] = Recent(256)
         self._looked: Recent[bool] = Recent(1024)
         self._posted: Recent[bool] = Recent(1024)
 
     async def send(self, file: OutboundFile) -> str:
-        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell."""
+        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell.
+
+        One of the same key that was sent in this life of the service is not sent again.
+        """
+        known = self._sent.get(file.key)
+        if known is not None:
+            return known
+        shown = await self._send(file)
+        self._sent.put(file.key, shown)
+        return shown
+
+    async def _send(self, file: OutboundFile) -> str:
         if len(file.data) > FILE_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
         if not file.data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from slack_bolt.response import BoltResponse
+from slack_sdk.signature import SignatureVerifier
 
 from bot.platforms.base import WebhookAnswer, WebhookRequest
 
@@ -13,10 +14,11 @@ Take = Callable[[str, dict[str, str]], Awaitable[BoltResponse]]
 
 
 class Webhook:
-    """Answers requests; `take` checks signature and age, then stores. None: the account is not connected."""
+    """Answers requests; `take` stores what they bring. None: the account is not connected."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret: str) -> None:
         self.take: Take | None = None
+        self._verifier = SignatureVerifier(secret) if secret else None
 
     async def answer(self, request: WebhookRequest) -> WebhookAnswer:
         """See ReceivesWebhooks."""
@@ -25,6 +27,9 @@ class Webhook:
         if not request.headers.get(TIMESTAMP, "").isdecimal():
             return WebhookAnswer(401)
         try:
+            # Bolt checks it too, but only after it has taken the body apart.
+            if self._verifier is None or not self._verifier.is_valid_request(request.body, request.headers):
+                return WebhookAnswer(401)
             response = await self.take(request.body.decode("utf-8"), dict(request.headers))
         except ValueError:
             return WebhookAnswer(400)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from telegram.error import TelegramError
@@ -49,6 +49,7 @@ class TelegramAdapter:
         self._receiver: Poller | Webhook | None = None
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
+        self._cut_off = False
 
     @property
     def renderer(self) -> Renderer:
@@ -64,7 +65,8 @@ class TelegramAdapter:
         """See Adapter."""
         guard_logs()
         self._ended.clear()
-        self._running = asyncio.current_task()
+        self._running = running = asyncio.current_task()
+        self._cut_off = False
         health = Health(context.report, context.clock)
         health.connecting()
         try:
@@ -74,6 +76,12 @@ class TelegramAdapter:
         except (AccountRefused, AccountLost) as error:
             health.failed(str(error))
             raise
+        except asyncio.CancelledError:
+            if not self._cut_off:
+                raise
+            if running is not None:
+                running.uncancel()
+            health.stopped()
         finally:
             self._running = None
             await self._close()
@@ -84,12 +92,13 @@ class TelegramAdapter:
         running = self._running
         if running is None:
             return
-        if self._receiver is not None:
+        if self._receiver is not None and self._outbound is not None:
             self._receiver.stop()
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._ended.wait()
-        except TimeoutError:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._ended.wait()
+        if not self._ended.is_set():  # it still connects, or does not come to an end
+            self._cut_off = True
             running.cancel()
             await self._ended.wait()
 

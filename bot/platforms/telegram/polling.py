@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import structlog
 from telegram.error import TelegramError
 
-from bot.errors import AccountLost, AccountRefused
+from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.telegram.client import Client
@@ -78,7 +78,7 @@ class Poller:
             self._waiting.cancel()
 
     async def run(self) -> None:
-        """Poll until stopped. Raises AccountRefused or AccountLost, and what the inbox raises."""
+        """Poll until stopped. Raises AccountRefused or AccountLost."""
         offset = _offset(await self._inbox.cursor())
         self._heard_at = self._clock.now()
         while not self._stopped:
@@ -109,8 +109,14 @@ class Poller:
         return updates if isinstance(updates, list) else []
 
     async def _take(self, updates: list[Any], offset: int | None) -> int | None:
-        """Store a batch in order and return the next offset."""
-        following, stored = await self._received.take(updates)
+        """Store a batch in order and return the next offset; what cannot be stored is asked for again."""
+        try:
+            following, stored = await self._received.take(updates)
+        except StoreError as error:
+            log.error("telegram.not_stored", account=self._account, reason=str(error))
+            self._health.deaf("messages cannot be stored now; they wait")
+            await self._pause()
+            return offset
         self._unconfirmed = self._unconfirmed or stored
         if updates and following is None:
             await self._pause()

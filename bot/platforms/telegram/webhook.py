@@ -17,8 +17,10 @@ from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import UPDATE_KINDS
+from bot.platforms.telegram.polling import refused
 from bot.platforms.telegram.received import Received
 from bot.platforms.telegram.redaction import without_token
+from bot.platforms.telegram.request import ApiRefused
 
 log = structlog.get_logger(__name__)
 
@@ -57,12 +59,13 @@ class Webhook:
         self._stopped.set()
 
     async def run(self) -> None:
-        """Register with Telegram, then watch. Raises AccountLost."""
+        """Register with Telegram, then watch. Raises AccountRefused and AccountLost."""
         try:
             await self._client.call(
                 "setWebhook", url=self._address, secret_token=self._secret, allowed_updates=UPDATE_KINDS
             )
         except TelegramError as error:
+            self._check(error)
             raise AccountLost(f"Telegram refuses the webhook: {without_token(str(error))}") from None
         self._health.heard()
         failures = 0
@@ -99,6 +102,7 @@ class Webhook:
         try:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:
+            self._check(error)
             self._health.deaf(f"Telegram does not answer: {without_token(str(error))}")
             return False
         problem = _problem(info, self._address, self._clock.now())
@@ -107,6 +111,11 @@ class Webhook:
         else:
             self._health.heard()
         return True
+
+    def _check(self, error: TelegramError) -> None:
+        """Raise AccountRefused where Telegram does not know the token any more."""
+        if isinstance(error, ApiRefused) and error.status in (401, 404):
+            raise refused(self._account) from None
 
     async def _pause(self) -> None:
         timer = asyncio.ensure_future(self._clock.sleep(LOOK_EVERY))

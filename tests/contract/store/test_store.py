@@ -21,9 +21,10 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
+from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
 from bot.store.accept import Admission, Verdict
-from bot.store.connection import Connection
+from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
 from bot.store.turns import PartChange
 
@@ -374,6 +375,14 @@ async def test_a_failing_transaction_leaves_nothing(store: BotStore, database: D
         await accept(store, good, bad, cursor="7")
     assert await store.cursor("tg") == ""
     assert await store.open_lanes() == []
+
+
+async def test_what_the_database_refuses_is_an_error_of_the_store(database: Database) -> None:
+    def wrong(connection: Connection) -> None:
+        connection.execute(Statement("SELECT missing FROM nowhere"))
+
+    with pytest.raises(StoreError, match="nowhere"):
+        await database.run(wrong)
 
 
 async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:

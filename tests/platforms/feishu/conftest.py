@@ -2,130 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import uvloop
 
-from bot.clock import SystemClock
-from bot.config import FeishuAccount
-from bot.domain import (
-    AccountState,
-    ChatKind,
-    InboundChange,
-    InboundEvent,
-    InboundMessage,
-    Live,
-    OutboundMessage,
-    ReplyAddress,
-)
-from bot.errors import StoreError
-from bot.platforms.base import AdapterContext
+from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.feishu.adapter import FeishuAdapter
+from bot.testing.clock import QuickClock as PlainClock
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.inbox import RecordingInbox as Shelf
+from bot.testing.running import RunningAdapter, eventually
+from tests.harness.platforms import both_loops
+from tests.harness.platforms import feishu_account as account
 
+__all__ = ["Shelf", "account", "eventually"]
 ADA = "ou_ada0000000000000001"
 BEN = "ou_ben0000000000000001"
+pytest_asyncio_loop_factories = both_loops
 
 
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Every test runs on both loops: the service has uvloop, and it has differed before."""
-    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-
-
-class Shelf:
-    """An inbox in memory: stores each event once, as the contract says. `failures` refuse so many stores."""
+class QuickClock(PlainClock):
+    """Pings are not made so quick that a busy machine would miss their answers."""
 
     def __init__(self) -> None:
-        self.messages: list[InboundMessage] = []
-        self.changes: list[InboundChange] = []
-        self.duplicates = 0
-        self.failures = 0
-        self._known: set[str] = set()
-        self._changed = asyncio.Condition()
-
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
-        if self.failures:
-            self.failures -= 1
-            raise StoreError("the disk is full")
-        for event in events:
-            if event.event_id in self._known:
-                self.duplicates += 1
-                continue
-            self._known.add(event.event_id)
-            if isinstance(event, InboundChange):
-                self.changes.append(event)
-            else:
-                self.messages.append(event)
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def cursor(self) -> str:
-        return ""
-
-    async def migrate_chat(self, old: str, new: str) -> None:
-        raise AssertionError("Feishu moves no chats")
-
-    async def until(self, count: int) -> list[InboundMessage]:
-        """Wait for that many messages."""
-        async with asyncio.timeout(10), self._changed:
-            await self._changed.wait_for(lambda: len(self.messages) >= count)
-        return self.messages
-
-    @property
-    def texts(self) -> list[str]:
-        return [message.text for message in self.messages]
+        super().__init__(lambda wait: 0.4 if wait >= 20.0 else min(wait, 0.01))
 
 
-class QuickClock(SystemClock):
-    """Real time with short waits: what was asked for is kept. `ahead` moves it forward."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[float] = []
-        self.ahead = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.ahead
-
-    async def sleep(self, seconds: float) -> None:
-        self.asked.append(seconds)
-        # Pings are not made so quick that a busy machine would miss their answers.
-        await asyncio.sleep(0.4 if seconds >= 20.0 else min(seconds, 0.01))
-
-
-class Running:
+class Running(RunningAdapter[FeishuAdapter]):
     """A started adapter and what it told."""
 
     def __init__(self, adapter: FeishuAdapter, emulator: FeishuEmulator) -> None:
-        self.adapter = adapter
+        super().__init__(adapter, Shelf(), QuickClock())
         self.emulator = emulator
-        self.shelf = Shelf()
-        self.clock = QuickClock()
-        self.states: list[AccountState] = []
-        self.context = AdapterContext(self.shelf, self.states.append, self.clock)
-        self.task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self.task = asyncio.create_task(self.adapter.start(self.context))
-        await eventually(lambda: self.state.live is Live.LIVE or self.ended)
-
-    async def stop(self) -> None:
-        await self.adapter.stop()
-        if self.task is not None:
-            with contextlib.suppress(Exception, asyncio.CancelledError):
-                await self.task
-
-    @property
-    def ended(self) -> bool:
-        return self.task is not None and self.task.done()
-
-    @property
-    def state(self) -> AccountState:
-        return self.states[-1] if self.states else AccountState(Live.STOPPED)
 
     def settled(self) -> None:
         """Long enough after the start that a post is no possible repeat of an earlier process's."""
@@ -144,25 +53,6 @@ class Running:
     def calls(self, name: str) -> int:
         """How often a method was called."""
         return int(self.emulator.counters()["calls"].get(name, 0))
-
-
-async def eventually(condition: Callable[[], Any]) -> None:
-    """Wait until something is so; ten seconds at most."""
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.002)
-
-
-def account(emulator: FeishuEmulator, **changes: Any) -> FeishuAccount:
-    """The configuration entry of the emulated app."""
-    given = {
-        "name": "fs",
-        "platform": "feishu",
-        "app_id": emulator.app_id,
-        "app_secret": emulator.app_secret,
-        "base_url": emulator.url,
-    }
-    return FeishuAccount.model_validate({**given, **changes})
 
 
 def group(chat: str, topic: str = "", reply_to: str = "") -> ReplyAddress:

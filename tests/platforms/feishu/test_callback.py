@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 import pytest
-from aiohttp import web
 
 from bot.domain import Live
 from bot.errors import AccountRefused
@@ -17,39 +16,20 @@ from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.crypto import encrypt, signature
 from bot.testing.emulators.feishu import FeishuEmulator
+from tests.harness.platforms import Port
 
 from .conftest import Running, account, eventually
 from .test_malformed import GOOD
 
 KEY = "an-encrypt-key"
 TOKEN = "a-verification-token"
-
-
-class Port:
-    """The service's port, as far as an adapter needs it."""
-
-    def __init__(self) -> None:
-        self.adapter: FeishuAdapter | None = None
-        self.url = ""
-
-    async def receive(self, request: web.Request) -> web.Response:
-        assert self.adapter is not None
-        answer = await self.adapter.webhook(WebhookRequest(dict(request.headers), await request.read()))
-        return web.Response(status=answer.status, body=answer.body, content_type=answer.content_type)
+PATH = "/webhooks/fs"
 
 
 @pytest.fixture
 async def port() -> AsyncIterator[Port]:
-    port = Port()
-    app = web.Application()
-    app.router.add_post("/webhooks/fs", port.receive)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    port.url = f"http://127.0.0.1:{runner.addresses[0][1]}/webhooks/fs"
-    yield port
-    await runner.cleanup()
+    async with Port.open() as opened:
+        yield opened
 
 
 def hooked(emulator: FeishuEmulator, **secrets: str) -> Running:
@@ -74,14 +54,14 @@ async def test_it_is_live_without_a_long_connection(running: Running, emulator: 
 
 
 async def test_the_address_proves_itself(running: Running, emulator: FeishuEmulator, port: Port) -> None:
-    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
+    hooks = emulator.callbacks(port.url + PATH, encrypt_key=KEY)
     assert await hooks.verify()
 
 
 async def test_an_event_is_stored_and_answered(
     running: Running, emulator: FeishuEmulator, port: Port
 ) -> None:
-    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
+    hooks = emulator.callbacks(port.url + PATH, encrypt_key=KEY)
     emulator.people.says("hi")
     [message] = await running.shelf.until(1)
     assert message.text == "hi"
@@ -89,7 +69,7 @@ async def test_an_event_is_stored_and_answered(
 
 
 async def test_a_click_is_answered_with_json(running: Running, emulator: FeishuEmulator, port: Port) -> None:
-    emulator.callbacks(port.url, encrypt_key=KEY)
+    emulator.callbacks(port.url + PATH, encrypt_key=KEY)
     from .conftest import says
 
     message_id = await running.adapter.send(says("x", running.private(), final=False))
@@ -104,8 +84,8 @@ async def test_what_could_not_be_stored_comes_again(
     running: Running, emulator: FeishuEmulator, port: Port
 ) -> None:
     emulator.world.scale = 0.01
-    hooks = emulator.callbacks(port.url, encrypt_key=KEY)
-    running.shelf.failures = 1
+    hooks = emulator.callbacks(port.url + PATH, encrypt_key=KEY)
+    running.shelf.refuse = 1
     emulator.world.scale = 0.1
     emulator.people.says("hi")
     await running.shelf.until(1)
@@ -117,7 +97,7 @@ async def test_without_a_key_the_token_proves_the_sender(emulator: FeishuEmulato
     running = hooked(emulator, verification_token=TOKEN)
     port.adapter = running.adapter
     await running.start()
-    hooks = emulator.callbacks(port.url)
+    hooks = emulator.callbacks(port.url + PATH)
     assert await hooks.verify()
     emulator.people.says("hi")
     await running.shelf.until(1)

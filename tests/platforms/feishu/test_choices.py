@@ -57,7 +57,7 @@ async def test_a_click_is_the_answer_of_who_clicked(
     assert (message.text, message.addressed) == (choice, True)
     origin = message.origin
     assert (origin.sender.id, origin.chat, origin.reply_to) == (BEN, place, message_id)
-    await eventually(lambda: running.shown(place)[0]["buttons"] == [])
+    await eventually(lambda: running.shown(place)[0]["buttons"] == [] and push.answer)
     [seen] = running.shown(place)
     assert seen["text"].startswith("Which city?\n✓ ")
     assert "<at id" not in seen["text"]
@@ -79,7 +79,7 @@ async def test_a_click_that_is_not_stored_keeps_its_buttons(
     running: Running, emulator: FeishuEmulator
 ) -> None:
     message_id = await running.adapter.send(question(running.private()))
-    running.shelf.failures = 1
+    running.shelf.refuse = 1
     emulator.people.clicks(message_id, value(running, "Berlin"))
     await eventually(lambda: emulator.socket.acked == [500])
     assert len(running.shown()[0]["buttons"]) == 3

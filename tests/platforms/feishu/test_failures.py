@@ -57,7 +57,7 @@ def test_a_429_without_a_word_is_a_limit_too() -> None:
     assert error.retry_after == 1.0
 
 
-@pytest.mark.parametrize(("limit", "wide"), [(0, False), (5, False), (50, True), (1000, True)])
+@pytest.mark.parametrize(("limit", "wide"), [(0, False), (5, False), (10, False), (50, True), (1000, True)])
 def test_the_header_tells_a_chat_from_the_app(limit: int, wide: bool) -> None:
     error = delivery_error(ApiRefused(429, 99991400, "", reset=1.0, limit=limit), posting=True)
     assert isinstance(error, RateLimited)

@@ -80,6 +80,7 @@ def test_chinese_is_measured_in_bytes() -> None:
         ("<attic> a < b", "<attic> a < b"),
         ("![alt](https://example.org/a.png)", "[alt](https://example.org/a.png)"),
         ("`![a](b)`", "`![a](b)`"),
+        ("```</at>\nx\n```", "```<\u200b/at>\nx\n```"),
         ("wow!", "wow!"),
         ("```\n![a](b)\n```\n![c](d)", "```\n![a](b)\n```\n[c](d)"),
         ("~~~md\n```\n![a](b)\n~~~", "~~~md\n```\n![a](b)\n~~~"),

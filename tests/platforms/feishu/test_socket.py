@@ -36,7 +36,7 @@ async def test_a_message_is_acknowledged_after_it_was_stored(
 async def test_what_could_not_be_stored_comes_again(emulator: FeishuEmulator) -> None:
     emulator.world.scale = 0.01
     running = Running(FeishuAdapter("fs", account(emulator)), emulator)
-    running.shelf.failures = 1
+    running.shelf.refuse = 1
     await running.start()
     emulator.people.says("hi")
     [message] = await running.shelf.until(1)

@@ -90,9 +90,9 @@ async def test_buttons_that_cannot_be_changed_do_no_harm(running: Running) -> No
 async def test_a_click_that_cannot_be_stored_leaves_the_buttons(running: Running) -> None:
     address = await running.asked()
     ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
-    running.shelf.broken = 1
+    running.shelf.refuse = 1
     running.emulator.people.clicks(address.chat, ts, CHOICES[0])
-    await eventually(lambda: running.shelf.refusals == 1)
+    await eventually(lambda: running.shelf.refused == 1)
     assert labels(running.shown()[0]) == list(CHOICES)
 
 

@@ -27,11 +27,11 @@ async def test_what_is_stored_is_acknowledged(running: Running) -> None:
 async def test_what_could_not_be_stored_comes_again(emulator: SlackEmulator) -> None:
     emulator.limits(False, scale=0.01)
     shelf = Shelf()
-    shelf.broken = 1
+    shelf.refuse = 1
     running = await Running(emulator, shelf).start()
     emulator.people.says("precious")
     await shelf.until(1)
-    assert (shelf.refusals, shelf.texts) == (1, ["precious"])
+    assert (shelf.refused, shelf.texts) == (1, ["precious"])
     await eventually(lambda: emulator.outbox.acked == 1)
     assert running.adapter.counts.failed == 1
     await running.stop()

@@ -12,10 +12,9 @@ import pytest
 from bot.domain import Live
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.testing.emulators.http import answer_bytes, read_body
-from bot.testing.emulators.server import App, LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.requests import signature
+from tests.harness.platforms import Port
 
 from .conftest import PERSON, Running, answer_to, eventually, final
 
@@ -23,24 +22,12 @@ from .conftest import PERSON, Running, answer_to, eventually, final
 @pytest.fixture
 async def http(emulator: SlackEmulator) -> AsyncIterator[Running]:
     running = Running(emulator, mode="http", app_token=None, signing_secret=emulator.signing_secret)
-    server = LoopbackServer(port_of(running))
-    async with server.running():
+    async with Port.open() as port:
+        port.adapter = running.adapter
         await running.start()
-        emulator.subscribe(f"{server.url}/webhooks/sl")
+        emulator.subscribe(f"{port.url}/webhooks/sl")
         yield running
         await running.stop()
-
-
-def port_of(running: Running) -> App:
-    """What the service's port does with a request."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
-        request = WebhookRequest(headers, await read_body(receive))
-        given = await running.adapter.webhook(request)
-        await answer_bytes(send, given.status, given.body, given.content_type.encode())
-
-    return app
 
 
 def event(text: str = "hi", ts: str = "") -> bytes:
@@ -77,7 +64,7 @@ async def test_commands_and_clicks_come_as_forms(http: Running) -> None:
 
 
 async def test_what_could_not_be_stored_is_not_answered_with_200(http: Running) -> None:
-    http.shelf.broken = 1
+    http.shelf.refuse = 1
     http.emulator.limits(False, scale=0.01)
     http.emulator.people.says("precious")
     await http.shelf.until(1)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.domain import InboundEvent, Live
-from bot.errors import AccountLost, AccountRefused, StoreError
+from bot.domain import Live
+from bot.errors import AccountLost, AccountRefused
 from bot.platforms.telegram.adapter import TelegramAdapter, create
 from bot.testing.emulators.telegram import TelegramEmulator
 
@@ -39,19 +39,16 @@ async def test_order_is_kept_over_batches(running: Running) -> None:
     assert running.shelf.texts == [str(number) for number in range(250)]
 
 
-async def test_nothing_is_confirmed_before_it_is_stored(emulator: TelegramEmulator) -> None:
-    class Failing(Shelf):
-        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
-            raise StoreError("disk full")
-
-    running = Running(TelegramAdapter("tg", account(emulator)), emulator, Failing(), QuickClock())
-    emulator.people.says("keep me", user=7)
-    await running.start()
-    await eventually(lambda: running.ended)
-    assert running.task is not None
-    with pytest.raises(StoreError):
-        await running.task
-    assert emulator.queue.pending == 1
+async def test_nothing_is_confirmed_before_it_is_stored(running: Running) -> None:
+    running.shelf.refuse = 3
+    running.emulator.people.says("keep me", user=7)
+    await eventually(lambda: running.shelf.refused)
+    assert running.emulator.queue.pending == 1
+    await eventually(lambda: "cannot be stored" in "".join(state.reason for state in running.states))
+    await running.shelf.until(1)
+    await eventually(lambda: running.emulator.queue.pending == 0)
+    assert (running.shelf.texts, running.shelf.refused) == (["keep me"], 3)
+    assert running.state.live is Live.LIVE
 
 
 async def test_a_restart_goes_on_from_the_stored_cursor(running: Running) -> None:

@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from aiohttp import web
 
-from bot.domain import InboundEvent, Live
-from bot.errors import StoreError
-from bot.platforms.base import WebhookAnswer, WebhookRequest
+from bot.domain import Live
+from bot.platforms.base import WebhookRequest
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.webhook import SECRET_HEADER
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.platforms import Port
 
 from .conftest import QuickClock, Running, Shelf, account, eventually
 
 SECRET = "s3cret_of-the-hook"
 
 
-class Port:
-    """The service's port, as far as an adapter needs it."""
-
-    def __init__(self) -> None:
-        self.adapter: TelegramAdapter | None = None
-        self.url = ""
-        self.answers: list[int] = []
-
-    async def receive(self, request: web.Request) -> web.Response:
-        assert self.adapter is not None
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        try:
-            answer = await self.adapter.webhook(WebhookRequest(headers, await request.read()))
-        except StoreError:
-            answer = WebhookAnswer(500)
-        self.answers.append(answer.status)
-        return web.Response(status=answer.status, body=answer.body)
-
-
 @pytest.fixture
 async def port() -> AsyncIterator[Port]:
-    port = Port()
-    app = web.Application()
-    app.router.add_post("/webhooks/tg", port.receive)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    port.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield port
-    await runner.cleanup()
+    async with Port.open() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -65,8 +37,8 @@ async def hooked(emulator: TelegramEmulator, port: Port) -> AsyncIterator[Runnin
 
 def webhook(emulator: TelegramEmulator, port: Port, shelf: Shelf) -> Running:
     entry = account(emulator, mode="webhook", webhook_url=port.url + "/", webhook_secret=SECRET)
-    port.adapter = TelegramAdapter("tg", entry)
-    return Running(port.adapter, emulator, shelf, QuickClock())
+    port.adapter = adapter = TelegramAdapter("tg", entry)
+    return Running(adapter, emulator, shelf, QuickClock())
 
 
 def request(body: bytes, secret: str | None = SECRET) -> WebhookRequest:
@@ -90,16 +62,8 @@ async def test_it_lives_once_telegram_has_taken_the_webhook(hooked: Running, por
 
 
 async def test_what_is_not_stored_comes_again(emulator: TelegramEmulator, port: Port) -> None:
-    class Full(Shelf):
-        refusals = 2
-
-        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
-            if self.refusals:
-                self.refusals -= 1
-                raise StoreError("disk full")
-            await super().accept(events, cursor)
-
-    running = webhook(emulator, port, Full())
+    running = webhook(emulator, port, Shelf())
+    running.shelf.refuse = 2
     await running.start()
     emulator.people.says("keep me", user=7)
     await running.shelf.until(1)

@@ -27,12 +27,22 @@ class Moody(RecordingAdapter):
         super().__init__()
         self.moods: list[Exception] = []
         self.starts = 0
+        self.hangs = False
+        self._begun: asyncio.Task[None] | None = None
 
     async def start(self, context: AdapterContext) -> None:
         self.starts += 1
+        if self.hangs:
+            self.hangs, self._begun = False, asyncio.current_task()
+            await asyncio.get_running_loop().create_future()
         if self.moods:
             raise self.moods.pop(0)
         await super().start(context)
+
+    async def stop(self) -> None:
+        if self._begun is not None:
+            self._begun.cancel()
+        await super().stop()
 
 
 @pytest.fixture
@@ -63,6 +73,19 @@ def directory(clock: ManualClock) -> AccountDirectory:
 def inbox() -> AccountInbox:
     nothing: Any = None
     return AccountInbox("web", nothing, nothing, nothing)
+
+
+async def test_a_restart_while_an_account_begins_starts_it_anew(adapter: Moody, clock: ManualClock) -> None:
+    """What is cut off while it connects ends cancelled; its supervisor goes on."""
+    adapter.hangs = True
+    accounts = directory(clock)
+    async with running(accounts):
+        await clock.settle()
+        assert accounts.state("web").live is Live.CONNECTING
+        assert accounts.restart("web")
+        await clock.settle()
+        assert accounts.state("web").live is Live.LIVE
+        assert adapter.starts == 2
 
 
 async def test_a_live_account_is_ready_and_has_its_menu(adapter: Moody, clock: ManualClock) -> None:

@@ -1,0 +1,91 @@
+"""One suite for every adapter: subclass `AdapterConformance` and give it a fixture `platform`.
+
+    class TestMine(AdapterConformance):
+        @pytest.fixture
+        async def platform(self):
+            async with MyDriver() as driver:
+                yield driver
+
+What the driver is, is said in `driver`. Which cases apply follows from the optional protocols that the
+adapter implements and from the abilities that the driver has; the others are skipped with the reason, and
+counted at the end of the run where the conftest.py of the root imports `pytest_terminal_summary` from here.
+The package needs pytest and pytest-asyncio; nothing of the service imports it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+_TOPICS = (
+    "choices",
+    "files",
+    "health",
+    "lifecycle",
+    "limits",
+    "receiving",
+    "sending",
+    "splitting",
+    "streaming",
+    "texts",
+    "webhooks",
+)
+pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*_TOPICS, "stage")))
+
+from bot.testing.conformance.capabilities import implements, optional_protocols  # noqa: E402
+from bot.testing.conformance.choices import Choices  # noqa: E402
+from bot.testing.conformance.defaults import Driver  # noqa: E402
+from bot.testing.conformance.driver import (  # noqa: E402
+    ANN,
+    ANN_IN_TEAM,
+    BEN,
+    BEN_IN_TEAM,
+    Ability,
+    Person,
+    PlatformDriver,
+    Seen,
+    Where,
+)
+from bot.testing.conformance.files import Files  # noqa: E402
+from bot.testing.conformance.health import Health  # noqa: E402
+from bot.testing.conformance.lifecycle import LifeCycle  # noqa: E402
+from bot.testing.conformance.limits import Limits  # noqa: E402
+from bot.testing.conformance.receiving import Receiving  # noqa: E402
+from bot.testing.conformance.report import pytest_terminal_summary  # noqa: E402
+from bot.testing.conformance.sending import Sending  # noqa: E402
+from bot.testing.conformance.splitting import Splitting  # noqa: E402
+from bot.testing.conformance.streaming import Streaming  # noqa: E402
+from bot.testing.conformance.texts import Texts  # noqa: E402
+from bot.testing.conformance.webhooks import Webhooks  # noqa: E402
+
+__all__ = [
+    "ANN",
+    "ANN_IN_TEAM",
+    "BEN",
+    "BEN_IN_TEAM",
+    "Ability",
+    "AdapterConformance",
+    "Driver",
+    "Person",
+    "PlatformDriver",
+    "Seen",
+    "Where",
+    "implements",
+    "optional_protocols",
+    "pytest_terminal_summary",
+]
+
+
+class AdapterConformance(
+    LifeCycle,
+    Receiving,
+    Sending,
+    Streaming,
+    Splitting,
+    Files,
+    Choices,
+    Limits,
+    Health,
+    Texts,
+    Webhooks,
+):
+    """Every case."""

@@ -1,0 +1,101 @@
+"""Questions with buttons: every choice is there, a click is the answer of who clicked, and it counts once."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.platforms.base import AsksChoice, EditsMessages
+from bot.testing.conformance.driver import ANN_IN_TEAM, BEN, BEN_IN_TEAM, Ability
+from bot.testing.conformance.needs import needs
+from bot.testing.conformance.stage import Stage, address_of
+from bot.testing.conformance.suite import Suite
+from bot.testing.running import eventually
+
+CHOICES = ("Berlin", "北京 🏯", 'a "quoted" & <tagged> one', "Paris")
+LONG = "a choice that says at length what it is all about: "
+"""Choices have 60 characters at most (`bot.dispatch.dispatcher.LONGEST_CHOICE`)."""
+
+
+class Choices(Suite):
+    """See the module."""
+
+    @needs(AsksChoice)
+    async def test_a_question_shows_its_choices(self, stage: Stage) -> None:
+        question = stage.message("Which **city**?", await stage.asked(), choices=CHOICES)
+        await stage.post(question)
+        assert stage.one().choices == CHOICES
+        assert stage.one().text == "Which city?"
+
+    @needs(AsksChoice)
+    async def test_it_has_room_for_as_many_as_it_says(self, stage: Stage) -> None:
+        assert isinstance(stage.adapter, AsksChoice)
+        many = tuple(f"choice {number}" for number in range(stage.adapter.most_choices))
+        assert len(many) >= 2
+        await stage.post(stage.message("Which?", await stage.asked(), choices=many))
+        assert stage.one().choices == many
+
+    @needs(AsksChoice, EditsMessages)
+    async def test_a_reply_that_grew_ends_in_its_choices(self, stage: Stage) -> None:
+        reply = stage.reply(await stage.asked())
+        await reply.frame("Which")
+        assert stage.one().choices == ()
+        await reply.finish("Which city?", CHOICES)
+        assert stage.one().choices == CHOICES
+        assert stage.one().text == "Which city?"
+        assert not stage.one().growing
+
+    @needs(AsksChoice)
+    @pytest.mark.parametrize("choice", [*CHOICES, LONG + "this", "🏯" * 60])
+    async def test_a_click_says_the_whole_choice(self, stage: Stage, choice: str) -> None:
+        heard = await stage.heard("ask me")
+        choices = (LONG + "other", choice, "🏯" * 59)
+        question = await stage.post(stage.message("Which?", address_of(heard), choices=choices))
+        await stage.platform.clicks(question, choice)
+        answer = (await stage.inbox.until(2))[1]
+        assert answer.text == choice
+        assert answer.addressed
+        assert answer.origin.reply_to == question
+        assert answer.origin.sender.id == heard.origin.sender.id
+        assert answer.origin.chat == heard.origin.chat
+        assert answer.origin.chat_kind is heard.origin.chat_kind
+
+    @needs(AsksChoice)
+    async def test_after_a_click_the_question_is_settled(self, stage: Stage) -> None:
+        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        await stage.platform.clicks(question, "Paris")
+        await stage.inbox.until(2)
+        await eventually(lambda: stage.one().choices == ())
+        assert "Which?" in stage.one().text
+
+    @needs(AsksChoice, Ability.GROUPS)
+    async def test_in_a_group_the_answer_is_that_of_who_clicked(self, stage: Stage) -> None:
+        ben = (await stage.heard("hi", BEN)).origin.sender.id
+        address = await stage.asked(at=ANN_IN_TEAM)
+        question = await stage.post(stage.message("Which?", address, choices=CHOICES))
+        await stage.platform.clicks(question, "Berlin", BEN_IN_TEAM)
+        answer = (await stage.inbox.until(3))[2]
+        assert answer.text == "Berlin"
+        assert answer.origin.sender.id == ben
+        assert (answer.origin.chat, answer.origin.topic) == (address.chat, address.topic)
+        assert answer.addressed
+
+    @needs(AsksChoice, Ability.REPEATS)
+    async def test_a_click_that_comes_twice_is_one_answer(self, stage: Stage) -> None:
+        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        stage.platform.repeats()
+        await stage.platform.clicks(question, "Paris")
+        await eventually(lambda: stage.inbox.duplicates)
+        await stage.moments()
+        assert stage.inbox.texts.count("Paris") == 1
+
+    @needs(AsksChoice)
+    async def test_a_click_is_not_settled_before_it_is_stored(self, stage: Stage) -> None:
+        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        stage.inbox.hold()
+        await stage.platform.clicks(question, "Paris")
+        await eventually(lambda: stage.inbox.asked >= 2)
+        await stage.moments()
+        assert stage.one().choices == CHOICES
+        stage.inbox.release()
+        await stage.inbox.until(2)
+        await eventually(lambda: stage.one().choices == ())

@@ -1,0 +1,68 @@
+"""The live state, from real signals: never live while deaf, never silent about what went wrong."""
+
+from __future__ import annotations
+
+from bot.domain import Live
+from bot.errors import AccountRefused, DeliveryCategory, DeliveryError
+from bot.testing.conformance.driver import Ability
+from bot.testing.conformance.needs import needs
+from bot.testing.conformance.stage import Stage
+from bot.testing.conformance.suite import Suite
+from bot.testing.running import eventually
+
+NOT_LIVE = frozenset({Live.DEAF, Live.CONNECTING, Live.FAILED})
+
+
+class Health(Suite):
+    """See the module."""
+
+    async def test_what_it_hears_is_its_last_event(self, stage: Stage) -> None:
+        began = stage.platform.clock.now()
+        await stage.heard("hello")
+        await eventually(lambda: stage.running.state.last_event >= began)
+        assert stage.running.state.live is Live.LIVE
+
+    @needs(Ability.CREDENTIALS)
+    async def test_it_says_who_it_is(self, stage: Stage) -> None:
+        assert stage.running.state.identity
+        assert stage.running.state.since > 0
+
+    @needs(Ability.CONNECTION)
+    async def test_a_lost_connection_is_noticed_and_made_again(self, stage: Stage) -> None:
+        await stage.heard("before")
+        told = len(stage.running.states)
+        await stage.platform.breaks()
+        await eventually(lambda: any(state.live in NOT_LIVE for state in stage.running.states[told:]))
+        await eventually(lambda: stage.running.state.live is Live.LIVE)
+        assert (await stage.heard("after")).text == "after"
+        await stage.says("still here", await stage.asked())
+        assert stage.one().text == "still here"
+        assert not stage.running.ended
+
+    @needs(Ability.CONNECTION, Ability.KEEPS)
+    async def test_what_is_written_while_it_is_lost_arrives_once(self, stage: Stage) -> None:
+        await stage.heard("before")
+        for number in range(3):
+            await stage.platform.breaks()
+            await stage.platform.writes(f"number {number}")
+        await stage.inbox.until(4)
+        await stage.heard("after")
+        assert sorted(stage.inbox.texts) == ["after", "before", "number 0", "number 1", "number 2"]
+
+    @needs(Ability.CREDENTIALS)
+    async def test_revoked_credentials_fail_the_account(self, stage: Stage) -> None:
+        address = await stage.asked()
+        await stage.platform.revokes()
+        try:
+            await stage.says("am I still me?", address)
+        except DeliveryError as error:
+            assert error.category in (DeliveryCategory.AUTH, DeliveryCategory.TRANSIENT)
+            assert not error.unknown_outcome
+        else:
+            raise AssertionError("a post was taken without credentials")
+        await eventually(lambda: stage.running.ended)
+        assert isinstance(stage.running.error, AccountRefused)
+        assert stage.running.state.live is Live.FAILED
+        assert stage.platform.account in stage.running.state.reason
+        for secret in stage.platform.secrets:
+            assert secret not in stage.running.state.reason

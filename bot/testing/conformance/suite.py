@@ -1,0 +1,39 @@
+"""What every topic of the suite has: the fixtures, and the rule for cases that do not apply."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from bot.testing.conformance.driver import PlatformDriver
+from bot.testing.conformance.needs import NOT_APPLICABLE, lacking
+from bot.testing.conformance.stage import Stage
+
+
+@pytest.mark.asyncio
+class Suite:
+    """A class of cases. Who runs it gives it a fixture `platform`, a new one for each case."""
+
+    @pytest.fixture
+    def platform(self) -> PlatformDriver:
+        """The driven platform; to be overridden."""
+        raise NotImplementedError("a conformance suite needs a fixture named platform")
+
+    @pytest_asyncio.fixture
+    async def idle(self, request: pytest.FixtureRequest, platform: PlatformDriver) -> AsyncIterator[Stage]:
+        """An adapter that was not started."""
+        stage = Stage(platform)
+        reason = lacking(request.function, stage.adapter, platform)
+        if reason:
+            pytest.skip(f"{NOT_APPLICABLE}{reason}")
+        yield stage
+        await stage.stop()
+
+    @pytest_asyncio.fixture
+    async def stage(self, idle: Stage) -> Stage:
+        """An adapter that is live."""
+        await idle.running.start()
+        assert not idle.running.ended, f"it ended at once: {idle.running.error!r}"
+        return idle

@@ -1,0 +1,94 @@
+"""An inbox in memory that keeps the promises of the store, and can be told to fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from bot.domain import InboundChange, InboundEvent, InboundMessage
+from bot.errors import StoreError
+
+PATIENCE = 10.0
+"""Seconds that `until` waits."""
+
+
+class RecordingInbox:
+    """See `bot.platforms.base.Inbox`: stores each event once, with the cursor.
+
+    `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses` makes
+    the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[InboundMessage] = []
+        self.changes: list[InboundChange] = []
+        self.cursors: list[str] = []
+        self.migrations: list[tuple[str, str]] = []
+        self.duplicates = 0
+        self.refuse = 0
+        self.refused = 0
+        self.stumble = 0
+        self.pauses: deque[float] = deque()
+        self.asked = 0
+        self._known: set[str] = set()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._changed = asyncio.Condition()
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        """See Inbox."""
+        self.asked += bool(events)
+        if self.pauses and events:
+            await asyncio.sleep(self.pauses.popleft())
+        await self._open.wait()
+        if self.refuse and events:
+            self.refuse -= 1
+            self.refused += 1
+            raise StoreError("the disk is full")
+        await self._store(events, cursor)
+        if self.stumble and events:
+            self.stumble -= 1
+            self.refused += 1
+            raise StoreError("stored, but the disk did not say so")
+
+    async def cursor(self) -> str:
+        """See Inbox."""
+        return next((cursor for cursor in reversed(self.cursors) if cursor), "")
+
+    async def migrate_chat(self, old: str, new: str) -> None:
+        """See Inbox."""
+        self.migrations.append((old, new))
+
+    def hold(self) -> None:
+        """Let no store end from now on."""
+        self._open.clear()
+
+    def release(self) -> None:
+        """End `hold`."""
+        self._open.set()
+
+    async def until(self, count: int) -> list[InboundMessage]:
+        """Wait for that many messages."""
+        async with asyncio.timeout(PATIENCE), self._changed:
+            await self._changed.wait_for(lambda: len(self.messages) >= count)
+        return self.messages
+
+    @property
+    def texts(self) -> list[str]:
+        """What was said, in the order in which it was stored."""
+        return [message.text for message in self.messages]
+
+    async def _store(self, events: Sequence[InboundEvent], cursor: str) -> None:
+        for event in events:
+            if event.event_id in self._known:
+                self.duplicates += 1
+                continue
+            self._known.add(event.event_id)
+            if isinstance(event, InboundChange):
+                self.changes.append(event)
+            else:
+                self.messages.append(event)
+        self.cursors.append(cursor)
+        async with self._changed:
+            self._changed.notify_all()

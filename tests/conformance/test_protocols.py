@@ -1,0 +1,39 @@
+"""Which optional protocols each platform must implement, written down by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.accounts import load_factory, load_manifest
+from bot.config.accounts import PLATFORMS
+from bot.testing.conformance import implements, optional_protocols
+
+TABLE = """
+                  web  terminal  telegram  slack  feishu  discord
+EditsMessages      x      x         x        x      x        x
+DeletesMessages    x      x         x        x      x        x
+RepeatsSafely      x      x         .        x      x        x
+ShowsTyping        x      x         x        x      .        x
+StreamsDrafts      .      .         x        .      .        .
+ChoosesFrames      .      .         x        .      .        .
+AsksChoice         .      .         x        x      x        .
+SendsFiles         x      x         x        x      x        x
+FetchesFiles       x      x         x        x      x        x
+RegistersCommands  .      .         x        .      .        x
+ReceivesWebhooks   .      .         x        x      x        .
+"""
+HEAD, *LINES = [line.split() for line in TABLE.strip().splitlines()]
+MUST = {name: dict(zip(HEAD, marks, strict=True)) for name, *marks in LINES}
+
+
+def test_every_protocol_and_every_platform_is_in_the_table() -> None:
+    assert list(MUST) == [protocol.__name__ for protocol in optional_protocols()]
+    assert set(HEAD) == set(PLATFORMS)
+
+
+@pytest.mark.parametrize("platform", HEAD)
+def test_a_platform_implements_what_it_must(platform: str) -> None:
+    account = PLATFORMS[platform](name=platform, platform=platform)
+    adapter = load_factory(load_manifest(platform))(platform, account)
+    found = {protocol.__name__: implements(adapter, protocol) for protocol in optional_protocols()}
+    assert found == {name: marks[platform] == "x" for name, marks in MUST.items()}

@@ -1,0 +1,35 @@
+"""The adapter of docs/howto/write-an-adapter.md passes the suite as the page says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import ROOT, blocks
+
+pytestmark = pytest.mark.may_block
+FILES = ("board.py", "test_board.py", "conftest.py")
+
+
+def test_the_board_passes_and_what_does_not_apply_is_listed(tmp_path: Path) -> None:
+    for name in FILES:
+        [block] = blocks(f"python file={name}")
+        (tmp_path / name).write_text(block.body)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed, " in done.stdout
+    assert "failed" not in done.stdout
+    assert "conformance: " in done.stdout
+    assert "× the adapter is not SendsFiles" in done.stdout

@@ -1,0 +1,96 @@
+"""Accounts on emulated platforms, the service's port as an adapter sees it, and the loops of the tests."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvloop
+
+from bot.config import DiscordAccount, FeishuAccount, SlackAccount, TelegramAccount
+from bot.errors import StoreError
+from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.http import answer_bytes, read_body
+from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.telegram import TelegramEmulator
+
+
+def both_loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Every test runs on both loops: the service has uvloop, and it has differed before."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+def telegram_account(emulator: TelegramEmulator, **changes: Any) -> TelegramAccount:
+    """The configuration entry of the emulated bot."""
+    given = {"name": "tg", "platform": "telegram", "bot_token": emulator.token, "base_url": emulator.url}
+    return TelegramAccount.model_validate({**given, **changes})
+
+
+def slack_account(emulator: SlackEmulator, **changes: Any) -> SlackAccount:
+    """The configuration entry of the emulated app."""
+    tokens = {"bot_token": emulator.bot_token, "app_token": emulator.app_token}
+    given = {"name": "sl", "platform": "slack", "base_url": emulator.url, **tokens}
+    return SlackAccount.model_validate({**given, **changes})
+
+
+def feishu_account(emulator: FeishuEmulator, **changes: Any) -> FeishuAccount:
+    """The configuration entry of the emulated app."""
+    app = {"app_id": emulator.app_id, "app_secret": emulator.app_secret}
+    given = {"name": "fs", "platform": "feishu", "base_url": emulator.url, **app}
+    return FeishuAccount.model_validate({**given, **changes})
+
+
+def discord_account(emulator: DiscordEmulator, **changes: Any) -> DiscordAccount:
+    """The configuration entry of the emulated bot."""
+    given = {"name": "dc", "platform": "discord", "bot_token": emulator.token, "base_url": emulator.url}
+    return DiscordAccount.model_validate({**given, **changes})
+
+
+class Port:
+    """The service's port: every request goes to `adapter`; the statuses of the answers are kept."""
+
+    def __init__(self) -> None:
+        self.adapter: ReceivesWebhooks | None = None
+        self.answers: list[int] = []
+        self._server = LoopbackServer(self)
+
+    @property
+    def url(self) -> str:
+        """The public root."""
+        return self._server.url
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncIterator[Port]:
+        """A port that listens while the block runs."""
+        port = cls()
+        async with port._server.running():
+            yield port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+        headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
+        given = await self._answer(WebhookRequest(headers, await read_body(receive)))
+        self.answers.append(given.status)
+        await answer_bytes(send, given.status, given.body, given.content_type.encode())
+
+    async def _answer(self, request: WebhookRequest) -> WebhookAnswer:
+        if self.adapter is None:
+            return WebhookAnswer(503)
+        try:
+            return await self.adapter.webhook(request)
+        except StoreError:
+            return WebhookAnswer(500)
+
+
+def dead_address() -> str:
+    """An origin on loopback where nobody listens."""
+    with socket.create_server((LOOPBACK, 0)) as bound:
+        port = bound.getsockname()[1]
+    return f"http://{LOOPBACK}:{port}"
