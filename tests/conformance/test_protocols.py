@@ -16,7 +16,8 @@ RepeatsSafely      x      x         .        x      x        x
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
-AsksChoice         .      .         x        x      x        .
+AsksChoice         .      .         x        x      x        x
+ShowsProgress      .      .         .        .      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 RegistersCommands  .      .         x        .      .        x

@@ -67,17 +67,38 @@ class Clicks:
     async def confirm(self, click: Click) -> None:
         """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds."""
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": STALE, "flags": _FOR_ONE}}
+        shown: dict[str, Any] = {}
         if click.message is not None:
             chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)
-            answer = {"type": _UPDATE, "data": {"components": [_row([{**chosen, "disabled": True}])]}}
+            shown = {"components": [_row([{**chosen, "disabled": True}])]}
+            answer = {"type": _UPDATE, "data": shown}
         route = Route(
             "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
             webhook_token=click.token,
         )  # fmt: skip
         try:
             await self._rest.request(route, json=answer)
+        except discord.NotFound:
+            # It was stored too late for that; the message itself can be changed at any time.
+            if click.message is not None:
+                await self._edit(click.message, shown)
         except discord.DiscordException as error:
-            log.info("discord.click_not_confirmed", reason=type(error).__name__)
+            _unconfirmed(error)
+
+    async def _edit(self, message: InboundMessage, shown: Json) -> None:
+        origin = message.origin
+        route = Route(
+            "PATCH", "/channels/{channel_id}/messages/{message_id}", channel_id=origin.topic or origin.chat,
+            message_id=origin.reply_to,
+        )  # fmt: skip
+        try:
+            await self._rest.request(route, json=shown)
+        except discord.DiscordException as error:
+            _unconfirmed(error)
+
+
+def _unconfirmed(error: discord.DiscordException) -> None:
+    log.info("discord.click_not_confirmed", reason=type(error).__name__)
 
 
 def _row(buttons: list[Json]) -> Json:

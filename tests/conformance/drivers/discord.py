@@ -10,9 +10,10 @@ from bot.platforms.base import Adapter
 from bot.platforms.discord.adapter import create
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.components import labels
 from bot.testing.emulators.discord.people import PERSON
 from bot.testing.emulators.discord.state import Message
-from tests.conformance.drivers.emulated import Emulated, pick
+from tests.conformance.drivers.emulated import Emulated, pick, pressable
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import dead_address, discord_account
 
@@ -63,6 +64,13 @@ class DiscordDriver(Emulated):
         said = self.emulator.people.says(user=_id(at), chat=chat, data=data, filename=filename, mime=mime)
         return str(said.id)
 
+    async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
+        place = self._channel(at)
+        rows = self.emulator.world.channels[place].messages[int(message_id)].components
+        buttons = [button for row in rows for button in row["components"]]
+        pressed = buttons[self.button(message_id, choice)]["custom_id"]
+        self.emulator.people.presses(place, int(message_id), pressed, user=_id(at))
+
     async def removes(self, message_id: str, at: Where = ANN) -> None:
         self.emulator.people.deletes(self._channel(at), int(message_id))
 
@@ -98,6 +106,7 @@ class DiscordDriver(Emulated):
             read_markdown(one.text),
             filename=file.name if file else "",
             data=file.data if file else b"",
+            choices=pressable(labels(one.components)),
         )
 
     def _channel(self, at: Where) -> int:

@@ -63,10 +63,10 @@ async def test_a_recall_that_cannot_be_stored_comes_again(running: Running, emul
     emulator.world.scale = 0.01
     said = emulator.people.says("first")
     await running.shelf.until(1)
-    running.shelf.failures = 1
+    running.shelf.refuse = 1
     emulator.people.recalls(said.id)
     await eventually(lambda: running.shelf.changes)
-    assert running.shelf.failures == 0
+    assert running.shelf.refused == 1
 
 
 async def test_malformed_changes_are_counted(running: Running, emulator: FeishuEmulator) -> None:

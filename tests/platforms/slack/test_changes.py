@@ -70,9 +70,9 @@ async def test_a_redelivered_edit_is_one(running: Running) -> None:
 async def test_an_edit_that_cannot_be_stored_comes_again(running: Running) -> None:
     said = running.emulator.people.says("first")
     await running.shelf.until(1)
-    running.shelf.broken = 1
+    running.shelf.refuse = 1
     running.emulator.people.edits(said.channel, said.ts, "second")
-    await eventually(lambda: running.shelf.refusals == 1)
+    await eventually(lambda: running.shelf.refused == 1)
     assert running.emulator.outbox.unacked == 1
     running.emulator.close_sockets()
     await eventually(lambda: running.shelf.changes)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.domain import Live
+from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.telegram.adapter import TelegramAdapter, create
 from bot.testing.emulators.telegram import TelegramEmulator

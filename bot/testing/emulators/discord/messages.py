@@ -74,8 +74,9 @@ class Messages:
         return self.change(message, call)
 
     def change(self, message: Message, call: Call) -> Done:
-        """Replace a text, and tell the bot."""
-        text = content_of(call.json, call)
+        """Replace what the call names, and tell the bot."""
+        keeps = "content" not in call.json and message.text and not message.flags & LOADING
+        text = message.text if keeps else content_of(call.json, call)
         if "components" in call.json:
             message.components = components_of(call.json)
         message.edited_at = self._world.wall()
