@@ -43,7 +43,7 @@ class LangGraphRuntime:
                 return known
             run = await self._client.runs.create(
                 request.thread_id,
-                self._assistant,
+                request.assistant or self._assistant,
                 input={"messages": list(request.messages)},
                 stream_mode=STREAM_MODES,
                 stream_resumable=True,

@@ -12,7 +12,10 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts)."""
+    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
+
+    `assistant` "" is the one that the runtime port was made with.
+    """
 
     thread_id: str
     key: str
@@ -20,6 +23,7 @@ class RunRequest:
     configurable: Mapping[str, Any]
     checkpoint: str = ""
     repeated: bool = False
+    assistant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
