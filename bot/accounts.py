@@ -102,6 +102,7 @@ class AccountDirectory:
             (config.name, config.platform), Outlet(config.name, adapter, manifest, governor)
         )
         outlet.adapter, outlet.governor = adapter, governor
+        outlet.assistant = config.assistant_id or ""
         state = AccountState(Live.CONNECTING, since=self._clock.now())
         self._accounts[config.name] = Account(config, outlet, inbox, state)
         return outlet
@@ -148,6 +149,7 @@ class AccountDirectory:
         if config.rate_scale != account.config.rate_scale:
             outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
         outlet.adapter = load_factory(outlet.manifest)(config.name, config)
+        outlet.assistant = config.assistant_id or ""
         account.config = config
         account.again.set()
 

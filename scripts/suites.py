@@ -58,7 +58,7 @@ PARTS = (
     Suite("systemd unit", "systemd", missing=program("systemd-analyze", hint="Debian: apt install systemd")),
 )
 LONG = (
-    Suite("faults", "fault and not soak"),
+    Suite("faults", "fault and not soak", side_by_side=True),
     Suite("browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak"),
     Suite("oracle", "oracle"),

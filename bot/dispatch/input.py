@@ -46,6 +46,7 @@ async def run_request(
         configurable=_configurable(turn),
         checkpoint=turn.checkpoint,
         repeated=repeated,
+        assistant=outlet.assistant,
     )
 
 

@@ -14,13 +14,16 @@ from bot.platforms.base import Adapter, Manifest
 
 @dataclass(slots=True)
 class Outlet:
-    """One account. `ready` is set once it has connected for the first time."""
+    """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
+    ("": the one of the whole service).
+    """
 
     account: str
     adapter: Adapter
     manifest: Manifest
     governor: RateGovernor
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    assistant: str = ""
 
 
 class Accounts(Protocol):

@@ -44,7 +44,7 @@ class LangGraphRuntime:
             resumes = bool(request.answers) and await self._stands(request)
             run = await self._client.runs.create(
                 request.thread_id,
-                self._assistant,
+                request.assistant or self._assistant,
                 input=None if resumes else {"messages": list(request.messages)},
                 command={"resume": {request.answers: _answer(request)}} if resumes else None,
                 stream_mode=STREAM_MODES,

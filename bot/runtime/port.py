@@ -17,7 +17,7 @@ class RunRequest:
     """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
 
     `answers` is the id of the interrupt that the messages answer; where it does not stand any more they start
-    a run as any others do.
+    a run as any others do. `assistant` "" is the one that the runtime port was made with.
     """
 
     thread_id: str
@@ -27,6 +27,7 @@ class RunRequest:
     checkpoint: str = ""
     repeated: bool = False
     answers: str = ""
+    assistant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import sys
 PARTS = {
     "runtime": "The agent runtime against the same graphs in process",
     "load": "The whole service against a bare relay",
+    "startup": "From the command to a live account, by platform, against the page alone",
 }
 
 

@@ -28,6 +28,8 @@ from bot.platforms.slack.places import Places
 
 log = structlog.get_logger(__name__)
 
+UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)
+"""What Bolt raises for a payload whose parts are of another kind than it takes for granted."""
 QUIET = logging.getLogger("slack_bolt.roebot")
 QUIET.setLevel(logging.CRITICAL)
 
@@ -70,12 +72,28 @@ class Receiver:
 
     async def over_socket(self, payload: dict[str, Any]) -> bool:
         """Take the payload of an envelope; whether it may be acknowledged."""
-        response = await self._app.async_dispatch(AsyncBoltRequest(body=payload, mode="socket_mode"))
+        try:
+            request = AsyncBoltRequest(body=payload, mode="socket_mode")
+        except UNREADABLE as error:
+            self._skip(error)
+            return True
+        response = await self._app.async_dispatch(request)
         return int(response.status) == 200
 
     async def over_http(self, body: str, headers: dict[str, str]) -> BoltResponse:
         """Take a signed request; the answer to give."""
-        return await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=dict(headers)))
+        try:
+            request = AsyncBoltRequest(body=body, headers=dict(headers))
+        except UNREADABLE as error:
+            self._skip(error)
+            return BoltResponse(status=400)
+        return await self._app.async_dispatch(request)
+
+    def _skip(self, error: Exception) -> None:
+        """Count what cannot even be looked at; it would come again as it is."""
+        self.counts.events += 1
+        self.counts.malformed += 1
+        log.warning("slack.event_skipped", account=self._account, reason=type(error).__name__)
 
     def _make_app(self, signing_secret: str) -> AsyncApp:
         identity = self._identity

@@ -49,8 +49,8 @@ class FeishuWire(Wire):
 
     def standing(self, place: str) -> list[Standing]:
         """See Wire."""
-        found = [m for m in self.emulator.view(place)["messages"] if m["from_bot"]]
-        return [_standing(m) for m in found]
+        me = self.emulator.world.bot.open_id
+        return [_standing(m) for m in self.emulator.view(place)["messages"] if m["sender"] == me]
 
     def cut(self) -> None:
         """See Wire."""

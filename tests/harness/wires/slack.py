@@ -48,7 +48,8 @@ class SlackWire(Wire):
 
     def standing(self, place: str) -> list[Standing]:
         """See Wire."""
-        return [_standing(m) for m in self.emulator.view(place)["messages"] if m["from_bot"]]
+        me = self.emulator.world.bot.id
+        return [_standing(m) for m in self.emulator.view(place)["messages"] if m["user"] == me]
 
     def cut(self) -> None:
         """See Wire."""
