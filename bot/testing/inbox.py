@@ -17,7 +17,8 @@ class RecordingInbox:
     """See `bot.platforms.base.Inbox`: stores each event once, with the cursor.
 
     `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses` makes
-    the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`.
+    the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`: `held`
+    counts those.
     """
 
     def __init__(self) -> None:
@@ -31,6 +32,7 @@ class RecordingInbox:
         self.stumble = 0
         self.pauses: deque[float] = deque()
         self.asked = 0
+        self.held = 0
         self._known: set[str] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -41,6 +43,7 @@ class RecordingInbox:
         self.asked += bool(events)
         if self.pauses and events:
             await asyncio.sleep(self.pauses.popleft())
+        self.held += not self._open.is_set()
         await self._open.wait()
         if self.refuse and events:
             self.refuse -= 1

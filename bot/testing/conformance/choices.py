@@ -93,7 +93,7 @@ class Choices(Suite):
         question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
         stage.inbox.hold()
         await stage.platform.clicks(question, "Paris")
-        await eventually(lambda: stage.inbox.asked >= 2)
+        await eventually(lambda: stage.inbox.held)
         await stage.moments()
         assert stage.one().choices == CHOICES
         stage.inbox.release()
