@@ -13,7 +13,7 @@ SIGNS = {
     ProgressState.DONE: "✓",
     ProgressState.FAILED: "✗",
 }
-_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$&:@])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>~|])")
 
 
 def checklist(items: Sequence[ProgressItem]) -> str:

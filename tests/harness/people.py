@@ -42,12 +42,25 @@ class Driver(Protocol):
 
     def texts(self) -> list[str]: ...
 
+    def versions(self) -> list[str]:
+        """Every text that the bot ever showed."""
+        ...
+
     def buttons(self) -> list[str]:
         """What can be pressed below the first question now."""
         ...
 
 
-class OnTelegram:
+class _Watched:
+    """What stood in the chat at any time."""
+
+    _emulator: Any
+
+    def versions(self) -> list[str]:
+        return [frame.text for frame in self._emulator.transcript.of() if frame.text]
+
+
+class OnTelegram(_Watched):
     def __init__(self, emulator: TelegramEmulator) -> None:
         self._emulator = emulator
         self.entry = f'telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
@@ -78,7 +91,7 @@ class OnTelegram:
         return [one for one in self._emulator.view(1001)["messages"] if one["from_bot"]]
 
 
-class OnSlack:
+class OnSlack(_Watched):
     def __init__(self, emulator: SlackEmulator) -> None:
         self._emulator = emulator
         self.entry = (
@@ -112,7 +125,7 @@ class OnSlack:
         return [one for one in self._emulator.view("U0000001")["messages"] if one["from_bot"]]
 
 
-class OnFeishu:
+class OnFeishu(_Watched):
     def __init__(self, emulator: FeishuEmulator) -> None:
         self._emulator = emulator
         self._values: dict[str, Any] = {}
@@ -150,7 +163,7 @@ class OnFeishu:
         return [one for one in self._emulator.view(chat)["messages"] if one["from_bot"]]
 
 
-class OnDiscord:
+class OnDiscord(_Watched):
     def __init__(self, emulator: DiscordEmulator) -> None:
         self._emulator = emulator
         self.entry = f'discord: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'

@@ -101,8 +101,8 @@ def test_the_checklist() -> None:
     )
     assert checklist(items).split("  \n") == [
         "> ✓ Read the \\*figures\\*",
-        "> ✗ mail \\<bob\\@example\\.com\\>",
-        "> ▸ 1\\. \\`rm \\-rf\\` \\[x\\]\\(y\\)",
+        "> ✗ mail \\<bob@example.com\\>",
+        "> ▸ 1. \\`rm -rf\\` \\[x\\](y)",
         "> ○ wait",
     ]
 
