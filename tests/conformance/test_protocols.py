@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from bot.accounts import load_factory, load_manifest
@@ -38,3 +41,16 @@ def test_a_platform_implements_what_it_must(platform: str) -> None:
     adapter = load_factory(load_manifest(platform))(platform, account)
     found = {protocol.__name__: implements(adapter, protocol) for protocol in optional_protocols()}
     assert found == {name: marks[platform] == "x" for name, marks in MUST.items()}
+
+
+@pytest.mark.may_block
+def test_the_rest_of_the_testing_package_needs_no_pytest() -> None:
+    modules = ("adapter", "clock", "inbox", "running", "runtime", "emulators.telegram")
+    code = "import sys; " + "; ".join(f"import bot.testing.{name}" for name in modules)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('pytest' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False"]

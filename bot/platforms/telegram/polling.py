@@ -105,7 +105,6 @@ class Poller:
         self.counts.polls += 1
         self._failures, self._hearing = 0, True
         self._heard_at = self._clock.now()
-        self._health.heard()
         return updates if isinstance(updates, list) else []
 
     async def _take(self, updates: list[Any], offset: int | None) -> int | None:
@@ -117,6 +116,7 @@ class Poller:
             self._health.deaf("messages cannot be stored now; they wait")
             await self._pause()
             return offset
+        self._health.heard()
         self._unconfirmed = self._unconfirmed or stored
         if updates and following is None:
             await self._pause()

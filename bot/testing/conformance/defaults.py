@@ -70,6 +70,14 @@ class Driver:
         """See PlatformDriver."""
         raise NotImplementedError
 
+    async def falls_silent(self) -> None:
+        """See PlatformDriver."""
+        raise NotImplementedError
+
+    async def speaks(self) -> None:
+        """See PlatformDriver."""
+        raise NotImplementedError
+
     async def revokes(self) -> None:
         """See PlatformDriver."""
         raise NotImplementedError

@@ -22,6 +22,7 @@ class Ability(StrEnum):
     CREDENTIALS = "credentials"  # an account has some, and they can be wrong or revoked
     NETWORK = "network"  # the platform is reached over one, and can be out of reach
     CONNECTION = "connection"  # a connection stands, and can be lost
+    SILENCE = "silence"  # a connection can stand and bring nothing
     CONFIRMS = "confirms"  # the platform is told "received", and sends again what was not
     REPEATS = "repeats"  # events may come twice
     ORDERED = "ordered"  # the events of a chat come in their order
@@ -148,6 +149,14 @@ class PlatformDriver(Protocol):
 
     async def breaks(self) -> None:
         """The connection is cut; a new one may be made (CONNECTION)."""
+        ...
+
+    async def falls_silent(self) -> None:
+        """The connection stands and brings nothing, for longer than anybody would believe it (SILENCE)."""
+        ...
+
+    async def speaks(self) -> None:
+        """The end of `falls_silent`."""
         ...
 
     async def revokes(self) -> None:

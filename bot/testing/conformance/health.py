@@ -10,6 +10,8 @@ from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 from bot.testing.running import eventually
 
+OFTEN = 2.0
+"""Signs of life need not be reported more often (seconds)."""
 NOT_LIVE = frozenset({Live.DEAF, Live.CONNECTING, Live.FAILED})
 
 
@@ -19,7 +21,7 @@ class Health(Suite):
     async def test_what_it_hears_is_its_last_event(self, stage: Stage) -> None:
         began = stage.platform.clock.now()
         await stage.heard("hello")
-        await eventually(lambda: stage.running.state.last_event >= began)
+        await eventually(lambda: stage.running.state.last_event >= began - OFTEN)
         assert stage.running.state.live is Live.LIVE
 
     @needs(Ability.CREDENTIALS)
@@ -48,6 +50,17 @@ class Health(Suite):
         await stage.inbox.until(4)
         await stage.heard("after")
         assert sorted(stage.inbox.texts) == ["after", "before", "number 0", "number 1", "number 2"]
+
+    @needs(Ability.SILENCE)
+    async def test_silence_is_deafness(self, stage: Stage) -> None:
+        await stage.heard("before")
+        told = len(stage.running.states)
+        await stage.platform.falls_silent()
+        await eventually(lambda: any(state.live is Live.DEAF for state in stage.running.states[told:]))
+        assert next(state.reason for state in stage.running.states[told:] if state.live is Live.DEAF)
+        await stage.platform.speaks()
+        assert (await stage.heard("after")).text == "after"
+        await eventually(lambda: stage.running.state.live is Live.LIVE)
 
     @needs(Ability.CREDENTIALS)
     async def test_revoked_credentials_fail_the_account(self, stage: Stage) -> None:

@@ -21,6 +21,7 @@ BEN_ID = PERSON + 1
 DISCORD = {
     Ability.CONFIRMS: "Discord is told nothing; what was missed is read from its channels",
     Ability.REPEATS: "Discord sends an event once",
+    Ability.SILENCE: "a test of its own moves its clock by hand",
     Ability.EXPIRES: "an edited message stays open for ever",
     Ability.REQUESTS: "the gateway: nobody calls us",
 }

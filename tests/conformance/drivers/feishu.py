@@ -33,6 +33,7 @@ SOCKET = {**COMMON, Ability.REQUESTS: "the long connection: nobody calls us"}
 CALLBACK = {
     **COMMON,
     Ability.CONNECTION: "Feishu calls us: no connection stands",
+    Ability.SILENCE: "Feishu calls us: no connection stands",
     Ability.ORDERED: "requests are made side by side",
 }
 
@@ -98,6 +99,12 @@ class FeishuDriver(Emulated):
 
     async def breaks(self) -> None:
         self.emulator.close_sockets()
+
+    async def falls_silent(self) -> None:
+        self.emulator.socket.answer_pings = False
+
+    async def speaks(self) -> None:
+        self.emulator.socket.answer_pings = True
 
     async def revokes(self) -> None:
         self.emulator.revoke_token()

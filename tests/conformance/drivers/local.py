@@ -23,6 +23,7 @@ HERE = {
     Ability.CREDENTIALS: "it is the service's own",
     Ability.NETWORK: "it is the service's own",
     Ability.CONNECTION: "it is the service's own",
+    Ability.SILENCE: "it is the service's own",
     Ability.ORDERED: "whoever writes waits for the store",
     Ability.CONFIRMS: "whoever writes waits for the store, and writes again",
     Ability.KEEPS: "whoever writes waits for the store, and writes again",

@@ -17,6 +17,7 @@ FAKE = {
     Ability.CREDENTIALS: "a fake has none",
     Ability.NETWORK: "a fake has none",
     Ability.CONNECTION: "a fake has none",
+    Ability.SILENCE: "a fake has none",
     Ability.ORDERED: "whoever calls `hears` waits for the store",
     Ability.CONFIRMS: "whoever calls `hears` waits for the store",
     Ability.REPEATS: "whoever calls `hears` waits for the store",

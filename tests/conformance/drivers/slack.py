@@ -23,7 +23,10 @@ from tests.harness.platforms import Port, dead_address, slack_account
 ANN_ID, BEN_ID = "U0000001", "U0000002"
 SCALE = 0.02
 """Events that were not acknowledged come again so much sooner, and streams live so much shorter."""
-MENU = {Ability.MENU: "commands are part of the app's manifest"}
+MENU = {
+    Ability.MENU: "commands are part of the app's manifest",
+    Ability.SILENCE: "the emulated socket answers pings by itself",
+}
 SOCKET = {**MENU, Ability.REQUESTS: "Socket Mode: nobody calls us"}
 HTTP = {
     **MENU,

@@ -20,7 +20,10 @@ from tests.harness.platforms import Port, dead_address, telegram_account
 
 ANN_ID, BEN_ID = 7, 8
 SECRET = "s3cret_of-the-hook"
-STREAMS = {Ability.EXPIRES: "an edited message stays open for ever"}
+STREAMS = {
+    Ability.EXPIRES: "an edited message stays open for ever",
+    Ability.SILENCE: "no connection stands that could be silent",
+}
 POLLING = {
     **STREAMS,
     Ability.CONNECTION: "it polls: there is no connection that stands",
