@@ -38,13 +38,20 @@ class Outbound:
         self._on_posted = on_posted
         self._started = clock.now()
         self._tried: OrderedDict[str, None] = OrderedDict()
+        self._again: OrderedDict[str, int] = OrderedDict()
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id. The same key posts once, and its newest text then stands."""
         try:
-            if message.final:
-                return await self._send_whole(message)
-            return await self._send_stream(message)
+            return await self._sent(message)
+        except ApiProblem as problem:
+            failure = self.failure(problem, posting=True)
+            if failure.category is not DeliveryCategory.NOT_FOUND:
+                raise failure from None
+        # What an earlier post of this key has left was withdrawn.
+        self._anew(message)
+        try:
+            return await self._sent(message)
         except ApiProblem as problem:
             raise self.failure(problem, posting=True) from None
 
@@ -56,7 +63,10 @@ class Outbound:
             else:
                 await self._streams.extend(message_id, message.text, message.address)
         except ApiProblem as problem:
-            raise self.failure(problem, posting=False) from None
+            failure = self.failure(problem, posting=False)
+            if failure.category is DeliveryCategory.NOT_FOUND:
+                self._anew(message)
+            raise failure from None
 
     async def delete(self, message_id: str) -> None:
         """Take back; one that is gone already is as good."""
@@ -70,7 +80,7 @@ class Outbound:
 
     async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> Answer:
         """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
-        body = {"msg_type": kind, "content": dumped(content), "uuid": uuid_of(key, address)}
+        body = {"msg_type": kind, "content": dumped(content), "uuid": self._uuid(key, address)}
         if address.reply_to:
             try:
                 return await self._posted(
@@ -93,12 +103,27 @@ class Outbound:
             self._health.limited(error.retry_after)
         return error
 
+    def _anew(self, message: OutboundMessage) -> None:
+        """The message of this key was withdrawn: the next post of it is another one."""
+        key = uuid_of(message.key, message.address)
+        self._again[key] = self._again.get(key, 0) + 1
+        while len(self._again) > _TRIED:
+            self._again.popitem(last=False)
+
+    def _uuid(self, key: str, address: ReplyAddress) -> str:
+        uuid = uuid_of(key, address)
+        times = self._again.get(uuid, 0)
+        return uuid_of(f"{key}:again{times}", address) if times else uuid
+
     async def _posted(self, path: str, body: dict[str, Any], query: dict[str, str] | None = None) -> Answer:
         answer = await self._client.call("POST", path, body, query=query)
         if not isinstance(answer.data.get("message_id"), str):
             raise Unreached("the answer names no message", sent=True)
         self._on_posted(answer.data["message_id"])
         return answer
+
+    async def _sent(self, message: OutboundMessage) -> str:
+        return await (self._send_whole(message) if message.final else self._send_stream(message))
 
     async def _send_whole(self, message: OutboundMessage) -> str:
         doubtful = self._doubtful(message)
@@ -156,7 +181,7 @@ class Outbound:
 
     def _doubtful(self, message: OutboundMessage) -> bool:
         """Whether this post may have been made before: then the message that stands is brought up to date."""
-        key = uuid_of(message.key, message.address)
+        key = self._uuid(message.key, message.address)
         known = key in self._tried
         self._tried[key] = None
         while len(self._tried) > _TRIED:
