@@ -36,7 +36,7 @@ class Chat(Protocol):
         ...
 
     async def standing(self) -> list[Standing]:
-        """The answers, as they stand."""
+        """The answers to what was asked last, as they stand."""
         ...
 
     def limited(self) -> int:
@@ -51,6 +51,7 @@ class WireChat:
         self._wire = wire
         self._group = wire.group() if group else ""
         self._place = ""
+        self._before = 0
         self.repeats = wire.repeats
 
     @property
@@ -64,11 +65,12 @@ class WireChat:
     async def asks(self, text: str) -> None:
         """See Chat. Discord keeps nothing for a bot that was never there, so that is waited for."""
         await connection(self._wire)
+        self._before = len(await self.standing())
         self._place = self._wire.asks(text, group=self._group)
 
     async def standing(self) -> list[Standing]:
         """See Chat."""
-        return self._wire.standing(self._place)
+        return self._wire.standing(self._place)[self._before :] if self._place else []
 
     def limited(self) -> int:
         """See Chat."""

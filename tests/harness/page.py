@@ -31,7 +31,7 @@ class PageUser:
         async with self._client() as client:
             made = await client.post("/api/conversations", json={})
             self._conversation = int(made.raise_for_status().json()["id"])
-        self._message = {"text": text, "event_id": "one-question"}
+        self._message = {"text": text, "event_id": f"question-{self._conversation}"}
         await self._post()
 
     async def standing(self) -> list[Standing]:

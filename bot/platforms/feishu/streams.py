@@ -24,6 +24,7 @@ from bot.platforms.feishu.failures import (
     RECALLED,
     ApiProblem,
     ApiRefused,
+    Unreached,
     about_the_card,
 )
 from bot.render.feishu import card_markdown
@@ -178,6 +179,11 @@ class Streams:
             try:
                 async with stream.lock:
                     await self._tend_one(stream)
+            except Unreached as problem:
+                # It may still stream: tried again after another rest.
+                stream.touched_at = now
+                stream.opened_at = max(stream.opened_at, now - self._rotate + self._rest)
+                log.info("feishu.stream_not_kept", reason=str(problem))
             except ApiProblem as problem:
                 # The next text, or the final, settles it; the platform ends the stream in any case.
                 stream.live = False
