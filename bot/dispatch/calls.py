@@ -21,7 +21,7 @@ from bot.domain import (
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
-from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
+from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles, StreamsNatively
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.turns import PartChange
@@ -60,6 +60,16 @@ class ReplyCalls:
     def repeats_safely(self) -> bool:
         """Whether a post of unknown outcome may simply be made again."""
         return isinstance(self.adapter, RepeatsSafely) and self.adapter.repeats_safely
+
+    def stands(self, part: Part) -> bool:
+        """Whether a final part needs no call: its text shows, it has no buttons and no open stream."""
+        if part.choices or not self.reply.shows(part):
+            return False
+        adapter = self.adapter
+        open_ = isinstance(adapter, StreamsNatively) and adapter.streaming(
+            self.turn.address, part.platform_id
+        )
+        return not open_
 
     async def post(self, action: Post, *, final: bool) -> None:
         """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""

@@ -15,7 +15,6 @@ from bot.config.accounts import SlackAccount
 from bot.domain import AccountState, ChatKind, InboundMessage, Live, OutboundMessage, ReplyAddress
 from bot.platforms.base import AdapterContext
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.render.slack import FRAME_END
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
 
@@ -154,7 +153,7 @@ def answer_to(message: InboundMessage) -> ReplyAddress:
 
 def frame(text: str, address: ReplyAddress, key: str = "1:0") -> OutboundMessage:
     """A frame as the dispatcher makes it."""
-    return OutboundMessage(key, address, text + FRAME_END, final=False)
+    return OutboundMessage(key, address, text, final=False)
 
 
 def final(text: str, address: ReplyAddress, key: str = "1:0") -> OutboundMessage:
