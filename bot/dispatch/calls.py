@@ -22,7 +22,14 @@ from bot.domain import (
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
-from bot.platforms.base import Adapter, DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
+from bot.platforms.base import (
+    Adapter,
+    DeletesMessages,
+    EditsMessages,
+    RepeatsSafely,
+    SendsFiles,
+    StreamsNatively,
+)
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.turns import PartChange
@@ -67,6 +74,16 @@ class ReplyCalls:
     def repeats_safely(self) -> bool:
         """Whether a post of unknown outcome may simply be made again."""
         return isinstance(self.adapter, RepeatsSafely) and self.adapter.repeats_safely
+
+    def stands(self, part: Part) -> bool:
+        """Whether a final part needs no call: its text shows, without buttons, list or open stream."""
+        if part.choices or self.progress or not self.reply.shows(part):
+            return False
+        adapter = self.adapter
+        open_ = isinstance(adapter, StreamsNatively) and adapter.streaming(
+            self.turn.address, part.platform_id
+        )
+        return not open_
 
     async def post(self, action: Post, *, final: bool) -> None:
         """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""

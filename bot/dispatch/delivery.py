@@ -80,11 +80,10 @@ class Delivery:
 
     async def _do(self, action: Action) -> None:
         """Carry out one action within the budget; what stands already needs no call."""
-        beside = action.part.choices or self._calls.progress
-        if isinstance(action, Edit) and not beside and self._calls.reply.shows(action.part):
+        if isinstance(action, Edit) and self._calls.stands(action.part):
             self._calls.stage(replace(action.part, state=PartState.FINAL))
             return
-        operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
+        operation = Operation.POST if isinstance(action, Post) else Operation.FINAL
         async with self._calls.outlet.governor.must(self._calls.turn.address, operation):
             if isinstance(action, Post):
                 await uncut(self._calls.post(action, final=True))

@@ -30,6 +30,11 @@ AFTER_FAILURE = 2.0
 AT_ONCE = 0.25
 # What the agent works on shows when the run has lasted that long (seconds).
 PROGRESS_AFTER = 5.0
+# A frame that may be shown waits that long for the next piece of text, so that it shows it at once.
+BEAT = 0.03
+# While frames rest for longer than that (seconds), it is looked so often whether a part has become full.
+LONG_REST = 0.3
+LOOKS = 16
 
 
 class Frames:
@@ -48,6 +53,7 @@ class Frames:
         self._lasts = False
         self._since = 0.0
         self._splitter: Splitter | None = None
+        self._parts = 0
         self._changed = asyncio.Event()
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
@@ -78,8 +84,7 @@ class Frames:
                 return
             pause = await self._frame()
             if pause:
-                self._changed.set()
-                await first_of(self._closing, self._clock, pause)
+                await self._rest(pause)
 
     async def run_typing(self) -> None:
         """Show typing until the first frame stands or the reply is closed."""
@@ -113,10 +118,31 @@ class Frames:
         left = self._since + self._manifest.first_frame_after - self._clock.now()
         await first_of(self._enough, self._clock, left)
 
+    async def _rest(self, pause: float) -> None:
+        """Wait until a frame may be shown, then for the next piece of text; or until a part is full."""
+        until = self._clock.now() + pause
+        step = max(0.1, pause / LOOKS) if pause > LONG_REST else pause
+        full = False
+        while not full and (left := until - self._clock.now()) > 0:
+            if await first_of(self._closing, self._clock, min(left, step)):
+                return
+            full = pause > LONG_REST and self._full()
+        if not full:
+            self._changed.clear()
+            await first_of(self._changed, self._clock, BEAT)
+        self._changed.set()
+
+    def _full(self) -> bool:
+        """Whether the text went on in another part, and the one that stands may be completed now."""
+        governor, address = self._calls.outlet.governor, self._calls.turn.address
+        return (
+            self._parts > 0
+            and not governor.wait(address, Operation.EDIT, at_once=True)
+            and len(self._split()) > self._parts
+        )
+
     async def _frame(self) -> float:
-        """Show the newest text if the budget allows it; the seconds after which to try again, 0.0 when
-        shown.
-        """
+        """Show the newest text if the budget allows it; the seconds after which to go on."""
         adapter = self._calls.adapter
         if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._calls.turn.address):
             return 0.0
@@ -126,17 +152,23 @@ class Frames:
         action = self._calls.reply.next_frame(texts) or self._listing(texts)
         if action is None or not self._possible(action):
             return 0.0
+        more = action.part.index < len(texts) - 1
         operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
-        async with self._calls.outlet.governor.may(self._calls.turn.address, operation) as wait:
-            return wait or await uncut(self._show(action))
+        completes = more and isinstance(action, Edit)
+        governor, address = self._calls.outlet.governor, self._calls.turn.address
+        async with governor.may(address, operation, at_once=completes) as wait:
+            pause = wait or await uncut(self._show(action))
+        if pause or more:
+            self._changed.set()
+            return pause
+        return max(self._manifest.frame_interval, governor.wait(address, Operation.EDIT))
 
     def _texts(self) -> list[str]:
         """The text so far as parts: the full ones as they will stay, the last one closed for now."""
-        renderer = self._calls.adapter.renderer
-        self._splitter = self._splitter or renderer.growing()
-        texts = list(self._splitter.split(self._text))
+        texts = self._split()
+        self._parts = len(texts)
         if texts:
-            texts[-1] = renderer.frame(texts[-1])
+            texts[-1] = self._calls.adapter.renderer.frame(texts[-1])
         return self._with_progress([text for text in texts if text.strip()])
 
     def _with_progress(self, texts: list[str]) -> list[str]:
@@ -156,6 +188,10 @@ class Frames:
         if self._calls.progress == self._listed or len(parts) != len(texts):
             return None
         return Edit(parts[-1]) if parts[-1].state is PartState.POSTED else None
+
+    def _split(self) -> list[str]:
+        self._splitter = self._splitter or self._calls.adapter.renderer.growing()
+        return list(self._splitter.split(self._text))
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
@@ -177,19 +213,19 @@ class Frames:
             if isinstance(action, Post) and not error.unknown_outcome:
                 await self._calls.take_back(action)
             return self._failed(error)
-        return self._manifest.frame_interval
+        return 0.0
 
     async def _draft(self, adapter: StreamsDrafts, text: str) -> float:
-        turn = self._calls.turn
+        turn, governor = self._calls.turn, self._calls.outlet.governor
         message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
-        async with self._calls.outlet.governor.may(turn.address, Operation.DRAFT) as wait:
+        async with governor.may(turn.address, Operation.DRAFT) as wait:
             if wait:
                 return wait
             try:
                 await adapter.draft(message, turn.id)
             except DeliveryError as error:
                 return self._failed(error)
-        return self._manifest.frame_interval
+        return max(self._manifest.frame_interval, governor.wait(turn.address, Operation.DRAFT))
 
     def _failed(self, error: DeliveryError) -> float:
         if isinstance(error, RateLimited):

@@ -9,81 +9,52 @@ penalty blocks its own chat alone unless the platform says that it is the whole 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.clock import Clock
 from bot.domain import ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
+from bot.window import SlidingWindow
 
-# Calls are counted by the platform when they arrive, so the periods keep a margin for a network that jitters.
-MARGIN = 1.05
-# Frames leave this share of a budget to posts and finals.
-RESERVE = 0.25
 IDLE_BUCKETS = 512
 
 
 @dataclass(slots=True)
-class _Bucket:
-    """A sliding window: the times of the last `count` calls."""
-
-    count: int
-    period: float
-    calls: deque[float] = field(default_factory=deque)
-
-    def ready_at(self, now: float, *, spare: bool) -> float:
-        """When a call may be made; with `spare`, evenly spaced and leaving a reserve."""
-        calls = self.calls
-        while calls and calls[0] <= now - self.period:
-            calls.popleft()
-        if not spare:
-            return now if len(calls) < self.count else calls[-self.count] + self.period
-        allowed = max(1, int(self.count * (1 - RESERVE)))
-        window = now if len(calls) < allowed else calls[-allowed] + self.period
-        return max(window, calls[-1] + self.period / self.count) if calls else window
-
-    def add(self, now: float) -> None:
-        self.calls.append(now)
-
-    def idle(self, now: float) -> bool:
-        return not self.calls or self.calls[-1] <= now - self.period
-
-
-@dataclass(slots=True)
 class _Gate:
-    """What guards one chat (or the account): its buckets, its penalty, its line of waiters."""
+    """What guards one chat (or the account): its windows, its penalty, its line of waiters."""
 
-    buckets: list[tuple[Budget, _Bucket]]
+    windows: list[tuple[Budget, SlidingWindow]]
     blocked_until: float = 0.0
     line: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
 
-    def ready_at(self, operation: Operation, now: float, *, spare: bool) -> float:
-        at = max(now, self.blocked_until)
-        for budget, bucket in self.buckets:
-            if operation in budget.operations:
-                at = max(at, bucket.ready_at(now, spare=spare))
-        return at
+    def ready_at(self, operation: Operation, now: float) -> float:
+        """When a call that has to be made may be made."""
+        return max([now, self.blocked_until, *(one.ready_at(now) for one in self._of(operation))])
+
+    def spare_at(self, operation: Operation, now: float, *, at_once: bool) -> float:
+        """When a call that may be skipped may be made."""
+        found = (one.spare_at(now, at_once=at_once) for one in self._of(operation))
+        return max([now, self.blocked_until, *found])
 
     def add(self, operation: Operation, now: float) -> None:
-        for budget, bucket in self.buckets:
-            if operation in budget.operations:
-                bucket.add(now)
+        for window in self._of(operation):
+            window.add(now)
 
-    def moved(self, operation: Operation, started: float, ended: float) -> None:
-        """The call lasted until `ended`: the platform may have counted it as late as that."""
-        for budget, bucket in self.buckets:
-            if operation in budget.operations and started in bucket.calls:
-                bucket.calls.remove(started)
-                bucket.calls.append(ended)
+    def ended(self, operation: Operation, began: float, now: float) -> None:
+        for window in self._of(operation):
+            window.ended(began, now)
+
+    def _of(self, operation: Operation) -> Iterator[SlidingWindow]:
+        return (window for budget, window in self.windows if operation in budget.operations)
 
     def idle(self, now: float) -> bool:
         return (
             self.waiting == 0
             and self.blocked_until <= now
-            and all(bucket.idle(now) for _, bucket in self.buckets)
+            and all(window.idle(now) for _, window in self.windows)
         )
 
 
@@ -97,7 +68,7 @@ class RateGovernor:
         self._budgets = tuple(budgets)
         self._clock = clock
         self._scale = scale
-        self._account = _Gate(self._buckets(Scope.ACCOUNT, None))
+        self._account = _Gate(self._windows(Scope.ACCOUNT, None))
         self._chats: dict[str, _Gate] = {}
 
     @asynccontextmanager
@@ -121,20 +92,15 @@ class RateGovernor:
             gate.waiting -= 1
 
     @asynccontextmanager
-    async def may(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[float]:
+    async def may(
+        self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
+    ) -> AsyncIterator[float]:
         """Try a call that may be skipped: yields 0.0 if granted, else the seconds after which to try
-        again.
+        again. `at_once` leaves out the distance that such calls keep, not the windows.
         """
         gate = self._gate(address)
-        now = self._clock.now()
-        if gate.waiting or self._account.waiting:
-            yield 0.05 * self._scale or 0.001
-            return
-        at = max(
-            gate.ready_at(operation, now, spare=True), self._account.ready_at(operation, now, spare=True)
-        )
-        if at > now:
-            yield at - now
+        if wait := self.wait(address, operation, at_once=at_once):
+            yield wait
             return
         gate.waiting += 1
         try:
@@ -146,6 +112,14 @@ class RateGovernor:
                     self._give(gate, operation, started)
         finally:
             gate.waiting -= 1
+
+    def wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
+        """Seconds after which to try a call that may be skipped; 0.0 if it would be granted now."""
+        gate, now = self._gate(address), self._clock.now()
+        if gate.waiting or self._account.waiting:
+            return 0.05 * self._scale or 0.001
+        own = gate.spare_at(operation, now, at_once=at_once)
+        return max(own, self._account.spare_at(operation, now, at_once=at_once)) - now
 
     def penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
         """The platform asked to wait."""
@@ -180,7 +154,7 @@ class RateGovernor:
     async def _wait(self, gate: _Gate, operation: Operation) -> None:
         while True:
             now = self._clock.now()
-            at = gate.ready_at(operation, now, spare=False)
+            at = gate.ready_at(operation, now)
             if at <= now:
                 return
             await self._clock.sleep(at - now)
@@ -192,14 +166,16 @@ class RateGovernor:
         return now
 
     def _give(self, gate: _Gate, operation: Operation, started: float) -> None:
-        gate.moved(operation, started, self._clock.now())
+        now = self._clock.now()
+        gate.ended(operation, started, now)
+        self._account.ended(operation, started, now)
 
     def _gate(self, address: ReplyAddress) -> _Gate:
         gate = self._chats.get(address.chat)
         if gate is None:
             if len(self._chats) >= IDLE_BUCKETS:
                 self._sweep()
-            gate = self._chats[address.chat] = _Gate(self._buckets(Scope.CHAT, address))
+            gate = self._chats[address.chat] = _Gate(self._windows(Scope.CHAT, address))
         return gate
 
     def _sweep(self) -> None:
@@ -207,9 +183,9 @@ class RateGovernor:
         for chat in [chat for chat, gate in self._chats.items() if gate.idle(now)]:
             del self._chats[chat]
 
-    def _buckets(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, _Bucket]]:
+    def _windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, SlidingWindow]]:
         return [
-            (budget, _Bucket(budget.count, budget.period * self._scale * MARGIN))
+            (budget, SlidingWindow(budget.count, budget.period, reserve=budget.reserve, scale=self._scale))
             for budget in self._budgets
             if budget.scope is scope and (address is None or address.chat_kind in budget.kinds)
         ]

@@ -142,6 +142,15 @@ class ChoosesFrames(Protocol):
 
 
 @runtime_checkable
+class StreamsNatively(Protocol):
+    """Shows growing messages as open streams, which the final edit of each closes."""
+
+    def streaming(self, address: ReplyAddress, message_id: str) -> bool:
+        """Whether this message is open, so that it needs a final edit even where its text stands already."""
+        ...
+
+
+@runtime_checkable
 class AsksChoice(Protocol):
     """Shows the choices of a message as buttons.
 
@@ -231,10 +240,11 @@ class CommandHint:
 
 
 class Operation(StrEnum):
-    """What a call does, for the budgets."""
+    """What a call does, for the budgets. FINAL is an edit (or removal) that leaves a part as it will stay."""
 
     POST = "post"
     EDIT = "edit"
+    FINAL = "final"
     TYPING = "typing"
     DRAFT = "draft"
 
@@ -251,6 +261,8 @@ class Budget:
     """At most `count` calls of these operations in any `period` (seconds), for each scope.
 
     `kinds` narrows a chat budget to chats of these kinds; `source` says where the number was published.
+    Frames and typing leave `reserve` calls to those that have to be made: as many as a final needs that would
+    otherwise wait long, 0 where it has a budget of its own or the period is short.
     """
 
     scope: Scope
@@ -259,6 +271,7 @@ class Budget:
     source: str
     operations: frozenset[Operation] = frozenset(Operation)
     kinds: frozenset[ChatKind] = frozenset(ChatKind)
+    reserve: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +279,8 @@ class Manifest:
     """A platform as data; its SDK is loaded only when an account of it is enabled.
 
     `adapter` is the import string of the factory, called with the account's name and its configuration entry.
-    `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes.
+    `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes. Frames
+    follow the budgets; `frame_interval` is the least distance where no budget holds them.
     """
 
     platform: str
@@ -276,7 +290,7 @@ class Manifest:
     budgets: tuple[Budget, ...]
     first_frame_after: float = 0.7
     first_frame_characters: int = 30
-    frame_interval: float = 1.1
+    frame_interval: float = 0.0
     max_file_in: int = 20 * 1024 * 1024
     max_file_out: int = 50 * 1024 * 1024
     setup_steps: tuple[str, ...] = ()

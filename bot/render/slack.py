@@ -14,9 +14,6 @@ MARKDOWN_LIMIT = 12_000
 """Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
 PART_LIMIT = MARKDOWN_LIMIT - 100
 """What a part may be: a mark may be put in front of one."""
-FRAME_END = "\u2060"
-"""What a frame ends with (an invisible sign), and a final part does not: so the final is always told apart
-from the frame before it, and the call that ends the native stream is made."""
 _LONGEST_HELD = 400
 _FENCES = ("```", "~~~")
 
@@ -36,13 +33,13 @@ class SlackRenderer:
         return GrowingSplit(limit=PART_LIMIT, measure=characters)
 
     def frame(self, markdown: str) -> str:
-        """The beginning of the text that is certain, with `FRAME_END`.
+        """The beginning of the text that is certain.
 
         It is a prefix of the text, so that a stream can go on from it: nothing is closed here. An open code
         block is shown as it grows; other markup is held back until it is closed, unless it is long.
         """
         shown = certain(markdown)
-        return shown + FRAME_END if shown.strip() else ""
+        return shown if shown.strip() else ""
 
 
 def certain(markdown: str) -> str:

@@ -30,8 +30,8 @@ MANIFEST = Manifest(
     extra="",
     budgets=(
         Budget(Scope.CHAT, 1, 1.0, "as Telegram's"),
-        Budget(Scope.CHAT, 20, 60.0, "as Telegram's", kinds=frozenset({ChatKind.GROUP})),
-        Budget(Scope.ACCOUNT, 30, 1.0, "as Telegram's"),
+        Budget(Scope.CHAT, 20, 60.0, "as Telegram's", kinds=frozenset({ChatKind.GROUP}), reserve=1),
+        Budget(Scope.ACCOUNT, 30, 1.0, "as Telegram's", reserve=5),
     ),
 )
 

@@ -7,7 +7,7 @@ import asyncio
 from bot.accounts import load_factory, load_manifest
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
-from bot.platforms.base import Budget, Manifest
+from bot.platforms.base import Budget, Manifest, Operation
 from bot.testing.conformance.capabilities import implements, optional_protocols
 from scripts.reference.manners import manners
 from scripts.reference.markdown import code, first_line, page, table
@@ -18,6 +18,7 @@ CAPABILITIES = """
 What an adapter can do is a small protocol of `bot.platforms.base` that it implements; the conformance suite
 (`bot.testing.conformance`) runs the cases of those that it finds.
 """
+_PACED = "then as the limits allow."
 MANNERS = """
 ## Where an answer appears
 
@@ -63,10 +64,10 @@ def _numbers(manifest: Manifest) -> str:
     lines = [
         f"## {manifest.title}",
         f"First text after {manifest.first_frame_after:g} s or {manifest.first_frame_characters} characters, "
-        f"then at most every {manifest.frame_interval:g} s.",
+        + (f"then every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
     ]
-    rows = [[_limit(budget), _where(budget), budget.source] for budget in manifest.budgets]
-    lines.append(table(["at most", "counted for", "source"], rows))
+    rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
+    lines.append(table(["at most", "for", "counted for", "source"], rows))
     if manifest.setup_steps:
         steps = [f"{number}. {step}" for number, step in enumerate(manifest.setup_steps, 1)]
         lines += ["Set-up:", "\n".join(steps)]
@@ -74,7 +75,13 @@ def _numbers(manifest: Manifest) -> str:
 
 
 def _limit(budget: Budget) -> str:
-    return f"{budget.count} calls in {budget.period:g} s"
+    kept = f", {budget.reserve} kept for finals" if budget.reserve else ""
+    return f"{budget.count} calls in {budget.period:g} s{kept}"
+
+
+def _what(budget: Budget) -> str:
+    everything = len(budget.operations) == len(Operation)
+    return "all calls" if everything else ", ".join(sorted(one.value for one in budget.operations))
 
 
 def _where(budget: Budget) -> str:

@@ -18,6 +18,7 @@ DeletesMessages    x      x         x        x      x        x
 RepeatsSafely      x      x         .        x      x        x
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
+StreamsNatively    .      .         .        x      x        .
 ChoosesFrames      .      .         x        .      .        .
 AsksChoice         .      .         x        x      x        x
 ShowsProgress      .      .         .        .      .        .

@@ -87,7 +87,7 @@ async def test_a_private_chat_streams_then_stands_complete(
     posts = emulator.transcript.of(FrameKind.POST, chat)
     edits = emulator.transcript.of(FrameKind.EDIT, chat)
     assert len(posts) == 1
-    assert 4 <= len(edits) <= 12
+    assert 10 <= len(edits) <= 42
     assert posts[0].text in seen["text"]
     assert seen["buttons"] == []
     assert seen["summary"].startswith("word1 word2")

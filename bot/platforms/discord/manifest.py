@@ -10,7 +10,7 @@ _HEADERS = (
     "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits)"
 )
 _POSTS = frozenset({Operation.POST})
-_EDITS = frozenset({Operation.EDIT})
+_EDITS = frozenset({Operation.EDIT, Operation.FINAL})
 _TYPING = frozenset({Operation.TYPING})
 
 MANIFEST = Manifest(
@@ -22,11 +22,11 @@ MANIFEST = Manifest(
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS),
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS),
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_TYPING),
-        Budget(Scope.ACCOUNT, 50, 1.0, f"{_RATES}#global-rate-limit"),
+        # Calls that have to be made come from all channels at once.
+        Budget(Scope.ACCOUNT, 50, 1.0, f"{_RATES}#global-rate-limit", reserve=5),
     ),
     first_frame_after=0.7,
     first_frame_characters=30,
-    frame_interval=1.2,
     max_file_in=20 * 1024 * 1024,
     max_file_out=10 * 1024 * 1024,
     setup_steps=(

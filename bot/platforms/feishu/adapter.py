@@ -95,6 +95,11 @@ class FeishuAdapter:
         """See EditsMessages."""
         await self._out().edit(message, message_id)
 
+    def streaming(self, address: ReplyAddress, message_id: str) -> bool:
+        """See StreamsNatively."""
+        del address
+        return self._outbound is not None and self._outbound.streaming(message_id)
+
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""
         del address

@@ -9,6 +9,7 @@ _APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1000 a minute and 5
 _CARD = "open.feishu.cn, cardkit-v1 streaming overview: 10 operations a second on one card"
 _POST = frozenset({Operation.POST})
 _EDIT = frozenset({Operation.EDIT})
+_FINAL = frozenset({Operation.FINAL})
 
 SCOPES = (
     ("im:message:send_as_bot", "send messages"),
@@ -43,15 +44,16 @@ MANIFEST = Manifest(
     extra="feishu",
     budgets=(
         Budget(Scope.CHAT, 5, 1.0, _SEND, operations=_POST),
-        Budget(Scope.CHAT, 4, 1.0, f"{_CARD}; two for the last one", operations=_EDIT),
+        Budget(Scope.CHAT, 10, 1.0, _CARD, operations=_EDIT | _FINAL),
         Budget(Scope.ACCOUNT, 50, 1.0, _APP, operations=_POST),
         Budget(Scope.ACCOUNT, 50, 1.0, _APP, operations=_EDIT),
+        Budget(Scope.ACCOUNT, 50, 1.0, _APP, operations=_FINAL),
         Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_POST),
         Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_EDIT),
+        Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_FINAL),
     ),
     first_frame_after=0.7,
     first_frame_characters=30,
-    frame_interval=0.45,
     max_file_in=100 * 1024 * 1024,
     max_file_out=30 * 1024 * 1024,
     setup_steps=(

@@ -73,6 +73,10 @@ class Outbound:
                 self._next_uuid(message.key)
             raise self.failure(problem, posting=False) from None
 
+    def streaming(self, message_id: str) -> bool:
+        """Whether a message is a card that streams."""
+        return self._streams.streaming(message_id)
+
     async def delete(self, message_id: str) -> None:
         """Take back; one that is gone already is as good."""
         self._streams.forget(message_id)

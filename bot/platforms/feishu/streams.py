@@ -1,8 +1,8 @@
 """Streaming cards: whole texts with a rising sequence, one call at a time for each card.
 
 A card streams for ten minutes after its streaming mode was opened (CardKit; 200850, then 300309 on every
-update). A card that is written to longer than that is closed and opened again before, and one that rests is
-closed with its full text, so that none is left "generating".
+update). A card that is written to longer than that is closed and opened again before, and one that nobody
+writes to any more is closed with its full text, so that none is left "generating".
 """
 
 from __future__ import annotations
@@ -28,13 +28,18 @@ from bot.platforms.feishu.failures import (
     about_the_card,
 )
 from bot.render.feishu import card_markdown
+from bot.window import SlidingWindow
 
 log = structlog.get_logger(__name__)
 
 ROTATE_SECONDS = 480.0
 """Two minutes before the platform would end the stream."""
-REST_SECONDS = 6.0
-"""A stream with no new text for so long is closed; the next text opens it again."""
+ABANDONED_SECONDS = 900.0
+"""A stream that got no new text and no final for so long is closed; the next text opens it again."""
+AGAIN_SECONDS = 6.0
+"""Until a call that keeps or closes a stream is made again when Feishu was not reached."""
+CARD_OPERATIONS = 10
+"""Calls about one card in a second (open.feishu.cn, cardkit-v1 streaming overview)."""
 _TICKS = 10
 """A card takes ten operations a second, so tenths of a second always rise faster than its sequence."""
 _LAST = 2**31 - 1
@@ -48,6 +53,7 @@ class Stream:
 
     card_id: str
     address: ReplyAddress
+    window: SlidingWindow
     shown: str | None
     opened_at: float = 0.0
     touched_at: float = 0.0
@@ -61,11 +67,13 @@ class Streams:
 
     def __init__(self, client: Client, clock: Clock, *, scale: float = 1.0) -> None:
         self.rotations = 0
-        self.rests = 0
+        self.abandoned = 0
         self._client = client
         self._clock = clock
         self._rotate = ROTATE_SECONDS * scale
-        self._rest = REST_SECONDS * min(1.0, max(scale, 0.1))
+        self._abandoned = ABANDONED_SECONDS * scale
+        self._again = AGAIN_SECONDS * scale
+        self._scale = scale
         self._streams: OrderedDict[str, Stream] = OrderedDict()
         self._recalled: OrderedDict[str, None] = OrderedDict()
         self._chosen: list[tuple[str, str, ReplyAddress]] = []
@@ -77,7 +85,7 @@ class Streams:
         body = {"type": "card_json", "data": dumped(card(text, address, streaming=True))}
         answer = await self._client.call("POST", "cardkit/v1/cards", body)
         now = self._clock.now()
-        return Stream(str(answer.data.get("card_id")), address, text, now, now)
+        return Stream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
 
     def remember(self, message_id: str, stream: Stream) -> None:
         """The card was sent as this message."""
@@ -114,6 +122,11 @@ class Streams:
         stream.shown = None
         self.remember(message_id, stream)
 
+    def streaming(self, message_id: str) -> bool:
+        """Whether the card of a message streams."""
+        stream = self._streams.get(message_id)
+        return stream is not None and stream.live
+
     def forget(self, message_id: str) -> None:
         """The message is gone."""
         self._streams.pop(message_id, None)
@@ -137,7 +150,7 @@ class Streams:
         self._clicked.set()
 
     async def run(self) -> None:
-        """Keep the streams: open again what lives long, close what rests. Ends by being cancelled."""
+        """Keep the streams: open again what lives long, close what is abandoned. Ends by being cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep(), name="feishu-streams-keep")
             group.create_task(self._settle(), name="feishu-streams-settle")
@@ -171,7 +184,7 @@ class Streams:
                 await self._tend()
 
     def _due(self, stream: Stream) -> float:
-        return min(stream.opened_at + self._rotate, stream.touched_at + self._rest)
+        return min(stream.opened_at + self._rotate, stream.touched_at + self._abandoned)
 
     async def _tend(self) -> None:
         now = self._clock.now()
@@ -180,9 +193,9 @@ class Streams:
                 async with stream.lock:
                     await self._tend_one(stream)
             except Unreached as problem:
-                # It may still stream: tried again after another rest.
-                stream.touched_at = now
-                stream.opened_at = max(stream.opened_at, now - self._rotate + self._rest)
+                # It may still stream, so it is tried again.
+                stream.touched_at = max(stream.touched_at, now - self._abandoned + self._again)
+                stream.opened_at = max(stream.opened_at, now - self._rotate + self._again)
                 log.info("feishu.stream_not_kept", reason=str(problem))
             except ApiProblem as problem:
                 # The next text, or the final, settles it; the platform ends the stream in any case.
@@ -193,9 +206,9 @@ class Streams:
         now = self._clock.now()
         if not stream.live or self._due(stream) > now:
             return
-        if stream.touched_at + self._rest <= now and stream.shown is not None:
+        if stream.touched_at + self._abandoned <= now and stream.shown is not None:
             await self._close(stream, stream.shown)
-            self.rests += 1
+            self.abandoned += 1
         else:
             await self._settings(stream, streaming=False)
             await self._settings(stream, streaming=True)
@@ -206,7 +219,10 @@ class Streams:
         body = {"message_id": message_id}
         answer = await self._client.call("POST", "cardkit/v1/cards/id_convert", body)
         now = self._clock.now()
-        return Stream(str(answer.data.get("card_id")), address, None, now, now, live=False)
+        return Stream(str(answer.data.get("card_id")), address, self._window(), None, now, now, live=False)
+
+    def _window(self) -> SlidingWindow:
+        return SlidingWindow(CARD_OPERATIONS, 1.0, scale=self._scale)
 
     async def _show(self, stream: Stream, text: str) -> None:
         if not stream.live:
@@ -259,12 +275,24 @@ class Streams:
         """
         where = f"cardkit/v1/cards/{stream.card_id}{path}"
         try:
-            await self._client.call(verb, where, {**body, "sequence": self._next(stream)})
+            await self._call(stream, verb, where, body)
         except ApiRefused as refused:
             if refused.code != BAD_SEQUENCE:
                 raise
             stream.sequence += _JUMP
+            await self._call(stream, verb, where, body)
+
+    async def _call(self, stream: Stream, verb: str, where: str, body: dict[str, object]) -> None:
+        """A call about a card, as soon as its limit allows one more."""
+        now = self._clock.now()
+        while (at := stream.window.ready_at(now)) > now:
+            await self._clock.sleep(at - now)
+            now = self._clock.now()
+        stream.window.add(now)
+        try:
             await self._client.call(verb, where, {**body, "sequence": self._next(stream)})
+        finally:
+            stream.window.ended(now, self._clock.now())
 
     def _shown(self, stream: Stream, text: str) -> None:
         stream.shown = text

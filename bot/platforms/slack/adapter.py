@@ -110,6 +110,10 @@ class SlackAdapter:
         """See EditsMessages."""
         await self._out().edit(message, message_id)
 
+    def streaming(self, address: ReplyAddress, message_id: str) -> bool:
+        """See StreamsNatively."""
+        return self._outbound is not None and self._outbound.streaming(address, message_id)
+
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""
         await self._out().delete(address, message_id)

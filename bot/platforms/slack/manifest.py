@@ -31,13 +31,13 @@ MANIFEST = Manifest(
             Scope.ACCOUNT,
             100,
             60.0,
-            f"{_RATES}: chat.appendStream is of tier 4, 100 calls a minute for an app in a workspace",
+            f"{_RATES}: chat.appendStream is of tier 4, 100 calls a minute for an app in a workspace; "
+            "finals use chat.stopStream and chat.update",
             frozenset({Operation.EDIT}),
         ),
     ),
     first_frame_after=0.7,
     first_frame_characters=30,
-    frame_interval=0.8,
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(

@@ -10,7 +10,7 @@ from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.payload import Json
-from bot.platforms.slack.budgets import MINUTE, UPDATES, UPDATES_FOR_FRAMES, Window
+from bot.platforms.slack.budgets import MINUTE, RESERVED_UPDATES, UPDATES
 from bot.platforms.slack.calls import Calls, StreamOver, key_of
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
 from bot.platforms.slack.client import Client
@@ -18,8 +18,8 @@ from bot.platforms.slack.failures import CALL_ERRORS
 from bot.platforms.slack.inbound import Identity
 from bot.platforms.slack.places import Places, Recent
 from bot.platforms.slack.streams import Streams
-from bot.render.slack import FRAME_END
 from bot.render.stream import close_open
+from bot.window import SlidingWindow
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class Outbound:
         self._identity = identity
         self._clock = clock
         self._started = clock.now()
-        self._updates = Window(UPDATES, MINUTE * scale)
+        self._updates = SlidingWindow(UPDATES, MINUTE, reserve=RESERVED_UPDATES, scale=scale)
         self._unsure: Recent[bool] = Recent(1024)
         self._looked: Recent[bool] = Recent(4096)
         self._posted: Recent[bool] = Recent(4096)
@@ -60,9 +60,9 @@ class Outbound:
 
     async def send(self, message: OutboundMessage) -> str:
         """Post, or begin a message that grows; its ts. One that stands already is brought up to date."""
-        message = _unframed(message)
         self._statuses.pop(_place(message.address))
         await self._streams.finish_before(message)
+        await self._shorten(message)
         ts = await self._found(message)
         if ts:
             await self._adopt(message, ts)
@@ -73,14 +73,18 @@ class Outbound:
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
         """Bring a message to this text: by its stream where one is open, else as a whole."""
-        message = _unframed(message)
         stream = self._streams.get(message.address.chat, ts)
         if stream is not None and await self._streams.show(stream, message):
             return
         await self._rewrite(message, ts)
 
+    def streaming(self, address: ReplyAddress, ts: str) -> bool:
+        """Whether a message is an open stream, or one that ended with more than it should show."""
+        return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.ahead
+
     async def delete(self, address: ReplyAddress, ts: str) -> None:
         """Take a message back; one that is gone already is as good."""
+        self._streams.ahead.pop((address.chat, ts), None)
         stream = self._streams.get(address.chat, ts)
         if stream is not None:
             await self._streams.finish(stream)
@@ -148,22 +152,41 @@ class Outbound:
     async def _rewrite(self, message: OutboundMessage, ts: str) -> None:
         """Write the whole text over a message. Frames leave a part of the budget to finals."""
         now = self._clock.now()
-        wait = self._updates.wait(now, 0 if message.final else UPDATES_FOR_FRAMES)
-        if wait and message.final:
+        wait = (self._updates.ready_at(now) if message.final else self._updates.spare_at(now)) - now
+        if wait > 0 and message.final:
             raise RateLimited(wait, "the budget of chat.update is used up")
-        if wait:
+        if wait > 0:
             # Not RateLimited: a skipped frame must not hold the final back.
             raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
         whole = _closed(message)
-        self._updates.add(now)
         try:
-            await self._calls.update(whole, ts)
+            await self._update(whole, ts)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.CONFLICT:
                 raise
             await self._unstream(message, ts)
-            self._updates.add(now)
-            await self._calls.update(whole, ts)
+            await self._update(whole, ts)
+
+    async def _update(self, message: OutboundMessage, ts: str) -> None:
+        began = self._clock.now()
+        self._updates.add(began)
+        try:
+            await self._calls.update(message, ts)
+        finally:
+            self._updates.ended(began, self._clock.now())
+        self._streams.ahead.pop((message.address.chat, ts), None)
+
+    async def _shorten(self, message: OutboundMessage) -> None:
+        """Bring earlier parts of the turn to their text; where that cannot be done now, the final does."""
+        turn = message.key.partition(":")[0]
+        for (_, ts), earlier in list(self._streams.ahead.items()):
+            now = self._clock.now()
+            if earlier.key.partition(":")[0] != turn or self._updates.ready_at(now) > now:
+                continue
+            try:
+                await self._update(_closed(earlier), ts)
+            except DeliveryError as error:
+                log.info("slack.not_shortened", category=error.category.value)
 
     async def _unstream(self, message: OutboundMessage, ts: str) -> None:
         """End a stream that an earlier life of the service left open."""
@@ -243,17 +266,9 @@ class Outbound:
         return f"response:{message.key}" if status == 200 else ""
 
 
-def _unframed(message: OutboundMessage) -> OutboundMessage:
-    return message if message.final else _with(message, message.text.removesuffix(FRAME_END))
-
-
 def _closed(message: OutboundMessage) -> OutboundMessage:
     """A frame that is written as a whole: what is open in it is closed."""
-    return message if message.final else _with(message, close_open(message.text))
-
-
-def _with(message: OutboundMessage, text: str) -> OutboundMessage:
-    return replace(message, text=text)
+    return message if message.final else replace(message, text=close_open(message.text))
 
 
 def _place(address: ReplyAddress) -> str:

@@ -26,7 +26,9 @@ ROTATE_AFTER = 240.0
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """An open stream. `certain` False: how much of the last text arrived is not known."""
+    """An open stream. `certain` False: how much of the last text arrived is not known. `shorter` is the text
+    that was asked for last where more than that is shown: a stream takes nothing back.
+    """
 
     chat: str
     ts: str
@@ -34,6 +36,7 @@ class Stream:
     shown: str
     certain: bool = True
     ended: bool = False
+    shorter: OutboundMessage | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     timer: asyncio.Task[None] | None = None
 
@@ -53,6 +56,8 @@ class Streams:
         self._group = group
         self._life = ROTATE_AFTER * scale
         self._open: dict[tuple[str, str], Stream] = {}
+        self.ahead: dict[tuple[str, str], OutboundMessage] = {}
+        """Ended streams that show more than they should, with the text that was asked for."""
 
     @property
     def count(self) -> int:
@@ -69,8 +74,12 @@ class Streams:
 
     async def open(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
         """Begin a message that grows; its ts."""
-        self.budget.started(self._clock.now())
-        ts = await self._calls.start(message.address, message.text, recipient)
+        began = self._clock.now()
+        self.budget.starting(began)
+        try:
+            ts = await self._calls.start(message.address, message.text, recipient)
+        finally:
+            self.budget.started(began, self._clock.now())
         stream = Stream(message.address.chat, ts, message.key, message.text)
         self._open[stream.chat, ts] = stream
         stream.timer = self._group.create_task(self._rotate(stream), name=f"slack-stream:{ts}")
@@ -89,6 +98,7 @@ class Streams:
             if goes_on and await self._extend(stream, message):
                 return True
             if not message.final and stream.certain and stream.shown.startswith(text):
+                stream.shorter = message
                 return True
             await self._end(stream)
             return False
@@ -111,6 +121,7 @@ class Streams:
         try:
             if message.final:
                 await self._calls.end(stream.chat, stream.ts, delta, stream.key, message.choices)
+                stream.shorter = None
                 self._forget(stream)
             elif delta:
                 await self._calls.append(stream.chat, stream.ts, delta)
@@ -123,7 +134,7 @@ class Streams:
             stream.certain = False
             log.info("slack.stream_unsure", category=error.category.value)
             return False
-        stream.shown = message.text
+        stream.shown, stream.shorter = message.text, None
         return True
 
     async def _end(self, stream: Stream) -> None:
@@ -140,6 +151,8 @@ class Streams:
 
     def _forget(self, stream: Stream) -> None:
         stream.ended = True
+        if stream.shorter is not None:
+            self.ahead[stream.chat, stream.ts] = stream.shorter
         self._open.pop((stream.chat, stream.ts), None)
         self.budget.stopped(self._clock.now())
         if stream.timer is not None and stream.timer is not asyncio.current_task():

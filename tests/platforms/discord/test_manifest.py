@@ -15,7 +15,7 @@ def test_the_budgets_say_where_they_are_from() -> None:
     figures = {(budget.scope, budget.operations, budget.count, budget.period) for budget in MANIFEST.budgets}
     assert figures == {
         (Scope.CHAT, frozenset({Operation.POST}), 5, 5.0),
-        (Scope.CHAT, frozenset({Operation.EDIT}), 5, 5.0),
+        (Scope.CHAT, frozenset({Operation.EDIT, Operation.FINAL}), 5, 5.0),
         (Scope.CHAT, frozenset({Operation.TYPING}), 5, 5.0),
         (Scope.ACCOUNT, frozenset(Operation), 50, 1.0),
     }

@@ -11,7 +11,7 @@ import pytest
 from bot.clock import SystemClock
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.streams import REST_SECONDS, ROTATE_SECONDS, Streams
+from bot.platforms.feishu.streams import ABANDONED_SECONDS, ROTATE_SECONDS, Streams
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.transcript import FrameKind
 
@@ -68,17 +68,17 @@ async def test_a_stream_that_lives_long_is_opened_again(stepped: Running) -> Non
         await asyncio.sleep(0)
     await eventually(lambda: streams(stepped).rotations == 1)
     await eventually(lambda: card.opened == 2)
-    assert streams(stepped).rests == 0
+    assert streams(stepped).abandoned == 0
     await stepped.adapter.edit(says("all of it", address), message_id)
     assert (stepped.shown()[0]["text"], stepped.shown()[0]["streaming"]) == ("all of it", False)
 
 
-async def test_a_stream_that_rests_is_closed_with_its_text(stepped: Running) -> None:
+async def test_a_stream_that_nobody_ends_is_closed_with_its_text(stepped: Running) -> None:
     address = stepped.private()
     message_id = await stepped.adapter.send(says("x", address, final=False))
     await stepped.adapter.edit(says("x y", address, final=False), message_id)
-    await stepped.clock.pass_by(REST_SECONDS + 1)
-    await eventually(lambda: streams(stepped).rests == 1)
+    await stepped.clock.pass_by(ABANDONED_SECONDS + 1)
+    await eventually(lambda: streams(stepped).abandoned == 1)
     [seen] = stepped.shown()
     assert (seen["text"], seen["streaming"], seen["buttons"]) == ("x y", False, [])
     assert seen["summary"] == "x y"
@@ -100,13 +100,13 @@ async def test_a_stream_that_was_finished_is_left_alone(stepped: Running) -> Non
     assert stepped.emulator.counters()["calls"] == calls
 
 
-async def test_trouble_while_resting_is_settled_by_the_final(
+async def test_trouble_while_closing_is_settled_by_the_final(
     stepped: Running, emulator: FeishuEmulator
 ) -> None:
     address = stepped.private()
     message_id = await stepped.adapter.send(says("x", address, final=False))
     emulator.fault("error", method="card.settings", status=503)
-    await stepped.clock.pass_by(REST_SECONDS + 1)
+    await stepped.clock.pass_by(ABANDONED_SECONDS + 1)
     await eventually(lambda: emulator.counters()["faults_struck"] == 1)
     assert stepped.shown()[0]["streaming"]
     await stepped.adapter.edit(says("done", address), message_id)

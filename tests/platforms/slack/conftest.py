@@ -9,7 +9,6 @@ import pytest
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.render.slack import FRAME_END
 from bot.testing.clock import ManualClock
 from bot.testing.clock import QuickClock as PlainClock
 from bot.testing.conformance.stage import address_of as answer_to
@@ -53,7 +52,7 @@ class Running(RunningAdapter[SlackAdapter]):
 
 def frame(text: str, address: ReplyAddress, key: str = "1:0") -> OutboundMessage:
     """A frame as the dispatcher makes it."""
-    return OutboundMessage(key, address, text + FRAME_END, final=False)
+    return OutboundMessage(key, address, text, final=False)
 
 
 def final(text: str, address: ReplyAddress, key: str = "1:0") -> OutboundMessage:

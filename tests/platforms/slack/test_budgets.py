@@ -8,25 +8,7 @@ from hypothesis import strategies as st
 
 from bot.errors import AccountRefused
 from bot.platforms.route import proxy_for
-from bot.platforms.slack.budgets import MARGIN, MINUTE, STARTS, STOPS, StreamBudget, Window
-
-
-def test_a_window_opens_again_when_its_oldest_call_has_left_it() -> None:
-    window = Window(3)
-    for at in (0.0, 10.0, 20.0):
-        assert window.wait(at) == 0
-        window.add(at)
-    assert window.wait(20.0) == MINUTE * MARGIN - 20
-    assert window.wait(MINUTE * MARGIN) == 0
-    assert window.used(MINUTE * MARGIN) == 2
-
-
-def test_a_part_of_a_window_may_be_asked_for() -> None:
-    window = Window(3)
-    window.add(0.0)
-    assert window.wait(1.0, 1) == MINUTE * MARGIN - 1
-    assert window.wait(1.0, 2) == window.wait(1.0) == 0
-
+from bot.platforms.slack.budgets import MINUTE, STARTS, STOPS, StreamBudget
 
 _ACTS = st.lists(st.tuples(st.booleans(), st.floats(0, 8), st.integers(0, 40)), max_size=300)
 
@@ -43,7 +25,7 @@ def test_whatever_was_started_can_be_stopped_in_its_minute(acts: list[tuple[bool
         if starting:
             for _ in range(count):
                 if budget.may_start(now, open_streams):
-                    budget.started(now)
+                    budget.starting(now)
                     starts.append(now)
                     open_streams += 1
         else:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.slack.budgets import UPDATES_FOR_FRAMES
+from bot.platforms.slack.budgets import UPDATES
 from bot.platforms.slack.streams import ROTATE_AFTER
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
@@ -59,6 +59,21 @@ async def test_a_frame_that_shows_less_changes_nothing(running: Running) -> None
     assert calls(running.emulator) == {"chat.startStream": 1}
     await running.adapter.edit(final("one two three", address), ts)
     assert running.shown()[0]["text"] == "one two three"
+
+
+@pytest.mark.parametrize("kind", ["", "error"])
+async def test_a_part_that_gives_text_to_the_next_one_shows_it_no_more(running: Running, kind: str) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("one\n\ntwo thr", address))
+    await running.adapter.edit(frame("one", address), ts)
+    if kind:
+        running.emulator.fault(kind, method="chat.update")
+    await running.adapter.send(frame("two three", address, key="1:1"))
+    assert [seen["text"] for seen in running.shown()] == ["one\n\ntwo thr" if kind else "one", "two three"]
+    assert running.adapter.streaming(address, ts) is bool(kind)
+    await running.adapter.edit(final("one", address), ts)
+    assert [seen["text"] for seen in running.shown()] == ["one", "two three"]
+    assert not running.adapter.streaming(address, ts)
 
 
 async def test_a_text_that_is_not_continued_replaces_what_stood(running: Running) -> None:
@@ -119,10 +134,9 @@ async def test_a_stream_that_slack_ended_goes_on_by_updates(running: Running) ->
     ts = await running.adapter.send(frame("one", address))
     running.emulator.expire_streams()
     await running.adapter.edit(frame("one two", address), ts)
-    await running.adapter.edit(frame("one two three", address), ts)
-    await running.adapter.edit(final("one two three four", address), ts)
+    await running.adapter.edit(final("one two three", address), ts)
     [seen] = running.shown()
-    assert (seen["text"], seen["edits"]) == ("one two three four", 3)
+    assert (seen["text"], seen["edits"]) == ("one two three", 2)
     assert calls(running.emulator)["chat.appendStream"] == 1
 
 
@@ -252,13 +266,12 @@ async def test_twenty_streams_a_minute_and_the_rest_by_edits(emulator: SlackEmul
 async def test_frames_by_updates_leave_room_for_finals(by_hand: Running) -> None:
     address = await by_hand.asked()
     ts = await by_hand.adapter.send(final("posted", address))
-    for number in range(UPDATES_FOR_FRAMES):
-        await by_hand.adapter.edit(frame(f"frame {number}", address), ts)
+    await by_hand.adapter.edit(frame("frame", address), ts)
     with pytest.raises(DeliveryError) as skipped:
-        await by_hand.adapter.edit(frame("one too many", address), ts)
+        await by_hand.adapter.edit(frame("another one at once", address), ts)
     assert skipped.value.category is DeliveryCategory.RATE_LIMIT
     assert not isinstance(skipped.value, RateLimited)
-    for number in range(50 - UPDATES_FOR_FRAMES):
+    for number in range(UPDATES - 1):
         await by_hand.adapter.edit(final(f"final {number}", address), ts)
     with pytest.raises(RateLimited) as limited:
         await by_hand.adapter.edit(final("later", address), ts)

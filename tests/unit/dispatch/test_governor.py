@@ -15,6 +15,7 @@ from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.testing.adapter import MANIFEST
 from bot.testing.clock import ManualClock
+from bot.window import MARGIN
 
 
 def address(chat: str = "c", kind: ChatKind = ChatKind.PRIVATE) -> ReplyAddress:
@@ -108,7 +109,7 @@ async def test_frames_leave_a_reserve_for_the_final(governor: RateGovernor, cloc
                 granted += 1
                 await platform.call("g")
         await clock.advance(0.1)
-    assert 14 <= granted <= 16
+    assert 17 <= granted <= 19
     started = clock.now()
     task = asyncio.create_task(must(governor, platform, "g", ChatKind.GROUP))
     await clock.advance(1.2)
@@ -131,7 +132,28 @@ async def test_a_frame_says_when_to_try_again(governor: RateGovernor, clock: Man
     async with governor.may(address(), Operation.EDIT) as wait:
         assert wait == 0.0
     async with governor.may(address(), Operation.EDIT) as wait:
-        assert wait == pytest.approx(1.05)
+        assert wait == pytest.approx(MARGIN)
+    assert governor.wait(address(), Operation.EDIT) == pytest.approx(MARGIN)
+
+
+async def test_a_frame_that_completes_a_part_keeps_the_windows_alone(clock: ManualClock) -> None:
+    governor = RateGovernor((Budget(Scope.CHAT, 20, 60.0, "test", reserve=1),), clock)
+    for granted in range(19):
+        async with governor.may(address(), Operation.EDIT, at_once=True) as wait:
+            assert not wait, granted
+    assert governor.wait(address(), Operation.EDIT, at_once=True) > 60.0
+    async with asyncio.timeout(1), governor.must(address(), Operation.FINAL):
+        pass
+
+
+async def test_a_final_waits_for_no_frame_where_it_has_a_method_of_its_own(clock: ManualClock) -> None:
+    edits = Budget(Scope.ACCOUNT, 2, 60.0, "test", operations=frozenset({Operation.EDIT}))
+    governor = RateGovernor((edits,), clock)
+    for _ in range(2):
+        async with governor.may(address(), Operation.EDIT, at_once=True) as wait:
+            assert not wait
+    async with asyncio.timeout(1), governor.must(address(), Operation.FINAL):
+        pass
 
 
 async def test_a_penalty_holds_its_chat_alone(governor: RateGovernor, clock: ManualClock) -> None:
