@@ -18,8 +18,8 @@ DeletesMessages    x      x         x        x      x        x
 RepeatsSafely      x      x         .        x      x        x
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
-StreamsNatively    .      .         .        x      x        .
 ChoosesFrames      .      .         x        .      .        .
+StreamsNatively    .      .         .        x      x        .
 AsksChoice         .      .         x        x      x        x
 ShowsProgress      .      .         .        .      .        .
 SendsFiles         x      x         x        x      x        x
