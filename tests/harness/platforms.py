@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,10 +21,16 @@ from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scop
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
 
+BOTH_LOOPS = "ROEBOT_TEST_BOTH_LOOPS"
+"""Set by the long suites (scripts/suites.py)."""
+
 
 def both_loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Every test runs on both loops: the service has uvloop, and it has differed before."""
-    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+    """The loops that a test runs on: the service's, and with the long suites Python's own too, which has
+    differed before.
+    """
+    plain = {"asyncio": asyncio.new_event_loop} if os.environ.get(BOTH_LOOPS) else {}
+    return {**plain, "uvloop": uvloop.new_event_loop}
 
 
 def telegram_account(emulator: TelegramEmulator, **changes: Any) -> TelegramAccount:
