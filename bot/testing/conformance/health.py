@@ -69,8 +69,9 @@ class Health(Suite):
         try:
             await stage.says("am I still me?", address)
         except DeliveryError as error:
-            assert error.category in (DeliveryCategory.AUTH, DeliveryCategory.TRANSIENT)
-            assert not error.unknown_outcome
+            # An account that fails meanwhile cuts its calls off, and nobody knows what became of those.
+            cut_off = error.category is DeliveryCategory.TRANSIENT
+            assert cut_off or (error.category is DeliveryCategory.AUTH and not error.unknown_outcome)
         else:
             raise AssertionError("a post was taken without credentials")
         await eventually(lambda: stage.running.ended)

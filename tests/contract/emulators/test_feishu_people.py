@@ -58,6 +58,8 @@ class App:
         await self.socket.send_bytes(frame.encode())
 
     async def close(self) -> None:
+        # A socket that is left to the session warns whenever it is collected, in any later test.
+        await self.socket.close()
         await self.session.close()
 
 
