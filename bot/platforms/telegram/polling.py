@@ -69,6 +69,7 @@ class Poller:
         self._hearing = False
         self._stopped = False
         self._waiting: asyncio.Future[Any] | None = None
+        self._unstored = False
         self._unconfirmed = False
 
     def stop(self) -> None:
@@ -105,6 +106,8 @@ class Poller:
         self.counts.polls += 1
         self._failures, self._hearing = 0, True
         self._heard_at = self._clock.now()
+        if not self._unstored:
+            self._health.heard()
         return updates if isinstance(updates, list) else []
 
     async def _take(self, updates: list[Any], offset: int | None) -> int | None:
@@ -113,10 +116,13 @@ class Poller:
             following, stored = await self._received.take(updates)
         except StoreError as error:
             log.error("telegram.not_stored", account=self._account, reason=str(error))
+            self._unstored = True
             self._health.deaf("messages cannot be stored now; they wait")
             await self._pause()
             return offset
-        self._health.heard()
+        if self._unstored:
+            self._unstored = False
+            self._health.heard()
         self._unconfirmed = self._unconfirmed or stored
         if updates and following is None:
             await self._pause()

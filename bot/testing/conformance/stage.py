@@ -18,13 +18,16 @@ from bot.domain import (
     PartState,
     ReplyAddress,
 )
-from bot.errors import NotModified
+from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import Adapter, DeletesMessages, EditsMessages, SendsFiles
+from bot.testing.clock import QuickClock
 from bot.testing.conformance.driver import ANN, PlatformDriver, Seen, Where
 from bot.testing.inbox import RecordingInbox
 from bot.testing.running import RunningAdapter
 
 MOMENT, MOMENTS = 0.005, 12
+SKIPPED = 2.0
+"""Seconds after which a frame that the adapter had no room for is shown."""
 STOP_SECONDS = 4.0
 """Twice what `Adapter.stop` may take: the suite runs on busy machines."""
 _KINDS = {"png": "image/png", "txt": "text/plain", "bin": "application/octet-stream"}
@@ -108,11 +111,31 @@ class Stage:
         return await self.post(self.message(text, address))
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace a text; one that shows already is as good."""
+        """Replace a text; one that shows already is as good, and a frame that was skipped is shown later."""
+        assert isinstance(self.adapter, EditsMessages)
+        try:
+            await self._edit(message, message_id)
+        except DeliveryError as error:
+            # An adapter may have books of its own for frames (RateLimited is the platform's word).
+            if message.final or error.category is not DeliveryCategory.RATE_LIMIT:
+                raise
+            if isinstance(error, RateLimited):
+                raise
+            await self._later(SKIPPED)
+            await self._edit(message, message_id)
+        self.platform.recorded(message, message_id)
+
+    async def _later(self, seconds: float) -> None:
+        clock = self.platform.clock
+        if isinstance(clock, QuickClock):
+            clock.ahead += seconds
+        else:
+            await clock.sleep(seconds)
+
+    async def _edit(self, message: OutboundMessage, message_id: str) -> None:
         assert isinstance(self.adapter, EditsMessages)
         with suppress(NotModified):
             await self.adapter.edit(message, message_id)
-        self.platform.recorded(message, message_id)
 
     async def send_file(self, file: OutboundFile) -> str:
         """Post a file, and write it down."""
