@@ -23,6 +23,7 @@ class TestTelegramByPolling(AdapterConformance):
             yield driver
 
 
+@pytest.mark.fault
 class TestTelegramByWebhook(AdapterConformance):
     @pytest.fixture
     async def platform(self) -> AsyncIterator[PlatformDriver]:
@@ -37,6 +38,7 @@ class TestSlackBySocket(AdapterConformance):
             yield driver
 
 
+@pytest.mark.fault
 class TestSlackByHttp(AdapterConformance):
     @pytest.fixture
     async def platform(self) -> AsyncIterator[PlatformDriver]:
@@ -51,6 +53,7 @@ class TestFeishuBySocket(AdapterConformance):
             yield driver
 
 
+@pytest.mark.fault
 class TestFeishuByCallback(AdapterConformance):
     @pytest.fixture
     async def platform(self) -> AsyncIterator[PlatformDriver]:

@@ -62,6 +62,7 @@ async def test_a_click_is_the_answer_and_the_run_goes_on(
         assert len(humans) == 1
 
 
+@pytest.mark.fault
 async def test_the_next_message_is_the_answer_too(tmp_path: Path, driver: Driver, agent: Served) -> None:
     async with at_work(tmp_path, driver, asking(agent)):
         driver.writes("the car")
@@ -70,6 +71,7 @@ async def test_the_next_message_is_the_answer_too(tmp_path: Path, driver: Driver
         await shown(driver, QUESTION, "You chose the green one.")
 
 
+@pytest.mark.fault
 async def test_a_click_after_a_restart_of_the_service(tmp_path: Path, driver: Driver, agent: Served) -> None:
     async with at_work(tmp_path, driver, asking(agent)):
         driver.writes("the car")
@@ -80,6 +82,7 @@ async def test_a_click_after_a_restart_of_the_service(tmp_path: Path, driver: Dr
         assert driver.texts()[1] == "You chose red."
 
 
+@pytest.mark.fault
 async def test_a_second_click_does_nothing_and_says_so(tmp_path: Path, driver: Driver, agent: Served) -> None:
     async with at_work(tmp_path, driver, asking(agent)) as service:
         driver.writes("the car")

@@ -25,7 +25,7 @@ from tests.harness.standing import check_answered, whole
 from tests.harness.wires import WIRES
 from tests.platforms.web.serving import serving
 
-pytestmark = [pytest.mark.may_block]
+pytestmark = [pytest.mark.may_block, pytest.mark.fault]
 
 SCALE = 0.2
 PENALTY = 60.0

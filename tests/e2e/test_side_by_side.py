@@ -20,7 +20,7 @@ from tests.harness.standing import whole
 from tests.harness.story import Place, story
 from tests.harness.wires import DiscordWire, FeishuWire, SlackWire, TelegramWire, Wire
 
-pytestmark = [pytest.mark.may_block, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.may_block, pytest.mark.fault, pytest.mark.timeout(180)]
 
 SCALE = 0.2
 WORDS, EVERY = 45, 0.1
