@@ -173,12 +173,14 @@ class Frames:
 
     def _with_progress(self, texts: list[str]) -> list[str]:
         """The work below the text where there is room for it, beside it where the platform has a list."""
-        if not self._lasts or not self._progress:
+        if not self._lasts:
             return texts
         adapter = self._calls.adapter
         if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._calls.turn.address):
             self._calls.progress = self._progress
-            return texts or [""]
+            return texts or [""] * bool(self._progress)
+        if not self._progress:
+            return texts
         last = "\n\n".join([*texts[-1:], checklist(self._progress)])
         return [*texts[:-1], last] if len(self._calls.adapter.renderer.split(last)) == 1 else texts
 

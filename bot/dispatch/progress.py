@@ -12,35 +12,33 @@ MOST_ITEMS = 8
 
 
 class Progress:
-    """Collects what a run tells of its work."""
+    """Collects what a run tells of its work. `items` is what is worth showing now."""
 
     def __init__(self) -> None:
+        self.items: tuple[ProgressItem, ...] = ()
         self._planned: tuple[ProgressItem, ...] = ()
         self._worked: dict[str, ProgressItem] = {}
 
-    @property
-    def items(self) -> tuple[ProgressItem, ...]:
-        """What is worth showing now."""
-        return compact(self._planned, tuple(self._worked.values()))
-
     def take(self, event: Planned | Worked) -> bool:
-        """Take one event over; whether anything changed."""
+        """Take one event over; whether it changed what is worth showing."""
+        before = self.items
         if isinstance(event, Planned):
-            changed = self._planned != event.items
             self._planned = event.items
-            return changed
-        item = event.item
+        else:
+            self._work(event.item)
+        self.items = compact(self._planned, tuple(self._worked.values()))
+        return self.items != before
+
+    def _work(self, item: ProgressItem) -> None:
         known = self._worked.get(item.id)
-        if not item.title:
-            if known is None:
-                return False
-            item = replace(item, title=known.title)
-        self._worked[item.id] = item
-        return item != known
+        if item.title:
+            self._worked[item.id] = item
+        elif known is not None:
+            self._worked[item.id] = replace(known, state=item.state)
 
     def clear(self) -> None:
         """Forget it: the runtime begins anew."""
-        self._planned = ()
+        self.items = self._planned = ()
         self._worked.clear()
 
 

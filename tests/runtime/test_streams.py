@@ -65,7 +65,9 @@ async def test_an_unknown_id_of_a_live_run_is_a_gap_and_then_what_comes(served: 
     run = await served.client.runs.create(
         thread, "gated", input={"ask": "x"}, stream_mode="updates", stream_resumable=True
     )
-    await graphs.arrived("x").wait()
+    async for part in served.client.runs.join_stream(thread, run["run_id"], last_event_id="-1"):
+        if part.event == "updates":
+            break
     stream = served.client.runs.join_stream(thread, run["run_id"], last_event_id="9-9")
     first = await anext(stream)
     assert (first.event, first.data) == ("gap", {"run_id": run["run_id"], "status": "running"})

@@ -27,6 +27,7 @@ class Ability(StrEnum):
     REPEATS = "repeats"  # events may come twice
     ORDERED = "ordered"  # the events of a chat come in their order
     KEEPS = "keeps"  # what is written while nobody listens arrives later
+    ENDS = "ends"  # a message has a longest length, so a long answer is several
     GROUPS = "groups"
     MODERATORS = "moderators"  # somebody else can delete the bot's messages
     EXPELS = "expels"  # the bot can be thrown out of a group

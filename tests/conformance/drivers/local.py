@@ -27,6 +27,7 @@ HERE = {
     Ability.ORDERED: "whoever writes waits for the store",
     Ability.CONFIRMS: "whoever writes waits for the store, and writes again",
     Ability.KEEPS: "whoever writes waits for the store, and writes again",
+    Ability.ENDS: "a message is as long as it has to be",
     Ability.GROUPS: "its chats are private",
     Ability.MODERATORS: "what stands is what the store has",
     Ability.EXPELS: "it is the service's own",

@@ -22,6 +22,7 @@ FAKE = {
     Ability.CONFIRMS: "whoever calls `hears` waits for the store",
     Ability.REPEATS: "whoever calls `hears` waits for the store",
     Ability.KEEPS: "whoever calls `hears` waits for the store",
+    Ability.ENDS: "a message is as long as it has to be",
     Ability.EXPELS: "a fake is let in everywhere",
     Ability.EXPIRES: "an edited message stays open for ever",
     Ability.REQUESTS: "a fake is called directly",
