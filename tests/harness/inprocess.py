@@ -1,4 +1,4 @@
-"""The service within the test's own loop, with its runtime as a real child process."""
+"""The service within the test's own loop, and its runtime as a real process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from bot.config import load_config
 from bot.home import prepare_home
 from bot.service import Service, Settings
 from bot.store import BotStore, open_database
+from tests.harness.agents import shared_agent
+from tests.harness.service import MODEL
 
 
 @asynccontextmanager
 async def running(home: Path, config: str) -> AsyncIterator[Service]:
-    """A service without its port; leaving it is a shutdown."""
+    """A service without its port; leaving it is a shutdown.
+
+    One with the scripted model and no runtime of its own gets the worker's.
+    """
     prepare_home(home)
     path = home / "config.yaml"
+    if MODEL in config and "\nruntime:" not in config:
+        config += f"\n{(await asyncio.to_thread(shared_agent, MODEL)).section}\n"
     path.write_text(config)
     loaded = load_config(path, os.environ, home)
     database = await open_database(home)
