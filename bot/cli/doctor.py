@@ -23,6 +23,7 @@ from bot.store.database import DAMAGED
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
+NOT_FOUND = 404
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
 
@@ -151,7 +152,7 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         yield Finding(False, f"service at {url} refuses: {listed.text}")
         return
     channels = listed.json()["channels"]
-    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else ready.text}")
+    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else _unready(ready)}")
     for channel in channels:
         good = {"live": True, "connecting": None, "limited": None, "stopped": None}.get(
             channel["state"], False
@@ -162,5 +163,28 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         for model in models.json()["models"]:
             note = f" ({model['note']})" if model.get("note") else ""
             yield Finding(True, f"model {model['name']}: {model.get('display_name', '')}{note}")
+    elif models.status_code == NOT_FOUND:
+        yield Finding(None, "models: this agent runtime lists none; it chooses for itself")
     else:
-        yield Finding(False, f"models: {models.text}")
+        yield Finding(False, f"models: {_detail(models)}")
+
+
+def _unready(answer: httpx.Response) -> str:
+    """What of the service is not well, out of its own words."""
+    try:
+        parts = {name: part for name, part in answer.json().items() if isinstance(part, dict)}
+    except (ValueError, AttributeError):
+        return answer.text
+    bad = [
+        f"{name}: {part.get('detail')}"
+        for name, part in parts.items()
+        if name != "accounts" and not part["ok"]
+    ]
+    return "not ready" + (f"; {'; '.join(bad)}" if bad else "; see the accounts below")
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text

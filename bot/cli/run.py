@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.common import configuration, home_folder, run_loop
 from bot.domain import AccountState, Live
-from bot.errors import RuntimeProblem, StartError
+from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.home import Running, prepare_home, running
 from bot.runtime.spawn import RuntimeProcess
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 SWITCH_INTERVAL = 0.0002
+NOT_FOUND = 404
+DENIED = (401, 403)
 
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
@@ -96,6 +98,13 @@ async def _model_line(service: Service) -> str:
     while service.clock.now() < deadline:
         try:
             found = await service.runtime.models()
+        except RuntimeRefused as refusal:
+            if refusal.status == NOT_FOUND:
+                return "the agent runtime's own choice; it lists none"
+            if refusal.status in DENIED:
+                return "unknown: the agent runtime refuses runtime.api_key"
+            await service.clock.sleep(0.2)
+            continue
         except RuntimeProblem:
             await service.clock.sleep(0.2)
             continue
@@ -144,7 +153,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     print("roebot: starting the service …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
     command += ["--config", str(file)] if file else []
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    prepare_home(folder)
     log = folder / "chat-service.log"
     with log.open("wb") as output:
         service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603
