@@ -13,9 +13,9 @@ from pathlib import Path
 
 import httpx
 
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.accounts import load_factory, load_manifest
-from bot.cli.common import configuration, home_folder
+from bot.cli.common import configuration, home_folder, service_token
 from bot.config import Config
 from bot.errors import HomeUnusable, RoebotError
 from bot.home import prepare_home, running
@@ -55,8 +55,7 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     try:
         loaded = configuration(file)
     except ConfigErrors as errors:
-        yield Finding(False, f"configuration:\n{errors}")
-        yield from _former(folder)
+        yield from _unusable(errors, folder, file)
         return
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
     for warning in loaded.warnings:
@@ -67,15 +66,26 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
         yield _port(loaded.config)
         yield Finding(None, "no service runs here; start it with `make run` to see live states")
     else:
-        token = loaded.config.server.token
-        yield from _service(found.url, token.get_secret_value() if token else None)
+        yield from _service(found.url, service_token(file))
 
 
-def _former(folder: Path) -> Iterator[Finding]:
-    """What runs while the configuration cannot be read."""
+def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
+    """A configuration that cannot be used here, and what runs all the same."""
     found = running(folder)
+    if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
+        yield Finding(False, f"configuration:\n{errors}")
+        if found is not None:
+            yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+    else:
+        yield Finding(
+            None, f"configuration: the service was started with more variables than are here:\n{errors}"
+        )
     if found is not None:
-        yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+        try:
+            token = service_token(file)
+        except ConfigErrors:
+            return
+        yield from _service(found.url, token)
 
 
 def _home(folder: Path) -> Finding:

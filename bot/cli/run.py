@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.common import configuration, home_folder, run_loop
+from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.home import Running, prepare_home, running
@@ -77,13 +77,18 @@ async def _until_signalled(settings: Settings) -> None:
 
 async def _banner(address: str, service: Service) -> None:
     """Say where the service is and what answers there, in one piece that no log line tears apart."""
+    model = await _model_line(service)
     accounts = sorted(service.accounts.states().items())
     lines = [
         f"Roebot is ready: {address}",
         "",
-        *(f"account  {name} ({platform})" for name, (platform, state) in accounts if not _off(state)),
+        *(
+            f"account  {name} ({platform}){_trouble(state)}"
+            for name, (platform, state) in accounts
+            if not _off(state)
+        ),
         f"home     {service.settings.home}",
-        f"model    {await _model_line(service)}",
+        f"model    {model}",
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
@@ -91,6 +96,10 @@ async def _banner(address: str, service: Service) -> None:
 
 def _off(state: AccountState) -> bool:
     return state.live is Live.STOPPED
+
+
+def _trouble(state: AccountState) -> str:
+    return f" is {state.live}: {state.reason}" if state.live is Live.FAILED else ""
 
 
 async def _model_line(service: Service) -> str:
@@ -118,13 +127,12 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     """Talk to the service of this home; one is started for as long as the chat lasts where none runs."""
     from bot.cli.chat import chat
 
-    loaded = configuration(file)
     folder = home_folder(home)
-    token = loaded.config.server.token
-    secret = token.get_secret_value() if token else None
     found = _answering(folder)
     if found is not None:
-        return run_loop(chat(found.url, secret, folder))
+        return run_loop(chat(found.url, service_token(file), folder))
+    configuration(file)
+    secret = service_token(file)
     service, found = _start(folder, file)
     try:
         return run_loop(chat(found.url, secret, folder))
