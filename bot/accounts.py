@@ -14,6 +14,7 @@ from bot.bus.admission import Admissions
 from bot.bus.bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
+from bot.config.accounts import PLATFORMS
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
 from bot.domain import AccountState, Live
@@ -40,7 +41,7 @@ def load_manifest(platform: str) -> Manifest:
     try:
         module = importlib.import_module(f"bot.platforms.{platform}.manifest")
     except ModuleNotFoundError as error:
-        raise StartError(f"there is no platform {platform}") from error
+        raise StartError(f"there is no platform {platform}; choose {', '.join(PLATFORMS)}") from error
     manifest: Manifest = module.MANIFEST
     return manifest
 

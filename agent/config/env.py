@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.config.document import Document
-from agent.config.errors import KeyPath
+from agent.config.errors import KeyPath, UnsetVariable
 from agent.config.problems import Problems
 
 _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -100,5 +100,6 @@ class _Resolver:
                 path,
                 f"the environment variable {match[1]} is not set or is empty; set it, or remove this key "
                 f"(a text that begins with a dollar sign is written with two)",
+                UnsetVariable,
             )
         return _GONE

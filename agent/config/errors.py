@@ -38,6 +38,11 @@ class ConfigError:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsetVariable(ConfigError):
+    """The file names an environment variable that this process does not have; another one may have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigWarning(ConfigError):
     """Something that does not stop the start and should be logged once."""
 

@@ -14,13 +14,13 @@ class Problems:
         self._found: list[ConfigError] = []
         self._paths: set[KeyPath] = set()
 
-    def add(self, path: KeyPath, message: str) -> None:
+    def add(self, path: KeyPath, message: str, kind: type[ConfigError] = ConfigError) -> None:
         """Note a problem with the value at the path, unless it or what it stands in has one already."""
         if any(path[: len(known)] == known for known in self._paths):
             return
         self._paths.add(path)
         document = self._document
-        self._found.append(ConfigError(document.file, document.line(path), key_text(path), message))
+        self._found.append(kind(document.file, document.line(path), key_text(path), message))
 
     def raise_if_any(self) -> None:
         """Raises ConfigErrors where something was noted."""

@@ -190,7 +190,9 @@ def _listen(settings: ServeSettings) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)
-        raise ServerFailed(f"can't listen on {settings.host}:{settings.port}: {reason}") from error
+        raise ServerFailed(
+            f"can't listen on {settings.host}:{settings.port}: {reason}; choose another --port"
+        ) from error
     return listener
 
 

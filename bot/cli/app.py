@@ -95,7 +95,7 @@ def init(
 
 
 @app.command()
-def manifest(platform: Annotated[str, typer.Argument(help="telegram, web or terminal")]) -> None:
+def manifest(platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")]) -> None:
     """Say how to set up a bot on a platform."""
     from bot.cli.manifest import manifest_command
 

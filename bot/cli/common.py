@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.config import LoadedConfig, load_config
+from bot.config.loader import load_server
 from bot.home import find_home
 
 T = TypeVar("T")
@@ -22,6 +23,12 @@ def home_folder(explicit: Path | None) -> Path:
 def configuration(explicit: Path | None) -> LoadedConfig:
     """The checked configuration. Raises ConfigErrors."""
     return load_config(explicit, os.environ, Path.cwd())
+
+
+def service_token(explicit: Path | None) -> str | None:
+    """What a client of the running service has to send. Raises ConfigErrors."""
+    token = load_server(explicit, os.environ, Path.cwd()).token
+    return token.get_secret_value() if token else None
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:

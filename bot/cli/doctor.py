@@ -13,9 +13,9 @@ from pathlib import Path
 
 import httpx
 
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.accounts import load_factory, load_manifest
-from bot.cli.common import configuration, home_folder
+from bot.cli.common import configuration, home_folder, service_token
 from bot.config import Config
 from bot.errors import HomeUnusable, RoebotError
 from bot.home import prepare_home, running
@@ -23,6 +23,7 @@ from bot.store.database import DAMAGED
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
+NOT_FOUND = 404
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
 
@@ -54,8 +55,7 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     try:
         loaded = configuration(file)
     except ConfigErrors as errors:
-        yield Finding(False, f"configuration:\n{errors}")
-        yield from _former(folder)
+        yield from _unusable(errors, folder, file)
         return
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
     for warning in loaded.warnings:
@@ -66,15 +66,26 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
         yield _port(loaded.config)
         yield Finding(None, "no service runs here; start it with `make run` to see live states")
     else:
-        token = loaded.config.server.token
-        yield from _service(found.url, token.get_secret_value() if token else None)
+        yield from _service(found.url, service_token(file))
 
 
-def _former(folder: Path) -> Iterator[Finding]:
-    """What runs while the configuration cannot be read."""
+def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
+    """A configuration that cannot be used here, and what runs all the same."""
     found = running(folder)
+    if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
+        yield Finding(False, f"configuration:\n{errors}")
+        if found is not None:
+            yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+    else:
+        yield Finding(
+            None, f"configuration: the service was started with more variables than are here:\n{errors}"
+        )
     if found is not None:
-        yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+        try:
+            token = service_token(file)
+        except ConfigErrors:
+            return
+        yield from _service(found.url, token)
 
 
 def _home(folder: Path) -> Finding:
@@ -151,7 +162,7 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         yield Finding(False, f"service at {url} refuses: {listed.text}")
         return
     channels = listed.json()["channels"]
-    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else ready.text}")
+    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else _unready(ready)}")
     for channel in channels:
         good = {"live": True, "connecting": None, "limited": None, "stopped": None}.get(
             channel["state"], False
@@ -162,5 +173,28 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         for model in models.json()["models"]:
             note = f" ({model['note']})" if model.get("note") else ""
             yield Finding(True, f"model {model['name']}: {model.get('display_name', '')}{note}")
+    elif models.status_code == NOT_FOUND:
+        yield Finding(None, "models: this agent runtime lists none; it chooses for itself")
     else:
-        yield Finding(False, f"models: {models.text}")
+        yield Finding(False, f"models: {_detail(models)}")
+
+
+def _unready(answer: httpx.Response) -> str:
+    """What of the service is not well, out of its own words."""
+    try:
+        parts = {name: part for name, part in answer.json().items() if isinstance(part, dict)}
+    except (ValueError, AttributeError):
+        return answer.text
+    bad = [
+        f"{name}: {part.get('detail')}"
+        for name, part in parts.items()
+        if name != "accounts" and not part["ok"]
+    ]
+    return "not ready" + (f"; {'; '.join(bad)}" if bad else "; see the accounts below")
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text

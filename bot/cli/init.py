@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,11 @@ from bot.cli.common import run_loop
 from bot.cli.manifest import manifest_command
 from bot.clock import SystemClock
 from bot.config import AccountConfig
-from bot.config.accounts import BUILT_IN, PLATFORMS
-from bot.config.add import save, with_account, with_owner
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
+from bot.config.add import new_account, save, with_account, with_owner
 from bot.config.loader import load_config
 from bot.domain import AccountState, InboundEvent, Live
-from bot.errors import AccountError, StartError
+from bot.errors import AccountError, AccountLost, StartError
 from bot.platforms.base import AdapterContext
 
 PROBE_SECONDS = 30.0
@@ -34,6 +36,11 @@ def init_command(platform: str, name: str, file: Path | None, base_url: str) -> 
     if platform not in PLATFORMS or platform in BUILT_IN:
         raise StartError(f"there is nothing to set up for {platform}; choose {_names()}")
     name = name or platform
+    if not ACCOUNT_NAME.fullmatch(name):
+        raise StartError(f"{name} cannot be a name; take small letters, digits, - and _, a letter first")
+    path = find_config(file, os.environ, Path.cwd()) or file or Path("config.yaml")
+    # Said before anything is asked for: tokens are not typed twice.
+    new_account(_text(path), str(path), name)
     manifest_command(platform)
     settings = {} if name == platform else {"platform": platform}
     settings |= {"base_url": base_url} if base_url else {}
@@ -42,7 +49,6 @@ def init_command(platform: str, name: str, file: Path | None, base_url: str) -> 
     print("\nAsking the platform …", flush=True)
     identity = run_loop(probe(account))
     print(f"It is {identity}.\n")
-    path = find_config(file, os.environ, Path.cwd()) or file or Path("config.yaml")
     owner = _owner(platform, account)
     print(_written(path, name, {**settings, **values}, owner))
 
@@ -68,6 +74,9 @@ async def probe(account: AccountConfig) -> str:
         if running.done():
             running.result()
         raise StartError(f"{account.platform} did not answer within {PROBE_SECONDS:.0f} s")
+    except AccountLost as problem:
+        where = f" (it was asked at {account.base_url})" if account.base_url else ""
+        raise StartError(f"{problem}{where}; look at the network and try again") from None
     except AccountError as problem:
         raise StartError(str(problem)) from None
     finally:
@@ -108,7 +117,8 @@ def _asked(platform: str, name: str, settings: Mapping[str, str]) -> dict[str, s
             print(f"{key}: taken from ${variable}")
             values[key] = f"${variable}"
         else:
-            secret = key in empty.secrets()
+            # Nothing is echoed where no terminal is, and Python would warn that it cannot switch that off.
+            secret = key in empty.secrets() and sys.stdin.isatty()
             values[key] = str(typer.prompt(f"{key} ({advice})", hide_input=secret)).strip()
     return values
 
@@ -123,18 +133,21 @@ def _account(platform: str, name: str, values: Mapping[str, str]) -> AccountConf
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise StartError(f"{where}: {first['msg']}") from None
+        raise StartError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _owner(platform: str, account: AccountConfig) -> str:
     text = f"Your own id there ({account.person_words}; empty: the bot tells you when you write to it)"
-    given = str(typer.prompt(text, default="", show_default=False)).strip()
-    return f"{platform}:{given}" if given else ""
+    while given := str(typer.prompt(text, default="", show_default=False)).strip():
+        if re.fullmatch(account.person_pattern, given):
+            return f"{platform}:{given}"
+        print(f"That is not {account.person_words}. Leave it empty if you do not know it.")
+    return ""
 
 
 def _written(path: Path, name: str, settings: Mapping[str, str], owner: str) -> str:
     """Add the account to the file; what to say about it."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = _text(path)
     new = with_account(text, str(path), name, {key: _escaped(value) for key, value in settings.items()})
     owned = with_owner(new, str(path), owner) if owner else new
     before = path.read_text(encoding="utf-8") if path.exists() else None
@@ -152,6 +165,10 @@ def _written(path: Path, name: str, settings: Mapping[str, str], owner: str) -> 
         lines.append(f"Add {owner} to access.owners there, so that the bot knows you.")
     lines.append("Start the service with `make run`; one that runs takes the account up by itself.")
     return "\n".join(lines)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _escaped(value: str) -> str:

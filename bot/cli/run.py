@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.common import configuration, home_folder, run_loop
+from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
-from bot.errors import RuntimeProblem, StartError
+from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.home import Running, prepare_home, running
 from bot.runtime.spawn import RuntimeProcess
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 SWITCH_INTERVAL = 0.0002
+NOT_FOUND = 404
+DENIED = (401, 403)
 
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
@@ -75,13 +77,18 @@ async def _until_signalled(settings: Settings) -> None:
 
 async def _banner(address: str, service: Service) -> None:
     """Say where the service is and what answers there, in one piece that no log line tears apart."""
+    model = await _model_line(service)
     accounts = sorted(service.accounts.states().items())
     lines = [
         f"Roebot is ready: {address}",
         "",
-        *(f"account  {name} ({platform})" for name, (platform, state) in accounts if not _off(state)),
+        *(
+            f"account  {name} ({platform}){_trouble(state)}"
+            for name, (platform, state) in accounts
+            if not _off(state)
+        ),
         f"home     {service.settings.home}",
-        f"model    {await _model_line(service)}",
+        f"model    {model}",
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
@@ -91,11 +98,22 @@ def _off(state: AccountState) -> bool:
     return state.live is Live.STOPPED
 
 
+def _trouble(state: AccountState) -> str:
+    return f" is {state.live}: {state.reason}" if state.live is Live.FAILED else ""
+
+
 async def _model_line(service: Service) -> str:
     deadline = service.clock.now() + START_TIMEOUT
     while service.clock.now() < deadline:
         try:
             found = await service.runtime.models()
+        except RuntimeRefused as refusal:
+            if refusal.status == NOT_FOUND:
+                return "the agent runtime's own choice; it lists none"
+            if refusal.status in DENIED:
+                return "unknown: the agent runtime refuses runtime.api_key"
+            await service.clock.sleep(0.2)
+            continue
         except RuntimeProblem:
             await service.clock.sleep(0.2)
             continue
@@ -109,13 +127,12 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     """Talk to the service of this home; one is started for as long as the chat lasts where none runs."""
     from bot.cli.chat import chat
 
-    loaded = configuration(file)
     folder = home_folder(home)
-    token = loaded.config.server.token
-    secret = token.get_secret_value() if token else None
     found = _answering(folder)
     if found is not None:
-        return run_loop(chat(found.url, secret, folder))
+        return run_loop(chat(found.url, service_token(file), folder))
+    configuration(file)
+    secret = service_token(file)
     service, found = _start(folder, file)
     try:
         return run_loop(chat(found.url, secret, folder))
@@ -144,7 +161,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     print("roebot: starting the service …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
     command += ["--config", str(file)] if file else []
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    prepare_home(folder)
     log = folder / "chat-service.log"
     with log.open("wb") as output:
         service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603

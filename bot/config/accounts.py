@@ -152,6 +152,20 @@ class SlackAccount(AccountConfig):
         False, description="Whether a thread in a direct message is a conversation of its own."
     )
 
+    @field_validator("bot_token")
+    @classmethod
+    def _of_the_bot(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and value.get_secret_value().startswith("xapp-"):
+            raise ValueError("expected the bot token (xoxb-…); this is the app-level token (xapp-…)")
+        return value
+
+    @field_validator("app_token")
+    @classmethod
+    def _of_the_app(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and value.get_secret_value().startswith(("xoxb-", "xoxp-")):
+            raise ValueError("expected the app-level token (xapp-…); this is a token of the bot or a person")
+        return value
+
     @property
     def private_isolation(self) -> str:
         """A direct message is one conversation, although each answer in it opens a thread."""

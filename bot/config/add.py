@@ -19,6 +19,13 @@ from agent.config.models import CONFIG_VERSION
 MODE = 0o600
 
 
+def new_account(text: str, file: str, name: str) -> None:
+    """Raises ConfigErrors where an account of this name is there already."""
+    root = root_of(text, file) if text.strip() else None
+    if root is not None and entry_at(root, ("channels", name)) is not None:
+        raise one_error(file, f"channels.{name} is there already; choose another name with --name")
+
+
 def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -> str:
     """The text with one more entry in `channels`. Raises ConfigErrors where it is there already, or where the
     text is no configuration.
@@ -26,10 +33,8 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
     line = f"{name}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in settings.items())}}}"
     if not text.strip():
         return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
-    root = root_of(text, file)
-    if root is not None and entry_at(root, ("channels", name)) is not None:
-        raise one_error(file, f"channels.{name} is there already; choose another name with --name")
-    return _with_line(text, root, "channels", line)
+    new_account(text, file, name)
+    return _with_line(text, root_of(text, file), "channels", line)
 
 
 def with_owner(text: str, file: str, owner: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,23 @@ def load_file(path: Path, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
     check(config, problems)
     problems.raise_if_any()
     return LoadedConfig(config, path, warnings, document.fingerprint)
+
+
+def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> ServerConfig:
+    """The section `server` alone, for clients of a running service: what the service needs (the tokens of its
+    accounts) may be missing here. Raises ConfigErrors.
+    """
+    path = find_config(explicit, env, cwd)
+    if path is None:
+        return ServerConfig()
+    document = read_document(path, shown=shown(path, cwd))
+    document, _ = prepared(document, Problems(document), _KEYS, _VALUES)
+    problems = Problems(document)
+    part = replace(document, data={key: value for key, value in document.data.items() if key == "server"})
+    part = resolve_env(part, env, problems=problems)
+    server = load(ServerConfig, part.data.get("server"), part, ("server",), problems)
+    problems.raise_if_any()
+    return server or ServerConfig()
 
 
 def _idle(document: Document) -> frozenset[str]:

@@ -60,7 +60,7 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
 def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(block.body)
-    env = {name: f"123456:{name}" for name in NAME.findall(block.body)}
+    env = {name: f"123456:{name}" if name.endswith("TOKEN") else name for name in NAME.findall(block.body)}
     assert load_file(path, env, tmp_path).warnings == ()
 
 

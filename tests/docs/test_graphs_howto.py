@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.docs.blocks import blocks
+from tests.docs.blocks import ROOT, blocks
 
 pytestmark = pytest.mark.may_block
 START_SECONDS = 60.0
@@ -23,32 +25,70 @@ def _body(info: str) -> str:
     return found[0].body
 
 
-def _port(process: subprocess.Popen[bytes], file: Path) -> str:
+def _said(process: subprocess.Popen[bytes], file: Path, words: str = "") -> str:
+    """What the file says once it has the words."""
     deadline = time.monotonic() + START_SECONDS
-    while not (file.exists() and file.read_text().strip()):
+    while not (file.exists() and (text := file.read_text().strip()) and words in text):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return file.read_text().strip()
+    return text
 
 
-def test_the_graph_is_served_and_the_client_prints_its_answer(tmp_path: Path) -> None:
-    for name, info in (("graph.py", "python file=graph.py"), ("langgraph.json", "json file=langgraph.json")):
-        (tmp_path / name).write_text(_body(info))
-    port_file = tmp_path / "port"
-    command = [sys.executable, "-m", "agent.serve", "--port", "0", "--port-file", str(port_file)]
-    command += ["--home", str(tmp_path / "home"), "--graphs", str(tmp_path / "langgraph.json")]
-    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": ""}
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
-    try:
-        url = f"http://127.0.0.1:{_port(process, port_file)}"
-        assert httpx.get(f"{url}/ok", trust_env=False).json() == {"ok": True}
-        client = _body("python client").replace("http://127.0.0.1:2024", url)
-        done = subprocess.run(
-            [sys.executable, "-c", client], capture_output=True, text=True, timeout=60, check=False
+@contextmanager
+def _started(module: str, *arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": "", "PYTHONPATH": str(ROOT)}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments], stdout=output, stderr=output, env=env, cwd=log.parent
         )
-        assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
+    try:
+        yield process
     finally:
         process.terminate()
         assert process.wait(10) == 0
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The address of the server that the page starts."""
+    for name, info in (("graph.py", "python file=graph.py"), ("langgraph.json", "json file=langgraph.json")):
+        (tmp_path / name).write_text(_body(info))
+    port = tmp_path / "port"
+    arguments = ["--port", "0", "--port-file", str(port), "--home", str(tmp_path / ".graphs")]
+    arguments += ["--graphs", str(tmp_path / "langgraph.json")]
+    with _started("agent.serve", *arguments, log=tmp_path / "log") as process:
+        yield f"http://127.0.0.1:{_said(process, port)}"
+
+
+def _done(*arguments: str, cwd: Path, said: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_graph_is_served_and_the_client_prints_its_answer(served: str, tmp_path: Path) -> None:
+    assert httpx.get(f"{served}/ok", trust_env=False).json() == {"ok": True}
+    done = _done("-c", _body("python client").replace("http://127.0.0.1:2024", served), cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
+
+
+def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
+    [page] = [block.body for block in blocks("yaml config") if "assistant_id: shout" in block.body]
+    config = page.replace("http://127.0.0.1:2024", served)
+    (tmp_path / "config.yaml").write_text(f"{config}server: {{port: 0}}\n")
+    with _started("bot.cli", "run", log=tmp_path / "run.log") as process:
+        banner = _said(process, tmp_path / "run.log", "Roebot is ready")
+        assert "the agent runtime's own choice" in banner
+        chat = _done("-m", "bot.cli", "chat", cwd=tmp_path, said="hello")
+        assert (chat.stdout, chat.returncode) == ("HELLO\n", 0)
+        doctor = _done("-m", "bot.cli", "doctor", cwd=tmp_path)
+        assert "note models: this agent runtime lists none" in doctor.stdout
+        assert doctor.returncode == 0, doctor.stdout

@@ -97,6 +97,20 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     )
 
 
+def test_chat_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    one_clear_line(roebot("chat", "--home", "/proc/roebot", cwd=tmp_path), "/proc/roebot", "--home")
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "feishu", "discord"])
+def test_an_emulator_whose_port_is_taken(tmp_path: Path, platform: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = roebot("emulate", platform, "--port", port, cwd=tmp_path)
+    one_clear_line(done, port, "--port")
+
+
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -115,6 +129,8 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         ("sandbox: {use: x}", ("not in this version",)),
         ('access: {owners: ["ann"]}', ("access.owners", "platform:id")),
         ("server: {host: 0.0.0.0}", ("token",)),
+        ("channels: {slack: {bot_token: xapp-1, app_token: xapp-1}}", ("bot_token", "xoxb-…")),
+        ("channels: {slack: {bot_token: xoxb-1, app_token: xoxb-1}}", ("app_token", "xapp-…")),
     ],
 )
 def test_a_configuration_that_cannot_be_used(tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
@@ -141,7 +157,7 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
 def test_manifest_and_schema_print(tmp_path: Path) -> None:
     assert "BotFather" in roebot("manifest", "telegram", cwd=tmp_path).stdout
     assert '"$schema"' in roebot("config", "schema", cwd=tmp_path).stdout
-    one_clear_line(roebot("manifest", "pigeon", cwd=tmp_path), "no platform pigeon")
+    one_clear_line(roebot("manifest", "pigeon", cwd=tmp_path), "no platform pigeon", "feishu, discord")
 
 
 def test_upgrade_without_a_file(tmp_path: Path) -> None:

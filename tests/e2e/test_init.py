@@ -90,3 +90,46 @@ async def test_a_platform_that_there_is_not(tmp_path: Path, platform: str) -> No
     done = await run(tmp_path, platform)
     assert done.returncode == 1
     assert "choose discord, feishu, slack, telegram" in done.stderr
+
+
+async def test_an_account_that_is_there_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    text = "config_version: 1\nchannels: {telegram: {enabled: false}}\n"
+    (tmp_path / "config.yaml").write_text(text)
+    done = await run(tmp_path, "telegram")
+    assert done.returncode == 2
+    assert "channels.telegram is there already; choose another name with --name" in done.stderr
+    assert "bot_token" not in done.stdout
+    assert (tmp_path / "config.yaml").read_text() == text
+
+
+async def test_a_name_that_cannot_be_one(tmp_path: Path) -> None:
+    done = await run(tmp_path, "telegram", "--name", "My Bot")
+    assert done.returncode == 1
+    assert "My Bot cannot be a name" in done.stderr
+
+
+async def test_an_id_that_is_none_is_asked_again(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    done = await run(
+        tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\n@ann\n987654321\n"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "That is not the number of a person" in done.stdout
+    assert "Warning" not in done.stderr
+    data = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    assert data["access"]["owners"] == ["telegram:987654321"]
+
+
+async def test_a_platform_out_of_reach_is_named(tmp_path: Path) -> None:
+    done = await run(tmp_path, "telegram", "--base-url", "http://127.0.0.1:9", said="1234567890:AAsecret\n")
+    assert done.returncode == 1
+    assert "http://127.0.0.1:9" in done.stderr
+    assert "look at the network" in done.stderr
+    assert "AAsecret" not in done.stdout + done.stderr
+
+
+async def test_a_value_of_the_wrong_form_is_said_plainly(tmp_path: Path) -> None:
+    done = await run(tmp_path, "slack", said="xapp-1-A\nxapp-1-A\n")
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        "roebot: bot_token: expected the bot token (xoxb-…); this is the app-level token (xapp-…)"
+    )

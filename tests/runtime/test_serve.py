@@ -76,7 +76,7 @@ async def test_a_used_port_is_one_clear_line(tmp_path: Path) -> None:
         _, told = await process.communicate()
     assert process.returncode == 1
     assert told.decode().splitlines()[-1] == (
-        f"roebot agent: can't listen on 127.0.0.1:{port}: Address already in use"
+        f"roebot agent: can't listen on 127.0.0.1:{port}: Address already in use; choose another --port"
     )
 
 

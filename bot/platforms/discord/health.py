@@ -10,6 +10,9 @@ from bot.domain import AccountState, Live
 
 QUIET = 1.0
 """Signs of life are reported once in so many seconds."""
+SLOWEST = 40.0
+"""The SDK notes the time of a heartbeat after sending it: an answer faster than the note seems a beat (41 s)
+late."""
 
 
 class Health:
@@ -31,7 +34,7 @@ class Health:
     def heard(self, latency: float = math.inf) -> None:
         """Discord was heard: live, unless a limit is still on. `latency` (seconds) is that of a heartbeat."""
         self.last_heard = now = self._clock.now()
-        if latency < math.inf:
+        if latency < SLOWEST:
             self._latency = f"heartbeat {latency * 1000:.0f} ms"
         limited = now < self._limited_until
         live, reason = (Live.LIMITED, self._state.reason) if limited else (Live.LIVE, self._latency)

@@ -201,6 +201,11 @@ async def test_people_act_over_http(feishu: FeishuEmulator, remote: RemoteEmulat
     assert len((await remote.do("view", chat=group))["messages"]) == 1
 
 
+async def test_pushes_go_to_an_address_when_told_so(remote: RemoteEmulator) -> None:
+    told = await remote.do("callbacks", url="http://127.0.0.1:9/webhooks/feishu", encrypt_key="a key")
+    assert told == {"url": "http://127.0.0.1:9/webhooks/feishu"}
+
+
 async def test_faults_limits_and_counters_over_http(feishu: FeishuEmulator, remote: RemoteEmulator) -> None:
     await remote.do("fault", kind="error", method="message.create", status=502, description="Bad Gateway")
     await remote.do("limits", enabled=True, scale=2)

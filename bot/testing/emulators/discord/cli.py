@@ -31,7 +31,7 @@ async def _serve(port: int, token: str, scale: float, limits: bool) -> int:
     try:
         emulator = DiscordEmulator(port=port, token=token, scale=scale, limits=limits)
     except OSError as error:
-        print(f"port {port} cannot be used: {error.strerror}")  # noqa: T201
+        print(f"port {port} cannot be used: {error.strerror}; choose another one with --port")  # noqa: T201
         return 1
     async with emulator.running():
         print(f"Discord emulator on {emulator.url} (token {emulator.token})", flush=True)  # noqa: T201

@@ -28,7 +28,7 @@ def run(
     try:
         emulator = FeishuEmulator(port=port, app_id=app_id, app_secret=app_secret, scale=scale, limits=limits)
     except OSError as error:
-        print(f"port {port} cannot be used: {error.strerror}")  # noqa: T201
+        print(f"port {port} cannot be used: {error.strerror}; choose another one with --port")  # noqa: T201
         return 1
     return _loop(emulator)
 
@@ -43,7 +43,7 @@ def _loop(emulator: FeishuEmulator) -> int:
 
 async def _serve(emulator: FeishuEmulator) -> int:
     async with emulator.running():
-        credentials = f"app id {emulator.app_id} secret {emulator.app_secret}"
+        credentials = f"app_id {emulator.app_id}, app_secret {emulator.app_secret}"
         print(f"Feishu emulator on {emulator.url} ({credentials})", flush=True)  # noqa: T201
         await until_signalled()
     return 0

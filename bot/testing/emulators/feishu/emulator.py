@@ -53,6 +53,7 @@ _OWN = (
     "release",
     "close_sockets",
     "inject",
+    "callbacks",
     "view",
     "views",
     "counters",
@@ -258,6 +259,8 @@ class FeishuEmulator:
     def _present(self, result: Any) -> Any:
         if isinstance(result, Message):
             return {**seen(result, self._monotonic()), "chat": result.chat.id}
+        if isinstance(result, Hooks):
+            return {"url": result.url}
         if isinstance(result, Push):
             return {"event_id": result.id, "tries": result.tries, "answer": result.answer}
         if isinstance(result, list):

@@ -19,14 +19,14 @@ def run(host: str = LOOPBACK, port: int = 8082, *, scale: float = 1.0, limits: b
     try:
         emulator = SlackEmulator(port=port, scale=scale, limits=limits)
     except OSError as error:
-        print(f"port {port} cannot be used: {error.strerror}")  # noqa: T201
+        print(f"port {port} cannot be used: {error.strerror}; choose another one with --port")  # noqa: T201
         return 1
     return asyncio.run(_serve(emulator))
 
 
 async def _serve(emulator: SlackEmulator) -> int:
     async with emulator.running():
-        tokens = f"bot_token {emulator.bot_token}, app_token {emulator.app_token}"
-        print(f"Slack emulator on {emulator.url} ({tokens})", flush=True)  # noqa: T201
+        secrets = f"app_token {emulator.app_token}, signing_secret {emulator.signing_secret}"
+        print(f"Slack emulator on {emulator.url} (bot_token {emulator.bot_token}, {secrets})", flush=True)  # noqa: T201
         await until_signalled()
     return 0

@@ -28,7 +28,7 @@ def run(
     try:
         emulator = TelegramEmulator(port=port, token=token, scale=scale, limits=limits, rich=rich)
     except OSError as error:
-        print(f"port {port} cannot be used: {error.strerror}")  # noqa: T201
+        print(f"port {port} cannot be used: {error.strerror}; choose another one with --port")  # noqa: T201
         return 1
     return _loop(emulator)
 
