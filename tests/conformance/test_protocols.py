@@ -21,7 +21,7 @@ StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
 StreamsNatively    .      .         .        x      x        .
 AsksChoice         .      .         x        x      x        x
-ShowsProgress      .      .         .        .      .        .
+ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 RegistersCommands  .      .         x        .      .        x

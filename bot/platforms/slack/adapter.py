@@ -114,6 +114,10 @@ class SlackAdapter:
         """See StreamsNatively."""
         return self._outbound is not None and self._outbound.streaming(address, message_id)
 
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """See ShowsProgress: where there can be a stream, which has tasks; without one they are text."""
+        return bool(address.topic)
+
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""
         await self._out().delete(address, message_id)

@@ -129,7 +129,7 @@ async def test_a_platform_with_a_list_gets_it_beside_the_text(at: Bench) -> None
         run.say(" Done.")
         run.end()
         await at.rest(3)
-    assert adapter.lists[-1] == (f"{SAID} Done.", ())
+    assert adapter.lists[-1] == (f"{SAID} Done.", ("Step 0 done",))
     assert adapter.texts() == [f"{SAID} Done."]
 
 
