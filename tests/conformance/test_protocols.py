@@ -19,7 +19,7 @@ RepeatsSafely      x      x         .        x      x        x
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
-StreamsNatively    .      .         .        x      x        .
+StreamsNatively    .      .         .        x      x        x
 AsksChoice         .      .         x        x      x        x
 ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x

@@ -101,6 +101,10 @@ class DiscordAdapter:
         """See EditsMessages."""
         await self._out().edit(message, message_id)
 
+    def streaming(self, address: ReplyAddress, message_id: str) -> bool:
+        """See StreamsNatively: a message has a stop button while it grows."""
+        return self._connection is not None and self._connection.outbound.growing(message_id)
+
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""
         await self._out().delete(address, message_id)
