@@ -14,10 +14,10 @@ from bot.platforms.discord.asks import Asks
 from bot.platforms.discord.buttons import components, names, stop_button
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.leftovers import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
+from bot.platforms.health import Health
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}

@@ -7,8 +7,8 @@ import math
 from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.sdk import discord
+from bot.platforms.health import Health
 
 EVERY = 5.0
 DEAF_AFTER = 50.0
@@ -40,7 +40,7 @@ class Watch:
             now = self._clock.now()
             if client.ws is not None and client.ws.latency not in (latency, math.inf):
                 latency = client.ws.latency
-                self._health.heard(latency)
+                self._health.heard(f"heartbeat {latency * 1000:.0f} ms")
             silent = now - self._health.last_heard
             if self._health.last_heard > self._lost_at:
                 self._lost_at = math.inf

@@ -10,11 +10,11 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.health import Health
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, STREAM_OVER, delivery_error, reason
-from bot.platforms.slack.health import Health
 from bot.platforms.slack.tasks import DISPLAY
 
 EVENT_TYPE = "roebot_part"
