@@ -389,14 +389,14 @@ async def test_a_response_dropped_after_the_commit(slack: SlackEmulator, web: As
 
 async def test_a_connection_closed_before(slack: SlackEmulator, web: AsyncWebClient) -> None:
     asked = slack.people.says("hi")
-    slack.fault("close", method="chat.postMessage", channel=asked.channel)
+    slack.fault("close", method="chat.postMessage", chat=asked.channel)
     with pytest.raises(aiohttp.ClientError):
         await web.chat_postMessage(channel=asked.channel, text="never")
     assert shown(slack) == []
 
 
 async def test_an_error_of_choice(slack: SlackEmulator, web: AsyncWebClient) -> None:
-    slack.fault("error", method="auth.test", status=200, error="account_inactive", skip=1)
+    slack.fault("error", method="auth.test", status=200, description="account_inactive", skip=1)
     await web.auth_test()
     assert await refused(web.auth_test()) == "account_inactive"
     slack.fault("error", method="auth.test", times=-1)

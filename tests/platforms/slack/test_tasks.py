@@ -132,7 +132,7 @@ async def test_a_part_that_is_full_keeps_no_task_in_progress(running: Running) -
 async def test_without_a_stream_the_list_is_text(running: Running) -> None:
     address = await running.asked()
     running.emulator.fault(
-        "error", method="chat.startStream", status=200, error="channel_type_not_supported", times=-1
+        "error", method="chat.startStream", status=200, description="channel_type_not_supported", times=-1
     )
     ts = await running.adapter.send(listing("", address, ACTIVE))
     assert running.shown()[0]["text"] == "> ▸ Step 0"
