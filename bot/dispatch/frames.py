@@ -181,6 +181,7 @@ class Frames:
         if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._calls.turn.address):
             self._calls.progress = self._progress
             return texts or [""] * bool(self._progress)
+        self._calls.progress = ()
         if not self._progress:
             return texts
         last = "\n\n".join([*texts[-1:], checklist(self._progress)])

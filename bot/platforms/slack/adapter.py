@@ -116,7 +116,7 @@ class SlackAdapter:
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """See ShowsProgress: where there can be a stream, which has tasks; without one they are text."""
-        return bool(address.topic)
+        return self._outbound is not None and self._outbound.lists_in(address)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""

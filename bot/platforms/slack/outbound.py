@@ -85,6 +85,10 @@ class Outbound:
         """Whether a message is an open stream, or one that ended with more than it should show."""
         return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.ahead
 
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """Whether there may be a stream, with tasks in it."""
+        return bool(address.topic) and not self._streams.no_tasks
+
     async def delete(self, address: ReplyAddress, ts: str) -> None:
         """Take a message back; one that is gone already is as good."""
         self._streams.ahead.pop((address.chat, ts), None)

@@ -15,7 +15,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import OutboundMessage
-from bot.errors import DeliveryError, RateLimited
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.budgets import StreamBudget
 from bot.platforms.slack.calls import Calls, StreamOver
 from bot.platforms.slack.tasks import Listed, ended, fits_below, grown, towards
@@ -64,6 +64,8 @@ class Streams:
         self._open: dict[tuple[str, str], Stream] = {}
         self.ahead: dict[tuple[str, str], OutboundMessage] = {}
         """Ended streams that show more than they should, with the text that was asked for."""
+        self.no_tasks = False
+        """Whether Slack has refused tasks, as it does to an app that is no agent there."""
         self.on_rotated: Callable[[OutboundMessage, str], Awaitable[None]] | None = None
         """Called with a message and its ts whose stream was ended while work in it was in progress."""
 
@@ -81,19 +83,28 @@ class Streams:
         return self._open.get((chat, ts))
 
     async def open(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
-        """Begin a message that grows; its ts."""
-        began = self._clock.now()
-        self.budget.starting(began)
+        """Begin a message that grows; its ts. Where Slack refuses tasks, it is begun without them."""
+        listed = message.progress if fits_below(message.text) and not self.no_tasks else ()
         try:
-            listed = message.progress if fits_below(message.text) else ()
-            chunks = grown(message.text, (), listed)
-            ts = await self._calls.start(message.address, chunks, recipient)
-        finally:
-            self.budget.started(began, self._clock.now())
+            ts = await self._start(message, listed, recipient)
+        except DeliveryError as error:
+            if not listed or error.category is not DeliveryCategory.INVALID_PAYLOAD:
+                raise
+            ts = await self._start(message, (), recipient)
+            self._refuse_tasks(error)
+            listed = ()
         stream = Stream(message.address.chat, ts, message.key, message, message.text, listed)
         self._open[stream.chat, ts] = stream
         stream.timer = self._group.create_task(self._rotate(stream), name=f"slack-stream:{ts}")
         return ts
+
+    async def _start(self, message: OutboundMessage, listed: Listed, recipient: tuple[str, str]) -> str:
+        began = self._clock.now()
+        self.budget.starting(began)
+        try:
+            return await self._calls.start(message.address, grown(message.text, (), listed), recipient)
+        finally:
+            self.budget.started(began, self._clock.now())
 
     async def show(self, stream: Stream, message: OutboundMessage) -> bool:
         """Bring a stream to `message`; False where the whole text has to be written over it instead.
@@ -103,7 +114,8 @@ class Streams:
         async with stream.lock:
             if stream.ended:
                 return False
-            text, listed = message.text, _listed(stream, message)
+            text = message.text
+            listed = ended(stream.listed) if self.no_tasks else _listed(stream, message)
             goes_on = stream.certain and listed is not None
             if listed is not None and goes_on and text.startswith(stream.shown):
                 if await self._extend(stream, message, listed):
@@ -144,9 +156,15 @@ class Streams:
         except DeliveryError as error:
             stream.certain = False
             log.info("slack.stream_unsure", category=error.category.value)
+            if error.category is DeliveryCategory.INVALID_PAYLOAD and listed and not stream.listed:
+                self._refuse_tasks(error)
             return False
         stream.newest, stream.shown, stream.listed, stream.shorter = message, message.text, listed, None
         return True
+
+    def _refuse_tasks(self, error: DeliveryError) -> None:
+        log.warning("slack.no_tasks", reason=error.detail)
+        self.no_tasks = True
 
     async def _end(self, stream: Stream) -> None:
         if stream.ended:

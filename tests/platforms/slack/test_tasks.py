@@ -142,6 +142,29 @@ async def test_without_a_stream_the_list_is_text(running: Running) -> None:
     assert running.shown()[0]["text"] == "One **two**."
 
 
+async def test_an_app_that_may_not_show_tasks_still_streams(running: Running) -> None:
+    address = await running.asked()
+    running.emulator.fault("error", method="chat.startStream", status=200, description="invalid_chunks")
+    ts = await running.adapter.send(listing("Look.", address, ACTIVE))
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"], seen["tasks"]) == ("Look.", True, [])
+    assert not running.adapter.lists_in(address)
+    await running.adapter.edit(listing("Look. There", address, ACTIVE), ts)
+    await running.adapter.edit(ending("Look. There.", address, DONE), ts)
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"], seen["tasks"]) == ("Look. There.", False, [])
+    assert calls(running) == {"chat.startStream": 2, "chat.appendStream": 1, "chat.stopStream": 1}
+
+
+async def test_tasks_that_are_refused_later_become_text(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Look.", address))
+    running.emulator.fault("error", method="chat.appendStream", status=200, description="invalid_chunks")
+    await running.adapter.edit(listing("Look.", address, ACTIVE), ts)
+    assert running.shown()[0]["text"] == "Look.\n\n> ▸ Step 0"
+    assert not running.adapter.lists_in(address)
+
+
 async def test_outside_a_thread_there_is_no_list(running: Running) -> None:
     address = await running.asked()
     assert not running.adapter.lists_in(replace(address, topic=""))
