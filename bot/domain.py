@@ -286,7 +286,8 @@ class OutboundMessage:
     that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
     buttons below it, for adapters that are AsksChoice. `since` is when its turn was accepted (seconds since
     1970; 0.0: not known): nothing that is older can be an earlier try of it. `progress` is what the agent
-    works on, in frames for adapters that are ShowsProgress (`text` may be "" then).
+    works on, for adapters that are ShowsProgress (a frame's `text` may be "" then); nothing in it is active
+    in a final. `full` says of a frame that the reply goes on in another part.
     """
 
     key: str
@@ -296,6 +297,7 @@ class OutboundMessage:
     choices: tuple[str, ...] = ()
     since: float = 0.0
     progress: tuple[ProgressItem, ...] = ()
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from bot.domain import (
     PartKind,
     PartState,
     ProgressItem,
+    ProgressState,
     Turn,
     TurnState,
 )
@@ -55,7 +56,7 @@ class ReplyCalls:
         self.clock = clock
         self.store = store
         self.progress: tuple[ProgressItem, ...] = ()
-        """What frames bring beside their text."""
+        """What messages bring beside their text."""
         self._runtime = runtime
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
@@ -85,7 +86,16 @@ class ReplyCalls:
         )
         return not open_
 
-    async def post(self, action: Post, *, final: bool) -> None:
+    def settle(self, state: TurnState) -> None:
+        """Nothing is worked on any more: the list gets the states in which it stays."""
+        cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
+        over = ProgressState.FAILED if cut_off else ProgressState.DONE
+        self.progress = tuple(
+            replace(item, state=over) if item.state is ProgressState.ACTIVE else item
+            for item in self.progress
+        )
+
+    async def post(self, action: Post, *, final: bool, full: bool = False) -> None:
         """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""
         part = action.part
         if action.unknown and not self.repeats_safely:
@@ -94,18 +104,19 @@ class ReplyCalls:
         self.stage(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
-        platform_id = await self._send(part, final=final)
+        platform_id = await self._send(part, final=final, full=full)
         reach(Step.PART_SENT if final else Step.POSTED)
         self._remember(platform_id)
         state = PartState.FINAL if final else PartState.POSTED
         self.stage(replace(part, state=state, platform_id=platform_id), shown=part.content)
 
-    async def edit(self, action: Edit, *, final: bool) -> None:
+    async def edit(self, action: Edit, *, final: bool, full: bool = False) -> None:
         """Replace the text of a message that stands."""
         part = action.part
         if isinstance(self.adapter, EditsMessages):
             with suppress(NotModified):
-                await self.adapter.edit(self._message(part, final=final), part.platform_id)
+                message = self._message(part, final=final, full=full)
+                await self.adapter.edit(message, part.platform_id)
         reach(Step.PART_SENT if final else Step.MID_STREAM)
         state = PartState.FINAL if final else PartState.POSTED
         self.stage(replace(part, state=state), shown=part.content)
@@ -151,7 +162,7 @@ class ReplyCalls:
         if address.chat_kind is ChatKind.GROUP and not address.topic:
             self._seen.append(platform_id)
 
-    async def _send(self, part: Part, *, final: bool) -> str:
+    async def _send(self, part: Part, *, final: bool, full: bool) -> str:
         if part.kind is PartKind.FILE and isinstance(self.adapter, SendsFiles):
             data, mime = await self._runtime.artifact(
                 self.turn.thread_id, part.content, self.outlet.manifest.max_file_out
@@ -161,14 +172,21 @@ class ReplyCalls:
                     self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
                 )
             )
-        return await self.adapter.send(self._message(part, final=final))
+        return await self.adapter.send(self._message(part, final=final, full=full))
 
-    def _message(self, part: Part, *, final: bool) -> OutboundMessage:
+    def _message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
         text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
         text = marked(text) if part.repeated else text
-        choices, progress = (part.choices, ()) if final else ((), self.progress)
-        since = self.turn.created_at
-        return OutboundMessage(self._key(part), self.turn.address, text, final, choices, since, progress)
+        return OutboundMessage(
+            self._key(part),
+            self.turn.address,
+            text,
+            final,
+            choices=part.choices if final else (),
+            since=self.turn.created_at,
+            progress=self.progress,
+            full=full,
+        )
 
     def _key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

@@ -59,6 +59,7 @@ class Delivery:
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:
         """Deliver what was composed, then close the turn as `state` (failed if a part could not be)."""
         self._final = planned(self._calls.reply.parts)
+        self._calls.settle(state)
         started = self._calls.clock.now()
         tries = 0
         while (action := self._calls.reply.next_final(self._final)) is not None:

@@ -70,7 +70,9 @@ class Frames:
             self._enough.set()
 
     def close(self) -> None:
-        """Make no further call; one that is on its way ends first."""
+        """Make no further call; one that is on its way ends first. The final brings the list as it is now."""
+        if self._calls.progress:
+            self._calls.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
             event.set()
 
@@ -157,7 +159,7 @@ class Frames:
         completes = more and isinstance(action, Edit)
         governor, address = self._calls.outlet.governor, self._calls.turn.address
         async with governor.may(address, operation, at_once=completes) as wait:
-            pause = wait or await uncut(self._show(action))
+            pause = wait or await uncut(self._show(action, full=more))
         if pause or more:
             self._changed.set()
             return pause
@@ -179,6 +181,7 @@ class Frames:
         if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._calls.turn.address):
             self._calls.progress = self._progress
             return texts or [""] * bool(self._progress)
+        self._calls.progress = ()
         if not self._progress:
             return texts
         last = "\n\n".join([*texts[-1:], checklist(self._progress)])
@@ -203,13 +206,13 @@ class Frames:
             return self._calls.repeats_safely
         return self._calls.edits
 
-    async def _show(self, action: Action) -> float:
+    async def _show(self, action: Action, *, full: bool) -> float:
         try:
             if isinstance(action, Post):
-                await self._calls.post(action, final=False)
+                await self._calls.post(action, final=False, full=full)
                 await self._calls.flush()
             elif isinstance(action, Edit):
-                await self._calls.edit(action, final=False)
+                await self._calls.edit(action, final=False, full=full)
             self._listed = self._calls.progress
         except DeliveryError as error:
             if isinstance(action, Post) and not error.unknown_outcome:

@@ -143,7 +143,7 @@ class ChoosesFrames(Protocol):
 
 @runtime_checkable
 class StreamsNatively(Protocol):
-    """Shows growing messages as open streams, which the final edit of each closes."""
+    """Shows that a message grows (a native stream, a stop button), until its final edit."""
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """Whether this message is open, so that it needs a final edit even where its text stands already."""
@@ -169,8 +169,9 @@ class AsksChoice(Protocol):
 class ShowsProgress(Protocol):
     """Has a list of its own for what the agent works on.
 
-    Frames bring it as `OutboundMessage.progress`; elsewhere it is part of their text. A final brings none:
-    what is left of the list then is settled by the adapter.
+    Frames bring it as `OutboundMessage.progress`; elsewhere it is part of their text. Where they did, the
+    final brings it as it stays. It may be gone then, where the message was written anew; but what is left of
+    it shows nothing that is still worked on.
     """
 
     def lists_in(self, address: ReplyAddress) -> bool:

@@ -19,9 +19,9 @@ RepeatsSafely      x      x         .        x      x        x
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
-StreamsNatively    .      .         .        x      x        .
+StreamsNatively    .      .         .        x      x        x
 AsksChoice         .      .         x        x      x        x
-ShowsProgress      .      .         .        .      .        .
+ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 RegistersCommands  .      .         x        .      .        x

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
+from bot.platforms.discord.buttons import STOP_LABEL
 from bot.service import Service
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
@@ -199,3 +200,47 @@ async def test_a_file_comes_in_and_is_read(emulator: DiscordEmulator, service: S
     chat = emulator.people.dm()
     emulator.people.says("what is in it?", filename="notes.txt", data=b"seven dwarfs", mime="text/plain")
     await answered(emulator, chat, lambda texts: bool(texts) and "notes.txt" in texts[0])
+
+
+def buttons(emulator: DiscordEmulator, chat: int) -> list[list[str]]:
+    """What can be pressed below each of the bot's messages."""
+    return [m["buttons"] for m in emulator.view(chat)["messages"] if m["from_bot"]]
+
+
+async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: Service) -> None:
+    chat = emulator.people.dm()
+    emulator.people.says("[tokens=500] [every=0.1] long")
+    await until(lambda: buttons(emulator, chat) == [[STOP_LABEL]], 20.0, lambda: "no first frame")
+    emulator.people.presses(chat, answers(emulator, chat)[0].id, STOP_LABEL)
+    texts = await answered(emulator, chat, lambda texts: any("(stopped)" in text for text in texts))
+    assert "word500" not in texts[0]
+    assert not any(buttons(emulator, chat))
+
+
+async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
+    emulator: DiscordEmulator, service: Service
+) -> None:
+    team = emulator.people.make_group("team")
+    here, there = (emulator.people.make_thread(team, title) for title in ("here", "there"))
+    for thread in (here, there):
+        emulator.people.says(f"{me(emulator)} [tokens=60] [every=0.1] go", chat=thread)
+    for thread in (here, there):
+        await until(lambda at=thread: any(buttons(emulator, at)), 20.0, lambda: "no first frame")  # type: ignore[misc]
+    emulator.people.presses(here, answers(emulator, here)[0].id, STOP_LABEL, user=PERSON + 1, name="Ben")
+    await answered(emulator, here, lambda texts: any("(stopped)" in text for text in texts))
+    [text] = await answered(emulator, there, lambda texts: "word60" in texts[0])
+    assert text.split()[-1] == "word60"
+    assert not any(buttons(emulator, here) + buttons(emulator, there))
+
+
+async def test_who_may_not_talk_to_the_bot_cannot_stop_it(tmp_path: Path, emulator: DiscordEmulator) -> None:
+    closed = f'access: {{default: closed, members: ["discord:{PERSON}"]}}'
+    text = config_text(emulator).replace("access: {default: allow}", closed)
+    async with running(tmp_path, text):
+        await until(lambda: emulator.gateway.session, 20.0, lambda: "not connected")
+        chat = emulator.people.make_group("team")
+        emulator.people.says(f"{me(emulator)} [tokens=60] [every=0.1] go", chat=chat)
+        await until(lambda: any(buttons(emulator, chat)), 20.0, lambda: "no first frame")
+        emulator.people.presses(chat, answers(emulator, chat)[0].id, STOP_LABEL, user=PERSON + 1, name="Eve")
+        texts = await answered(emulator, chat, lambda texts: any("word60" in text for text in texts))
+    assert not any("(stopped)" in text for text in texts)

@@ -114,6 +114,10 @@ class OnSlack(_Watched):
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown() if not seen["streaming"]]
 
+    def versions(self) -> list[str]:
+        tasks = [task for seen in self._shown() for task in seen["tasks"] if task["status"] == "complete"]
+        return [*super().versions(), *(f"✓ {task['title']}" for task in tasks)]
+
     def buttons(self) -> list[str]:
         actions = [block for block in self._shown()[0]["blocks"] if block["type"] == "actions"]
         return [element["text"]["text"] for block in actions for element in block["elements"]]

@@ -1,4 +1,4 @@
-"""What happened at an emulator, without times and ids: two runs can be compared by it."""
+"""What happened in the chats of an emulator, without times and ids: two runs can be compared by it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Place:
     standing: tuple[tuple[str, bool], ...]
 
 
-def story(wire: Wire) -> dict[int, Place]:
-    """Every chat of an account, numbered in the order in which somebody wrote there first."""
+def story(wire: Wire) -> dict[str, Place]:
+    """Every chat of an account."""
     acts: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for frame in wire.emulator.transcript.of():
         if frame.kind in TOLD and frame.chat:
             said = frame.text if frame.kind is FrameKind.PERSON else ""
             acts[frame.chat].append((frame.kind.value, said, frame.status))
     return {
-        number: Place(tuple(told), tuple((seen.text, seen.open) for seen in wire.standing(chat)))
-        for number, (chat, told) in enumerate(acts.items())
+        chat: Place(tuple(told), tuple((seen.text, seen.open) for seen in wire.standing(chat)))
+        for chat, told in acts.items()
     }

@@ -14,10 +14,10 @@ from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.discord.buttons import MOST_CHOICES
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.files import Files
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.outbound import Outbound
 from bot.platforms.discord.receiver import Counts
 from bot.platforms.discord.rest import Route
+from bot.platforms.health import Health
 from bot.render.discord import DISCORD
 from bot.render.port import Renderer
 
@@ -59,7 +59,7 @@ class DiscordAdapter:
         self._ended.clear()
         self._running = running = asyncio.current_task()
         self._cut_off = False
-        health = Health(context.report, context.clock)
+        health = Health("Discord", context.report, context.clock)
         health.connecting()
         try:
             await self._live(context, health)
@@ -100,6 +100,10 @@ class DiscordAdapter:
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """See EditsMessages."""
         await self._out().edit(message, message_id)
+
+    def streaming(self, address: ReplyAddress, message_id: str) -> bool:
+        """See StreamsNatively: a message has a stop button while it grows."""
+        return self._connection is not None and self._connection.outbound.growing(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""

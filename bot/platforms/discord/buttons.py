@@ -1,4 +1,8 @@
-"""Choices as buttons, which one was pressed, and what a person sees after that."""
+"""Choices and the stop as buttons, which one was pressed, and what a person sees after that.
+
+What a button says is in its id and in the message that Discord sends with the click: nothing is kept in
+memory, so buttons outlive the process.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,13 @@ MOST_CHOICES = ROW * ROWS
 LABEL_LIMIT = 80
 """Characters of a button's label (same page, #button-button-structure)."""
 STALE = "This question is too old. Please write your answer."
+STOP, STOP_LABEL = "stop", "■ Stop"
+"""The id and label of the button below a message that grows."""
 _PREFIX = "choice:"
 _ACTION_ROW, _BUTTON = 1, 2
 _GREY, _GREEN = 2, 3
-_MESSAGE, _UPDATE = 4, 7
+_MESSAGE, _LATER, _UPDATE = 4, 6, 7
+"""Types of an answer to a click (docs.discord.com/developers/interactions/receiving-and-responding)."""
 _FOR_ONE = 1 << 6
 """Flag of an answer that only the person who clicked sees."""
 
@@ -47,15 +54,26 @@ def components(choices: Sequence[str]) -> list[Json]:
     return [_row(made[start : start + ROW]) for start in range(0, len(made), ROW)]
 
 
+def stop_button() -> list[Json]:
+    """The row below a message that grows."""
+    return [_row([_button(STOP_LABEL, STOP, _GREY)])]
+
+
 def pressed_label(message: Json, pressed: str) -> str:
     """What the pressed button of a message says, "" where that cannot be told. Raises Malformed."""
-    if not pressed.startswith(_PREFIX):
+    if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
     for row in objects(message, "components"):
         for button in objects(row, "components"):
             if string(button, "custom_id") == pressed and not button.get("disabled"):
                 return string(button, "label")
     return ""
+
+
+def names(message: Json) -> list[str]:
+    """The ids of the buttons of a message, as sent or as answered."""
+    rows = message.get("components") or []
+    return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
 
 
 class Clicks:
@@ -65,10 +83,15 @@ class Clicks:
         self._rest = rest
 
     async def confirm(self, click: Click) -> None:
-        """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds."""
+        """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds.
+
+        A stop changes nothing yet: the final takes its button away.
+        """
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": STALE, "flags": _FOR_ONE}}
         shown: dict[str, Any] = {}
-        if click.message is not None:
+        if click.message is not None and not click.message.clicked:
+            answer = {"type": _LATER}
+        elif click.message is not None:
             chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)
             shown = {"components": [_row([{**chosen, "disabled": True}])]}
             answer = {"type": _UPDATE, "data": shown}
@@ -80,7 +103,7 @@ class Clicks:
             await self._rest.request(route, json=answer)
         except discord.NotFound:
             # It was stored too late for that; the message itself can be changed at any time.
-            if click.message is not None:
+            if click.message is not None and shown:
                 await self._edit(click.message, shown)
         except discord.DiscordException as error:
             _unconfirmed(error)

@@ -16,7 +16,6 @@ from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.files import Files
 from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import GatewayClient
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.inbound import Identity, Inbound
 from bot.platforms.discord.outbound import Outbound
 from bot.platforms.discord.payload import snowflake
@@ -25,6 +24,7 @@ from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.watch import Watch
+from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, string
 from bot.platforms.route import proxy_for
 

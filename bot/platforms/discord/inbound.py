@@ -16,7 +16,7 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.discord.buttons import Click, pressed_label
+from bot.platforms.discord.buttons import STOP, Click, pressed_label
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import seconds_of
@@ -102,18 +102,20 @@ class Inbound:
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
     def click(self, interaction: Json, place: Place) -> Click:
-        """A button below a question was pressed. The label stands in the message that the event brings, so
-        it is known after any restart. Raises Malformed."""
+        """A button below a question, or the stop, was pressed. The label stands in the message that the event
+        brings, so it is known after any restart. Raises Malformed."""
         member = optional_mapping(interaction, "member")
         person = optional_mapping(member, "user") or optional_mapping(interaction, "user")
         pressed = optional_mapping(interaction, "message")
         number, token = snowflake(interaction, "id"), string(interaction, "token")
-        label = pressed_label(pressed, string(optional_mapping(interaction, "data"), "custom_id"))
+        name = string(optional_mapping(interaction, "data"), "custom_id")
+        label = pressed_label(pressed, name)
         if not label or not person or person.get("bot"):
             return Click(number, token, None)
         asked = snowflake(pressed, "id")
         origin = self._origin({"id": asked, "member": member}, place, person, asked)
-        return Click(number, token, InboundMessage(number, origin, label, seconds_of(number), clicked=True))
+        text, chosen = ("/stop", False) if name == STOP else (label, True)
+        return Click(number, token, InboundMessage(number, origin, text, seconds_of(number), clicked=chosen))
 
     def command(self, interaction: Json, place: Place) -> InboundMessage | None:
         """A use of one of our commands, as if it had been written. Raises Malformed."""

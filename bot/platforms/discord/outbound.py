@@ -11,13 +11,13 @@ from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.buttons import components
+from bot.platforms.discord.buttons import components, names, stop_button
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.leftovers import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
+from bot.platforms.health import Health
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
@@ -37,6 +37,7 @@ class Outbound:
         self._asks = asks
         self._health = health
         self._again: OrderedDict[str, int] = OrderedDict()
+        self._growing: set[str] = set()
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id. The same key is one message, as long as Discord knows its nonce."""
@@ -49,7 +50,9 @@ class Outbound:
             posted = await self._post(message, channel, text)
         number = message_id_of(posted)
         self.leftovers.stands(number)
-        if posted.get("content", text).strip() != text.strip():
+        self._note(message, number)
+        same = posted.get("content", text).strip() == text.strip()
+        if not same or names(posted) != names(_content(message, text)):
             # The nonce found what an earlier try has posted.
             await self.edit(message, number)
         return number
@@ -62,10 +65,17 @@ class Outbound:
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
+                self._growing.discard(message_id)
             raise self.failure(error, posting=False) from None
+        self._note(message, message_id)
+
+    def growing(self, message_id: str) -> bool:
+        """Whether a message has a stop button, as far as this life of the service knows."""
+        return message_id in self._growing
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete; one that is gone already is as good."""
+        self._growing.discard(message_id)
         try:
             await self.call(_message("DELETE", address, message_id), posting=False)
         except DeliveryError as error:
@@ -101,6 +111,12 @@ class Outbound:
         named = f"{self._account}\n{key}\n{self._again.get(key, 0)}".encode()
         digest = hashlib.blake2b(named, digest_size=15).digest()
         return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
+
+    def _note(self, message: OutboundMessage, message_id: str) -> None:
+        if _grows(message):
+            self._growing.add(message_id)
+        else:
+            self._growing.discard(message_id)
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
@@ -176,8 +192,12 @@ def checked(value: str) -> str:
 
 
 def _content(message: OutboundMessage, text: str) -> dict[str, Any]:
-    buttons = {"components": components(message.choices)} if message.choices else {}
-    return {"content": text, "allowed_mentions": _QUIET, **buttons}
+    buttons = stop_button() if _grows(message) else components(message.choices)
+    return {"content": text, "allowed_mentions": _QUIET, "components": buttons}
+
+
+def _grows(message: OutboundMessage) -> bool:
+    return not message.final and not message.full
 
 
 def _message(method: str, address: ReplyAddress, message_id: str) -> Any:

@@ -24,11 +24,11 @@ from bot.platforms.discord.buttons import Click, Clicks
 from bot.platforms.discord.cursor import Cursor
 from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import Reader
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.inbound import Inbound
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.times import snowflake_at
+from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, objects, string, strings
 
 log = structlog.get_logger(__name__)

@@ -7,12 +7,15 @@ import math
 from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.health import Health
 from bot.platforms.discord.sdk import discord
+from bot.platforms.health import Health
 
 EVERY = 5.0
 DEAF_AFTER = 50.0
 """Discord answers a heartbeat every 41 s; after a minute of silence the SDK connects anew."""
+SLOWEST = 40.0
+"""The SDK notes the time of a heartbeat after sending it: an answer faster than the note seems a beat (41 s)
+late."""
 LOST_AFTER = 90.0
 """The SDK's own pauses grow to minutes: then a new start is better."""
 
@@ -40,7 +43,7 @@ class Watch:
             now = self._clock.now()
             if client.ws is not None and client.ws.latency not in (latency, math.inf):
                 latency = client.ws.latency
-                self._health.heard(latency)
+                self._health.heard(heartbeat(latency))
             silent = now - self._health.last_heard
             if self._health.last_heard > self._lost_at:
                 self._lost_at = math.inf
@@ -48,3 +51,8 @@ class Watch:
                 raise AccountLost(f"no connection to Discord for {now - self._lost_at:.0f} s")
             if self._lost_at == math.inf and silent >= DEAF_AFTER:
                 self._health.deaf(f"nothing heard from Discord for {silent:.0f} s")
+
+
+def heartbeat(latency: float) -> str:
+    """How a heartbeat's latency (seconds) is shown; "" for one that cannot be."""
+    return f"heartbeat {latency * 1000:.0f} ms" if latency < SLOWEST else ""

@@ -16,12 +16,12 @@ from bot.platforms.feishu.client import ROOTS, Client
 from bot.platforms.feishu.events import Counts, Events
 from bot.platforms.feishu.failures import BAD_SECRET, ApiProblem, ApiRefused, delivery_error
 from bot.platforms.feishu.files import Files
-from bot.platforms.feishu.health import Health
 from bot.platforms.feishu.inbound import Identity, Inbound
 from bot.platforms.feishu.outbound import Outbound
 from bot.platforms.feishu.people import People
 from bot.platforms.feishu.socket import LongConnection
 from bot.platforms.feishu.streams import Streams
+from bot.platforms.health import Health
 from bot.render.feishu import FEISHU
 from bot.render.port import Renderer
 
@@ -58,7 +58,7 @@ class FeishuAdapter:
         """See Adapter."""
         self._ended.clear()
         self._stopping = False
-        health = Health(context.report, context.clock)
+        health = Health("Feishu", context.report, context.clock)
         health.connecting()
         try:
             self._work = asyncio.create_task(self._run(context, health), name=f"feishu:{self.name}")

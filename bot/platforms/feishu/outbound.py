@@ -22,8 +22,8 @@ from bot.platforms.feishu.failures import (
     about_the_card,
     delivery_error,
 )
-from bot.platforms.feishu.health import Health
 from bot.platforms.feishu.streams import Streams
+from bot.platforms.health import Health
 
 log = structlog.get_logger(__name__)
 

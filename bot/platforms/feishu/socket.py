@@ -22,8 +22,8 @@ from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.events import Events
 from bot.platforms.feishu.failures import ApiRefused, Unreached
 from bot.platforms.feishu.frame import CONTROL, DATA, BadFrame, Frame, decode
-from bot.platforms.feishu.health import Health
 from bot.platforms.feishu.payload import parsed
+from bot.platforms.health import Health
 from bot.platforms.payload import Malformed
 
 log = structlog.get_logger(__name__)

@@ -14,13 +14,13 @@ from bot.config import SlackAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
+from bot.platforms.health import Health
 from bot.platforms.slack.app_manifest import BOT_SCOPES
 from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.choices import MOST_CHOICES, Click
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason
 from bot.platforms.slack.files import Files
-from bot.platforms.slack.health import Health
 from bot.platforms.slack.inbound import Identity
 from bot.platforms.slack.outbound import Outbound
 from bot.platforms.slack.places import Places
@@ -76,7 +76,7 @@ class SlackAdapter:
         self._ended.clear()
         self._stopping.clear()
         self._running = asyncio.current_task()
-        health = Health(context.report, context.clock)
+        health = Health("Slack", context.report, context.clock)
         health.connecting()
         try:
             await self._run(context, health)
@@ -113,6 +113,10 @@ class SlackAdapter:
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """See StreamsNatively."""
         return self._outbound is not None and self._outbound.streaming(address, message_id)
+
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """See ShowsProgress: where there can be a stream, which has tasks; without one they are text."""
+        return self._outbound is not None and self._outbound.lists_in(address)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from slack_sdk.models.messages.chunk import Chunk
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.health import Health
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, STREAM_OVER, delivery_error, reason
-from bot.platforms.slack.health import Health
+from bot.platforms.slack.tasks import DISPLAY
 
 EVENT_TYPE = "roebot_part"
 """Marks our messages, so that one of unknown outcome is found again."""
@@ -76,29 +78,32 @@ class Calls:
         """Take a message back."""
         await self.make(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
 
-    async def start(self, address: ReplyAddress, text: str, recipient: tuple[str, str]) -> str:
+    async def start(self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]) -> str:
         """Open a native stream; its ts."""
         user, team = recipient
         call = self._client.web.chat_startStream(
             channel=address.chat,
             thread_ts=address.topic,
-            markdown_text=text,
+            chunks=chunks,
+            task_display_mode=DISPLAY,
             recipient_user_id=user or None,
             recipient_team_id=team or None,
         )
         return _ts(await self.make(call, posting=True))
 
-    async def append(self, chat: str, ts: str, text: str) -> None:
+    async def append(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
         """Add to a stream. Raises StreamOver."""
-        call = self._client.web.chat_appendStream(channel=chat, ts=ts, markdown_text=text)
+        call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
         await self.make(call, posting=True)
 
-    async def end(self, chat: str, ts: str, text: str, key: str, choices: tuple[str, ...] = ()) -> None:
-        """Add the last text ("" for none) and close the stream. Raises StreamOver."""
+    async def end(
+        self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
+    ) -> None:
+        """Add the last chunks and close the stream. Raises StreamOver."""
         call = self._client.web.chat_stopStream(
             channel=chat,
             ts=ts,
-            markdown_text=text or None,
+            chunks=chunks or None,
             blocks=buttons(choices) or None,
             metadata=self.label(key),
         )

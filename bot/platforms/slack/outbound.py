@@ -18,6 +18,8 @@ from bot.platforms.slack.failures import CALL_ERRORS
 from bot.platforms.slack.inbound import Identity
 from bot.platforms.slack.places import Places, Recent
 from bot.platforms.slack.streams import Streams
+from bot.render.progress import checklist
+from bot.render.slack import PART_LIMIT
 from bot.render.stream import close_open
 from bot.window import SlidingWindow
 
@@ -57,6 +59,7 @@ class Outbound:
         self._statuses: Recent[float] = Recent(1024)
         self._no_streams: Recent[bool] = Recent(1024)
         self._no_status = False
+        streams.on_rotated = self._go_on
 
     async def send(self, message: OutboundMessage) -> str:
         """Post, or begin a message that grows; its ts. One that stands already is brought up to date."""
@@ -81,6 +84,10 @@ class Outbound:
     def streaming(self, address: ReplyAddress, ts: str) -> bool:
         """Whether a message is an open stream, or one that ended with more than it should show."""
         return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.ahead
+
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """Whether there may be a stream, with tasks in it."""
+        return bool(address.topic) and not self._streams.no_tasks
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
         """Take a message back; one that is gone already is as good."""
@@ -123,7 +130,7 @@ class Outbound:
                 ts = await self._stream(message)
                 if ts:
                     return ts
-            return await self._calls.post(_closed(message))
+            return await self._calls.post(_whole(message))
         except DeliveryError as error:
             if error.unknown_outcome:
                 self._unsure.put(message.key, True)
@@ -158,7 +165,7 @@ class Outbound:
         if wait > 0:
             # Not RateLimited: a skipped frame must not hold the final back.
             raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
-        whole = _closed(message)
+        whole = _whole(message)
         try:
             await self._update(whole, ts)
         except DeliveryError as error:
@@ -166,6 +173,11 @@ class Outbound:
                 raise
             await self._unstream(message, ts)
             await self._update(whole, ts)
+
+    async def _go_on(self, message: OutboundMessage, ts: str) -> None:
+        """Show what is still in progress once its stream is over, where the budget has room for it."""
+        if self._updates.spare_at(self._clock.now()) <= self._clock.now():
+            await self._update(_whole(message), ts)
 
     async def _update(self, message: OutboundMessage, ts: str) -> None:
         began = self._clock.now()
@@ -184,7 +196,7 @@ class Outbound:
             if earlier.key.partition(":")[0] != turn or self._updates.ready_at(now) > now:
                 continue
             try:
-                await self._update(_closed(earlier), ts)
+                await self._update(_whole(replace(earlier, progress=())), ts)
             except DeliveryError as error:
                 log.info("slack.not_shortened", category=error.category.value)
 
@@ -192,7 +204,7 @@ class Outbound:
         """End a stream that an earlier life of the service left open."""
         self._streams.budget.stopped(self._clock.now())
         try:
-            await self._calls.end(message.address.chat, ts, "", message.key)
+            await self._calls.end(message.address.chat, ts, message.key)
         except StreamOver:
             return
         except DeliveryError as error:
@@ -257,8 +269,9 @@ class Outbound:
         url = self._places.response(message.address.reply_to)
         if not url or error.category not in _RESPONDABLE or not self._client.trusted(url):
             return ""
-        blocks = [{"type": "markdown", "text": message.text}, *buttons(message.choices)]
-        body = {"response_type": "ephemeral", "text": message.text[:FALLBACK_LIMIT], "blocks": blocks}
+        text = _whole(message).text
+        blocks = [{"type": "markdown", "text": text}, *buttons(message.choices)]
+        body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
         try:
             status = await self._client.respond(url, body)
         except CALL_ERRORS as problem:
@@ -266,9 +279,15 @@ class Outbound:
         return f"response:{message.key}" if status == 200 else ""
 
 
-def _closed(message: OutboundMessage) -> OutboundMessage:
-    """A frame that is written as a whole: what is open in it is closed."""
-    return message if message.final else replace(message, text=close_open(message.text))
+def _whole(message: OutboundMessage) -> OutboundMessage:
+    """A message that is written as a whole: what is open in a frame is closed, and the list is part of its
+    text where there is room for it.
+    """
+    if message.final:
+        return message
+    text = close_open(message.text)
+    both = "\n\n".join(filter(None, [text, checklist(message.progress)]))
+    return replace(message, text=both if len(both) <= PART_LIMIT else text)
 
 
 def _place(address: ReplyAddress) -> str:

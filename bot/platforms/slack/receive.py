@@ -20,9 +20,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.platforms.base import Inbox
+from bot.platforms.health import Health
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.choices import Click
-from bot.platforms.slack.health import Health
 from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
 from bot.platforms.slack.places import Places
 

@@ -14,9 +14,9 @@ from slack_sdk.errors import SlackApiError
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused
 from bot.faults import Step, reach
+from bot.platforms.health import Health
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
-from bot.platforms.slack.health import Health
 
 log = structlog.get_logger(__name__)
 

@@ -1,21 +1,24 @@
 """Native streams behind whole-text edits: what is shown is known, only what is new is sent.
 
 An append of unknown outcome, a text that is not continued, a stream that Slack has ended: each ends the
-stream, and the message goes on with whole-text updates.
+stream, and the message goes on with whole-text updates. What the agent works on is in the stream as Slack's
+own tasks; none of them is left in progress when it ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
 
 from bot.clock import Clock
 from bot.domain import OutboundMessage
-from bot.errors import DeliveryError, RateLimited
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.budgets import StreamBudget
 from bot.platforms.slack.calls import Calls, StreamOver
+from bot.platforms.slack.tasks import Listed, ended, fits_below, grown, towards
 
 log = structlog.get_logger(__name__)
 
@@ -27,13 +30,16 @@ ROTATE_AFTER = 240.0
 @dataclass(eq=False, slots=True)
 class Stream:
     """An open stream. `certain` False: how much of the last text arrived is not known. `shorter` is the text
-    that was asked for last where more than that is shown: a stream takes nothing back.
+    that was asked for last where more than that is shown: a stream takes nothing back. `newest` is what it
+    was brought to last.
     """
 
     chat: str
     ts: str
     key: str
+    newest: OutboundMessage
     shown: str
+    listed: Listed = ()
     certain: bool = True
     ended: bool = False
     shorter: OutboundMessage | None = None
@@ -58,6 +64,10 @@ class Streams:
         self._open: dict[tuple[str, str], Stream] = {}
         self.ahead: dict[tuple[str, str], OutboundMessage] = {}
         """Ended streams that show more than they should, with the text that was asked for."""
+        self.no_tasks = False
+        """Whether Slack has refused tasks, as it does to an app that is no agent there."""
+        self.on_rotated: Callable[[OutboundMessage, str], Awaitable[None]] | None = None
+        """Called with a message and its ts whose stream was ended while work in it was in progress."""
 
     @property
     def count(self) -> int:
@@ -73,17 +83,28 @@ class Streams:
         return self._open.get((chat, ts))
 
     async def open(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
-        """Begin a message that grows; its ts."""
-        began = self._clock.now()
-        self.budget.starting(began)
+        """Begin a message that grows; its ts. Where Slack refuses tasks, it is begun without them."""
+        listed = message.progress if fits_below(message.text) and not self.no_tasks else ()
         try:
-            ts = await self._calls.start(message.address, message.text, recipient)
-        finally:
-            self.budget.started(began, self._clock.now())
-        stream = Stream(message.address.chat, ts, message.key, message.text)
+            ts = await self._start(message, listed, recipient)
+        except DeliveryError as error:
+            if not listed or error.category is not DeliveryCategory.INVALID_PAYLOAD:
+                raise
+            ts = await self._start(message, (), recipient)
+            self._refuse_tasks(error)
+            listed = ()
+        stream = Stream(message.address.chat, ts, message.key, message, message.text, listed)
         self._open[stream.chat, ts] = stream
         stream.timer = self._group.create_task(self._rotate(stream), name=f"slack-stream:{ts}")
         return ts
+
+    async def _start(self, message: OutboundMessage, listed: Listed, recipient: tuple[str, str]) -> str:
+        began = self._clock.now()
+        self.budget.starting(began)
+        try:
+            return await self._calls.start(message.address, grown(message.text, (), listed), recipient)
+        finally:
+            self.budget.started(began, self._clock.now())
 
     async def show(self, stream: Stream, message: OutboundMessage) -> bool:
         """Bring a stream to `message`; False where the whole text has to be written over it instead.
@@ -94,10 +115,12 @@ class Streams:
             if stream.ended:
                 return False
             text = message.text
-            goes_on = stream.certain and text.startswith(stream.shown)
-            if goes_on and await self._extend(stream, message):
-                return True
-            if not message.final and stream.certain and stream.shown.startswith(text):
+            listed = ended(stream.listed) if self.no_tasks else _listed(stream, message)
+            goes_on = stream.certain and listed is not None
+            if listed is not None and goes_on and text.startswith(stream.shown):
+                if await self._extend(stream, message, listed):
+                    return True
+            elif goes_on and not message.final and stream.shown.startswith(text):
                 stream.shorter = message
                 return True
             await self._end(stream)
@@ -115,16 +138,16 @@ class Streams:
             if stream.turn == turn and stream.key != message.key:
                 await self.finish(stream)
 
-    async def _extend(self, stream: Stream, message: OutboundMessage) -> bool:
+    async def _extend(self, stream: Stream, message: OutboundMessage, listed: Listed) -> bool:
         """Send what is new; False where that is not certain to have been shown."""
-        delta = message.text[len(stream.shown) :]
+        chunks = grown(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
-                await self._calls.end(stream.chat, stream.ts, delta, stream.key, message.choices)
+                await self._calls.end(stream.chat, stream.ts, stream.key, chunks, message.choices)
                 stream.shorter = None
                 self._forget(stream)
-            elif delta:
-                await self._calls.append(stream.chat, stream.ts, delta)
+            elif chunks:
+                await self._calls.append(stream.chat, stream.ts, chunks)
         except RateLimited:
             raise
         except StreamOver:
@@ -133,15 +156,22 @@ class Streams:
         except DeliveryError as error:
             stream.certain = False
             log.info("slack.stream_unsure", category=error.category.value)
+            if error.category is DeliveryCategory.INVALID_PAYLOAD and listed and not stream.listed:
+                self._refuse_tasks(error)
             return False
-        stream.shown, stream.shorter = message.text, None
+        stream.newest, stream.shown, stream.listed, stream.shorter = message, message.text, listed, None
         return True
+
+    def _refuse_tasks(self, error: DeliveryError) -> None:
+        log.warning("slack.no_tasks", reason=error.detail)
+        self.no_tasks = True
 
     async def _end(self, stream: Stream) -> None:
         if stream.ended:
             return
         try:
-            await self._calls.end(stream.chat, stream.ts, "", stream.key)
+            settled = grown("", stream.listed, ended(stream.listed))
+            await self._calls.end(stream.chat, stream.ts, stream.key, settled)
         except StreamOver:
             pass
         except DeliveryError as error:
@@ -161,8 +191,26 @@ class Streams:
     async def _rotate(self, stream: Stream) -> None:
         """End the stream before Slack does; the message goes on by updates."""
         await self._clock.sleep(self._life)
+        place = stream.chat, stream.ts
         try:
-            await self.finish(stream)
-            log.info("slack.stream_rotated")
+            async with stream.lock:
+                if stream.ended:
+                    return
+                await self._end(stream)
+                log.info("slack.stream_rotated")
+                if self.on_rotated is not None and ended(stream.listed) != stream.listed:
+                    self._open[place] = stream  # an edit waits until this one is made
+                    await self.on_rotated(stream.newest, stream.ts)
         except DeliveryError as error:
             log.info("slack.rotation_failed", category=error.category.value)
+        finally:
+            if stream.ended:
+                self._open.pop(place, None)
+
+
+def _listed(stream: Stream, message: OutboundMessage) -> Listed | None:
+    """The list that this message makes of the one in the stream; None where that cannot be done in it."""
+    if not stream.listed and (message.final or not fits_below(message.text)):
+        return ()
+    listed = towards(stream.listed, message.progress)
+    return ended(listed) if listed is not None and message.final else listed

@@ -13,10 +13,10 @@ from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
+from bot.platforms.health import Health
 from bot.platforms.telegram.clicks import Clicks
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.files import Files
-from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import Inbound
 from bot.platforms.telegram.keyboard import MOST_CHOICES
 from bot.platforms.telegram.mentions import Identity
@@ -67,7 +67,7 @@ class TelegramAdapter:
         self._ended.clear()
         self._running = running = asyncio.current_task()
         self._cut_off = False
-        health = Health(context.report, context.clock)
+        health = Health("Telegram", context.report, context.clock)
         health.connecting()
         try:
             receiver = await self._connect(context, health)

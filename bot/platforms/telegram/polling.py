@@ -12,8 +12,8 @@ from telegram.error import TelegramError
 from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
+from bot.platforms.health import Health
 from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import UPDATE_KINDS
 from bot.platforms.telegram.received import Received
 from bot.platforms.telegram.redaction import without_token

@@ -14,8 +14,8 @@ from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.faults import Step, reach
 from bot.platforms.base import WebhookAnswer, WebhookRequest
+from bot.platforms.health import Health
 from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.health import Health
 from bot.platforms.telegram.inbound import UPDATE_KINDS
 from bot.platforms.telegram.polling import refused
 from bot.platforms.telegram.received import Received

@@ -22,6 +22,7 @@ _TOPICS = (
     "health",
     "lifecycle",
     "limits",
+    "progress",
     "receiving",
     "sending",
     "splitting",
@@ -49,6 +50,7 @@ from bot.testing.conformance.files import Files  # noqa: E402
 from bot.testing.conformance.health import Health  # noqa: E402
 from bot.testing.conformance.lifecycle import LifeCycle  # noqa: E402
 from bot.testing.conformance.limits import Limits  # noqa: E402
+from bot.testing.conformance.progress import Progress  # noqa: E402
 from bot.testing.conformance.receiving import Receiving  # noqa: E402
 from bot.testing.conformance.report import pytest_terminal_summary  # noqa: E402
 from bot.testing.conformance.sending import Sending  # noqa: E402
@@ -80,6 +82,7 @@ class AdapterConformance(
     Receiving,
     Sending,
     Streaming,
+    Progress,
     Splitting,
     Files,
     Choices,

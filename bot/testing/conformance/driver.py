@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.clock import Clock
-from bot.domain import OutboundMessage
+from bot.domain import OutboundMessage, ProgressState
 from bot.platforms.base import Adapter, WebhookRequest
 
 
@@ -66,7 +66,8 @@ class Seen:
 
     `text` is what is read: no markup, code as it is. `versions` are the texts that stood there one after the
     other as they went over the wire. `code` are its code blocks, `links` the addresses that it leads to,
-    `choices` the buttons that can be pressed; `growing` says that the platform shows it as being written.
+    `choices` the buttons that can be pressed; `growing` says that the platform shows it as being written;
+    `tasks` is its list of what the agent works on, each with its state.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Seen:
     links: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     growing: bool = False
+    tasks: tuple[tuple[str, ProgressState], ...] = ()
     filename: str = ""
     data: bytes = b""
     reply_to: str = ""

@@ -16,6 +16,7 @@ from bot.domain import (
     Part,
     PartKind,
     PartState,
+    ProgressItem,
     ReplyAddress,
 )
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
@@ -91,9 +92,11 @@ class Stage:
         turn: int = 0,
         final: bool = True,
         choices: Sequence[str] = (),
+        progress: Sequence[ProgressItem] = (),
     ) -> OutboundMessage:
         """The first part of a reply."""
-        return OutboundMessage(f"{turn or self.turn()}:0", address, text, final, tuple(choices))
+        key = f"{turn or self.turn()}:0"
+        return OutboundMessage(key, address, text, final, tuple(choices), progress=tuple(progress))
 
     def file(self, data: bytes, filename: str, address: ReplyAddress) -> OutboundFile:
         """A file of a reply."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from bot.platforms.base import Adapter
 from bot.platforms.discord.adapter import create
+from bot.platforms.discord.buttons import STOP_LABEL
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.components import labels
@@ -107,7 +108,8 @@ class DiscordDriver(Emulated):
             read_markdown(one.text),
             filename=file.name if file else "",
             data=file.data if file else b"",
-            choices=pressable(labels(one.components)),
+            choices=tuple(label for label in pressable(labels(one.components)) if label != STOP_LABEL),
+            growing=STOP_LABEL in labels(one.components),
         )
 
     def _channel(self, at: Where) -> int:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import orjson
 
+from bot.domain import ProgressState
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.slack.adapter import create
 from bot.testing.clock import QuickClock
@@ -23,6 +24,7 @@ from tests.harness.platforms import Port, dead_address, slack_account
 ANN_ID, BEN_ID = "U0000001", "U0000002"
 SCALE = 0.02
 """Events that were not acknowledged come again so much sooner, and streams live so much shorter."""
+STATES = dict(zip(("pending", "in_progress", "complete", "error"), ProgressState, strict=True))
 MENU = {
     Ability.MENU: "commands are part of the app's manifest",
     Ability.SILENCE: "the emulated socket answers pings by itself",
@@ -161,6 +163,7 @@ class SlackDriver(Emulated):
             read_markdown(one.text),
             choices=pressable(labels),
             growing=bool(one.stream and not one.stream.ended),
+            tasks=tuple((task["title"], STATES[task["status"]]) for task in one.tasks.values()),
             filename=one.files[0].name if one.files else "",
             data=one.files[0].data if one.files else b"",
         )

@@ -192,10 +192,48 @@ async def test_chunks_show_tasks_beside_the_text(slack: SlackEmulator, web: Asyn
     await web.chat_appendStream(
         channel=asked.channel, ts=started["ts"], chunks=[{**task, "status": "complete"}]
     )
-    await web.chat_stopStream(channel=asked.channel, ts=started["ts"], markdown_text="b")
+    more = [{"type": "plan_update", "title": "Plan"}, {"type": "markdown_text", "text": "b"}]
+    await web.chat_stopStream(channel=asked.channel, ts=started["ts"], chunks=more)
     [seen] = shown(slack)
-    assert seen["text"] == "ab"
-    assert [chunk["status"] for chunk in seen["chunks"]] == ["in_progress", "complete"]
+    assert (seen["text"], seen["plan"]) == ("ab", "Plan")
+    assert seen["tasks"] == [{"id": "1", "title": "Look", "status": "complete"}]
+    await web.chat_update(channel=asked.channel, ts=started["ts"], markdown_text="anew")
+    assert shown(slack)[0]["tasks"] == []
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"type": "task_update", "id": "1", "title": "Look", "status": "done"},
+        {"type": "task_update", "id": "", "title": "Look", "status": "complete"},
+        {"type": "task_update", "id": "1", "title": "x" * 257, "status": "complete"},
+        {"type": "task_update", "id": "1", "status": "complete"},
+        {"type": "plan_update"},
+        {"type": "markdown_text", "text": ""},
+        {"type": "something"},
+    ],
+)
+async def test_chunks_of_another_shape_are_refused(
+    slack: SlackEmulator, web: AsyncWebClient, chunk: dict[str, str]
+) -> None:
+    asked = slack.people.says("hi")
+    started = web.chat_startStream(channel=asked.channel, thread_ts=asked.ts, chunks=[chunk])
+    assert await refused(started) == "invalid_chunks"
+
+
+async def test_a_stream_stays_in_its_mode(slack: SlackEmulator, web: AsyncWebClient) -> None:
+    asked = slack.people.says("hi")
+    where, chunks = asked.channel, [{"type": "markdown_text", "text": "b"}]
+    text = (await web.chat_startStream(channel=where, thread_ts=asked.ts, markdown_text="a"))["ts"]
+    other = (await web.chat_startStream(channel=where, thread_ts=asked.ts, chunks=chunks))["ts"]
+    both = web.chat_appendStream(channel=where, ts=text, markdown_text="c", chunks=chunks)
+    assert await refused(both) == "cannot_provide_both_markdown_text_and_chunks"
+    wrong = "streaming_mode_mismatch"
+    assert await refused(web.chat_appendStream(channel=where, ts=text, chunks=chunks)) == wrong
+    assert await refused(web.chat_stopStream(channel=where, ts=other, markdown_text="c")) == wrong
+    mode = web.chat_startStream(channel=where, thread_ts=asked.ts, task_display_mode="list")
+    assert await refused(mode) == "invalid_arguments"
+    assert [seen["text"] for seen in shown(slack)] == ["a", "b"]
 
 
 async def test_the_rules_of_streams(slack: SlackEmulator, web: AsyncWebClient, ticks: Ticks) -> None:
@@ -351,14 +389,14 @@ async def test_a_response_dropped_after_the_commit(slack: SlackEmulator, web: As
 
 async def test_a_connection_closed_before(slack: SlackEmulator, web: AsyncWebClient) -> None:
     asked = slack.people.says("hi")
-    slack.fault("close", method="chat.postMessage", channel=asked.channel)
+    slack.fault("close", method="chat.postMessage", chat=asked.channel)
     with pytest.raises(aiohttp.ClientError):
         await web.chat_postMessage(channel=asked.channel, text="never")
     assert shown(slack) == []
 
 
 async def test_an_error_of_choice(slack: SlackEmulator, web: AsyncWebClient) -> None:
-    slack.fault("error", method="auth.test", status=200, error="account_inactive", skip=1)
+    slack.fault("error", method="auth.test", status=200, description="account_inactive", skip=1)
     await web.auth_test()
     assert await refused(web.auth_test()) == "account_inactive"
     slack.fault("error", method="auth.test", times=-1)

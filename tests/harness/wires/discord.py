@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from bot.platforms.discord.buttons import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 from tests.harness.wires.base import Standing, Wire
@@ -102,6 +103,5 @@ class DiscordWire(Wire):
 
 def _standing(message: dict[str, Any]) -> Standing:
     name = message["filename"]
-    return Standing(
-        str(message["message_id"]), name or message["text"].strip(), message["thinking"], bool(name)
-    )
+    grows = message["thinking"] or STOP_LABEL in message["buttons"]
+    return Standing(str(message["message_id"]), name or message["text"].strip(), grows, bool(name))

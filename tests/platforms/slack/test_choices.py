@@ -79,7 +79,7 @@ async def test_a_redelivered_click_is_one_answer(running: Running) -> None:
 async def test_buttons_that_cannot_be_changed_do_no_harm(running: Running) -> None:
     address = await running.asked()
     ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
-    running.emulator.fault("error", method="chat.update", status=200, error="edit_window_closed")
+    running.emulator.fault("error", method="chat.update", status=200, description="edit_window_closed")
     running.emulator.people.clicks(address.chat, ts, CHOICES[0])
     await running.shelf.until(2)
     await eventually(lambda: running.emulator.counters()["faults_struck"] == 1)

@@ -171,7 +171,7 @@ async def test_a_file_that_slack_shows_later_is_there_once(running: Running) -> 
     """The answer to the sharing is lost, and Slack does not know of the message at once."""
     address = await running.asked()
     running.emulator.fault("drop", method="files.completeUploadExternal")
-    running.emulator.fault("error", method="files.info", error="file_not_found", status=200)
+    running.emulator.fault("error", method="files.info", description="file_not_found", status=200)
     file = OutboundFile("1:1", address, "r.csv", "text/csv", b"a,b")
     with pytest.raises(DeliveryError):
         await running.adapter.send_file(file)

@@ -134,7 +134,7 @@ async def test_the_status_line_is_shown_once_and_again_in_time(emulator: SlackEm
 async def test_an_app_without_the_status_line_asks_once(running: Running) -> None:
     address = await running.asked()
     running.emulator.fault(
-        "error", method="assistant.threads.setStatus", status=200, error="missing_scope", times=-1
+        "error", method="assistant.threads.setStatus", status=200, description="missing_scope", times=-1
     )
     with pytest.raises(DeliveryError):
         await running.adapter.typing(address)
@@ -172,7 +172,7 @@ async def test_refusals_have_their_category(
     running: Running, status: int, error: str, category: DeliveryCategory, unknown: bool
 ) -> None:
     address = await running.asked()
-    running.emulator.fault("error", method="chat.postMessage", status=status, error=error)
+    running.emulator.fault("error", method="chat.postMessage", status=status, description=error)
     with pytest.raises(DeliveryError) as failed:
         await running.adapter.send(final("hi", address))
     assert (failed.value.category, failed.value.unknown_outcome) == (category, unknown)
@@ -287,7 +287,7 @@ def test_it_has_its_capabilities(tmp_path: Path) -> None:
 async def test_an_answer_without_a_message_is_of_unknown_outcome(running: Running) -> None:
     address = await running.asked()
     message = OutboundMessage("1:0", address, "hi")
-    running.emulator.fault("error", method="chat.postMessage", status=200, error="")
+    running.emulator.fault("error", method="chat.postMessage", status=200, description="")
     with pytest.raises(DeliveryError) as strange:
         await running.adapter.send(message)
     assert strange.value.unknown_outcome

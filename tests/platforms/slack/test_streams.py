@@ -237,7 +237,7 @@ async def test_without_a_known_recipient_it_is_posted_and_edited(emulator: Slack
 async def test_where_slack_has_no_streams_it_is_posted_and_edited(running: Running) -> None:
     address = await running.asked()
     running.emulator.fault(
-        "error", method="chat.startStream", status=200, error="channel_type_not_supported", times=-1
+        "error", method="chat.startStream", status=200, description="channel_type_not_supported", times=-1
     )
     for number in range(2):
         ts = await running.adapter.send(frame("one", address, f"{number}:0"))

@@ -95,13 +95,16 @@ async def test_an_answer_that_fills_its_message_has_no_room_for_it(at: Bench) ->
 class Listing(RecordingAdapter):
     """A platform with a list of its own; `lists` is what it was shown."""
 
-    lists: list[tuple[str, tuple[str, ...]]]
+    def __init__(self) -> None:
+        super().__init__()
+        self.lists: list[tuple[str, tuple[str, ...]]] = []
+        self.possible = True
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        return True
+        return self.possible
 
     async def send(self, message: OutboundMessage) -> str:
-        self.lists = [(message.text, titles(message))]
+        self.lists.append((message.text, titles(message)))
         return await RecordingAdapter.send(self, message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
@@ -129,8 +132,37 @@ async def test_a_platform_with_a_list_gets_it_beside_the_text(at: Bench) -> None
         run.say(" Done.")
         run.end()
         await at.rest(3)
-    assert adapter.lists[-1] == (f"{SAID} Done.", ())
+    assert adapter.lists[-1] == (f"{SAID} Done.", ("Step 0 done",))
     assert adapter.texts() == [f"{SAID} Done."]
+
+
+async def test_a_list_that_is_not_to_be_had_any_more_is_text(at: Bench) -> None:
+    at.adapter = adapter = Listing()
+    async with at.running():
+        run = await first_run(at)
+        run.say(SAID)
+        run.emit(plan(ACTIVE))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert adapter.lists[-1] == (SAID, ("Step 0 active",))
+        adapter.possible = False
+        run.emit(plan(DONE))
+        await at.rest(2)
+        assert adapter.lists[-1] == (f"{SAID}\n\n> ✓ Step 0", ())
+        run.end()
+        await at.rest(3)
+    assert adapter.lists[-1] == (SAID, ())
+
+
+async def test_what_a_stop_cuts_off_has_failed(at: Bench) -> None:
+    at.adapter = adapter = Listing()
+    async with at.running():
+        run = await first_run(at)
+        run.emit(plan(DONE, ACTIVE, PENDING))
+        await at.rest(PROGRESS_AFTER + 1)
+        await at.adapter.hears("/stop")
+        await at.rest(3)
+    finals = [listed for listed in adapter.lists if "stopped" in listed[0].lower()]
+    assert finals[0][1] == ("Step 0 done", "Step 1 failed", "Step 2 pending")
 
 
 class _Narrow:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from bot.testing.emulators.base import Emulator
 from bot.testing.emulators.control import PREFIX as CONTROL
-from bot.testing.emulators.control import Control
 from bot.testing.emulators.discord.api import CDN, PREFIX, RestApi
 from bot.testing.emulators.discord.calls import Call, Done
 from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
@@ -22,8 +21,8 @@ from bot.testing.emulators.discord.state import Message
 from bot.testing.emulators.discord.wire import channel_wire, seen, view
 from bot.testing.emulators.discord.world import DEFAULT_TOKEN, World
 from bot.testing.emulators.http import answer
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
-from bot.testing.emulators.transcript import FrameKind, Transcript
+from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.transcript import FrameKind
 
 _PEOPLE = (
     "says",
@@ -44,14 +43,20 @@ _PEOPLE = (
     "bars",
 )
 _STARTS = {"session_start_limit": {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}}
-_OWN = ("view", "views", "counters", "limits", "reset")
 
 
-class DiscordEmulator(Misbehaviour):
+class DiscordEmulator(Misbehaviour, Emulator):
     """One emulated bot account. `scale` shortens the limits' periods and the life of tokens.
 
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
+
+    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
+    OWN: ClassVar[tuple[str, ...]] = ACTIONS
+    SERVER_ERROR: ClassVar[str] = "500: Internal Server Error"
+    people: People
+    api: RestApi
+    rate_limits: Limits
 
     def __init__(
         self,
@@ -64,9 +69,9 @@ class DiscordEmulator(Misbehaviour):
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(port, monotonic)
         self.token = token
         self.world = World(wall)
-        self.transcript = Transcript(monotonic)
         self.rate_limits = Limits(scale, limits)
         self.gateway = Gateway(self.world, self._knows)
         self.gateway.heartbeat = heartbeat
@@ -82,9 +87,6 @@ class DiscordEmulator(Misbehaviour):
             token=token,
             monotonic=monotonic,
         )
-        self._monotonic = monotonic
-        self._control = Control(self.transcript, self._actions(), _presenter(self.world))
-        self._server = LoopbackServer(self, port)
         self.world.base = self._server.url
         self.gateway.url = self._server.url.replace("http", "ws", 1) + "/gateway"
 
@@ -92,25 +94,6 @@ class DiscordEmulator(Misbehaviour):
     def url(self) -> str:
         """The API root as a configuration's `base_url` names it."""
         return self._server.url + PREFIX
-
-    @property
-    def origin(self) -> str:
-        """Where the control surface is."""
-        return self._server.url
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def serve(cls, **options: Any) -> AsyncIterator[DiscordEmulator]:
-        """An emulator that listens while the block runs; takes the arguments of the class."""
-        emulator = cls(**options)
-        async with emulator.running():
-            yield emulator
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Listen while the block runs."""
-        async with self._server.running():
-            yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
@@ -128,12 +111,6 @@ class DiscordEmulator(Misbehaviour):
         else:
             await answer(send, 404, {"message": "404: Not Found", "code": 0})
 
-    def limits(self, enabled: bool, scale: float | None = None) -> None:
-        """Switch the rate limits on or off, and set their scale."""
-        self.rate_limits.enabled = enabled
-        if scale is not None:
-            self.rate_limits.scale = scale
-
     def view(self, chat: int) -> dict[str, Any]:
         """One channel as a person sees it now."""
         return view(self.world.channels[chat], self.world.bot.id)
@@ -142,29 +119,22 @@ class DiscordEmulator(Misbehaviour):
         """All channels as people see them now."""
         return [view(channel, self.world.bot.id) for channel in self.world.channels.values()]
 
-    def counters(self) -> dict[str, Any]:
-        """Calls by name, answers by status (0: connection closed), and what the gateway saw."""
+    def _counted(self) -> dict[str, Any]:
         return {
-            "calls": dict(self.transcript.calls),
-            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
-            "limited": self.transcript.statuses[429],
             "invalid": self.api.invalid,
             "sockets": len(self.gateway.sockets),
             "identified": self.gateway.identified,
             "resumed": self.gateway.resumed,
             "heartbeats": self.gateway.heartbeats,
-            "faults_struck": self.api.faults.struck,
         }
 
-    def reset(self) -> None:
-        """Forget places, people, faults, limits and transcript; token, server and sockets stay."""
+    async def _ending(self) -> None:
+        """Its sockets are the server's."""
+
+    def _forget(self) -> None:
         for kept in (self.world.channels, self.world.users, self.world.guilds, self.world.files):
             kept.clear()
         self.world.interactions.clear()
-        self.rate_limits.reset()
-        self.transcript.reset()
-        self.clear_faults()
-        self.restore_token()
         self.come_back()
 
     def _handlers(self, messages: Messages, interactions: Interactions) -> dict[str, Callable[[Call], Done]]:
@@ -213,10 +183,6 @@ class DiscordEmulator(Misbehaviour):
             "summary": "",
         }
 
-    def _actions(self) -> dict[str, Callable[..., Any]]:
-        actions = {name: getattr(self.people, name) for name in _PEOPLE}
-        return actions | {name: getattr(self, name) for name in (*_OWN, *ACTIONS)}
-
     def _record(self, message: Message, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON,
@@ -226,15 +192,7 @@ class DiscordEmulator(Misbehaviour):
             text=message.text,
         )
 
-
-def _presenter(world: World) -> Callable[[Any], Any]:
-    def present(result: Any) -> Any:
+    def _shown(self, result: Any) -> Any:
         if isinstance(result, Message):
-            return {**seen(result, world.bot.id), "chat": result.channel.id}
-        if isinstance(result, asyncio.Task):
-            return None
-        if isinstance(result, list):
-            return [present(item) for item in result]
-        return result
-
-    return present
+            return {**seen(result, self.world.bot.id), "chat": result.channel.id}
+        return None if isinstance(result, asyncio.Task) else result

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
-from bot.testing.emulators.discord.api import RestApi
 from bot.testing.emulators.discord.gateway import INVALID_SESSION, RECONNECT, Gateway
-from bot.testing.emulators.discord.limits import Limits
 from bot.testing.emulators.discord.wire import guild_wire
 from bot.testing.emulators.discord.world import World
-from bot.testing.emulators.faults import Fault, FaultKind
 from bot.testing.emulators.server import LoopbackServer, Message, Scope
 
 ACTIONS = (
-    "fault",
-    "clear_faults",
-    "penalize",
-    "revoke_token",
-    "restore_token",
     "disallow_content",
     "close_sockets",
     "cut_sockets",
@@ -39,48 +30,12 @@ ACTIONS = (
 
 
 class Misbehaviour:
-    """Faults of the API, of the gateway and of its sockets."""
+    """Faults of the gateway and of its sockets."""
 
-    api: RestApi
     gateway: Gateway
-    rate_limits: Limits
     world: World
     _server: LoopbackServer
     _cutting: asyncio.Task[None]
-    _monotonic: Callable[[], float]
-
-    def fault(
-        self,
-        kind: str,
-        *,
-        method: str = "",
-        chat: int | str = "",
-        times: int = 1,
-        skip: int = 0,
-        seconds: float = 0.0,
-        status: int = 500,
-        description: str = "500: Internal Server Error",
-    ) -> None:
-        """Arm a fault (see `faults.Fault`); `method` is a route's name (`routes.ROUTES`) or `download`."""
-        self.api.faults.add(
-            Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, description)
-        )
-
-    def clear_faults(self) -> None:
-        """Disarm every fault."""
-        self.api.faults.clear()
-
-    def penalize(self, chat: int, seconds: float) -> None:
-        """Refuse every call about one channel for that long (not scaled)."""
-        self.rate_limits.penalize(str(chat), self._monotonic() + seconds)
-
-    def revoke_token(self) -> None:
-        """Answer 401 from now on; sockets that are open stay."""
-        self.api.revoked = True
-
-    def restore_token(self) -> None:
-        """Know the token again."""
-        self.api.revoked = False
 
     def disallow_content(self, allowed: bool = False) -> None:
         """Switch the privileged Message Content Intent off (or on) in the developer portal."""

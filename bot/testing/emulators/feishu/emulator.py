@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from bot.testing.emulators.control import PREFIX, Control
-from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.base import Emulator
+from bot.testing.emulators.control import PREFIX
 from bot.testing.emulators.feishu.api import Api
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.events import Envelopes
@@ -21,8 +20,8 @@ from bot.testing.emulators.feishu.wire import seen, view
 from bot.testing.emulators.feishu.world import DEFAULT_APP_ID, DEFAULT_APP_SECRET, World
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
-from bot.testing.emulators.transcript import FrameKind, Transcript
+from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.transcript import FrameKind
 
 _PEOPLE = (
     "says",
@@ -39,12 +38,6 @@ _PEOPLE = (
     "adds_bot",
 )
 _OWN = (
-    "fault",
-    "clear_faults",
-    "penalize",
-    "limits",
-    "revoke_token",
-    "restore_token",
     "expire_tokens",
     "expire_streams",
     "redeliver",
@@ -54,18 +47,20 @@ _OWN = (
     "close_sockets",
     "inject",
     "callbacks",
-    "view",
-    "views",
-    "counters",
-    "reset",
 )
 
 
-class FeishuEmulator:
+class FeishuEmulator(Emulator):
     """One tenant with one app. `scale` shortens the limits' periods, life times and times of redelivery.
 
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
+
+    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
+    OWN: ClassVar[tuple[str, ...]] = _OWN
+    people: People
+    api: Api
+    rate_limits: RateLimits
 
     def __init__(
         self,
@@ -78,10 +73,10 @@ class FeishuEmulator:
         verification_token: str = "",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(port, monotonic)
         self.app_id = app_id
         self.app_secret = app_secret
         self.world = World(scale=scale, monotonic=monotonic)
-        self.transcript = Transcript(monotonic)
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.credentials = Credentials(app_id, app_secret)
         self.pushes = Pushes(self.world)
@@ -90,33 +85,11 @@ class FeishuEmulator:
         self.people = People(self.world, self.envelopes, self.pushes.put, self._record)
         self.api = Api(self.world, self.credentials, self.rate_limits, self.transcript)
         self.hooks: Hooks | None = None
-        self._monotonic = monotonic
-        self._control = Control(self.transcript, self._actions(), self._present)
-        self._server = LoopbackServer(self, port)
 
     @property
     def url(self) -> str:
         """What stands in for https://open.feishu.cn."""
         return self._server.url
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def serve(cls, **options: Any) -> AsyncIterator[FeishuEmulator]:
-        """An emulator that listens while the block runs; takes the arguments of the class."""
-        emulator = cls(**options)
-        async with emulator.running():
-            yield emulator
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Listen while the block runs."""
-        async with self._server.running():
-            try:
-                yield
-            finally:
-                await self.pushes.close()
-                if self.hooks is not None:
-                    await self.hooks.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
@@ -140,36 +113,6 @@ class FeishuEmulator:
         self.pushes.line = self.hooks
         self.pushes.flush()
         return self.hooks
-
-    def fault(
-        self,
-        kind: str,
-        *,
-        method: str = "",
-        chat: str = "",
-        times: int = 1,
-        skip: int = 0,
-        seconds: float = 0.0,
-        status: int = 500,
-        description: str = "Internal Server Error",
-    ) -> None:
-        """Arm a fault (see `faults.Fault`); `method` as the routes name it (message.create, element.content,
-        token …), `description` of an error may begin with its code: "230020 too often"."""
-        self.api.faults.add(Fault(FaultKind(kind), method, chat, times, skip, seconds, status, description))
-
-    def clear_faults(self) -> None:
-        """Disarm every fault."""
-        self.api.faults.clear()
-
-    def penalize(self, chat: str, seconds: float) -> None:
-        """Refuse every post and edit in one chat for that long (not scaled)."""
-        self.rate_limits.penalize(chat, self._monotonic() + seconds)
-
-    def limits(self, enabled: bool, scale: float | None = None) -> None:
-        """Switch the rate limits on or off, and set their scale."""
-        self.rate_limits.enabled = enabled
-        if scale is not None:
-            self.rate_limits.scale = scale
 
     def revoke_token(self) -> None:
         """The app's secret and tokens are not known any more, and its connections are cut."""
@@ -223,46 +166,34 @@ class FeishuEmulator:
         """All chats as people see them now."""
         return [view(chat, self._monotonic()) for chat in self.world.chats.values()]
 
-    def counters(self) -> dict[str, Any]:
-        """Calls by method, answers by status (0: connection closed), connections, and what was not
-        acknowledged yet."""
+    def _counted(self) -> dict[str, Any]:
         return {
-            "calls": dict(self.transcript.calls),
-            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
-            "limited": self.transcript.statuses[429],
             "connections": self.socket.count,
             "pings": self.socket.pings,
             "waiting_events": len(self.pushes.waiting),
             "unanswered_events": sum(not push.answer for push in self.pushes.sent),
             "redelivered": self.pushes.redelivered,
-            "faults_struck": self.api.faults.struck,
         }
 
-    def reset(self) -> None:
-        """Forget chats, cards, events, faults, limits and transcript; app and connections stay."""
+    async def _ending(self) -> None:
+        await self.pushes.close()
+        if self.hooks is not None:
+            await self.hooks.close()
+
+    def _forget(self) -> None:
         self.world.reset()
         self.pushes.reset()
-        self.rate_limits.reset()
-        self.transcript.reset()
-        self.clear_faults()
-        self.restore_token()
-
-    def _actions(self) -> dict[str, Callable[..., Any]]:
-        actions = {name: getattr(self.people, name) for name in _PEOPLE}
-        return actions | {name: getattr(self, name) for name in _OWN}
 
     def _record(self, message: Message, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON, method, chat=message.chat.id, message_id=message.id, text=message.text
         )
 
-    def _present(self, result: Any) -> Any:
+    def _shown(self, result: Any) -> Any:
         if isinstance(result, Message):
             return {**seen(result, self._monotonic()), "chat": result.chat.id}
         if isinstance(result, Hooks):
             return {"url": result.url}
         if isinstance(result, Push):
             return {"event_id": result.id, "tries": result.tries, "answer": result.answer}
-        if isinstance(result, list):
-            return [self._present(item) for item in result]
         return result

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bot.testing.emulators.slack.calls import Call, Done, Method
+from bot.testing.emulators.slack.content import TEXT_LIMIT, UPDATE_LIMIT, blocks_of, content_of
 from bot.testing.emulators.slack.errors import ApiError
 from bot.testing.emulators.slack.state import IM, Channel, Message, Stream
+from bot.testing.emulators.slack.streaming import DISPLAYS, delta_of, grow
 from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.transcript import FrameKind
-
-MARKDOWN_LIMIT = 12_000
-"""Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
-UPDATE_LIMIT = 4_000
-"""Characters of `text` in chat.update (docs.slack.dev, chat.update)."""
-TEXT_LIMIT = 40_000
 
 
 def post_message(call: Call) -> Done:
     """chat.postMessage."""
     channel = call.world.channel(call.values.get("channel"))
-    text, markdown = _content(call, TEXT_LIMIT)
+    text, markdown = content_of(call, TEXT_LIMIT)
     message = call.world.add(
         channel,
         call.world.bot,
         text,
         markdown=markdown,
         thread_ts=_thread(call, channel),
-        blocks=_blocks(call),
+        blocks=blocks_of(call),
         metadata=call.json("metadata") or {},
     )
     return _posted(call, channel, message)
@@ -39,9 +33,10 @@ def update(call: Call) -> Done:
     message = call.world.own(channel, call.values.get("ts"))
     if message.stream and not _expired(call, message):
         raise ApiError("streaming_state_conflict")
-    text, markdown = _content(call, UPDATE_LIMIT)
+    text, markdown = content_of(call, UPDATE_LIMIT)
     message.text, message.markdown = text, markdown
-    message.blocks = _blocks(call)
+    message.tasks, message.plan = {}, ""
+    message.blocks = blocks_of(call)
     message.metadata = call.json("metadata") or message.metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
@@ -70,36 +65,31 @@ def start_stream(call: Call) -> Done:
         for needed in ("recipient_user_id", "recipient_team_id"):
             if not call.text(needed):
                 raise ApiError(f"missing_{needed}")
-    text, chunks = _delta(call)
-    message = call.world.add(
-        channel,
-        call.world.bot,
-        text,
-        markdown=True,
-        thread_ts=thread,
-        chunks=chunks,
-        stream=Stream(call.now, call.text("recipient_user_id")),
-    )
+    if call.text("task_display_mode") not in DISPLAYS:
+        raise ApiError("invalid_arguments")
+    delta = delta_of(call)
+    stream = Stream(call.now, call.text("recipient_user_id"))
+    message = call.world.add(channel, call.world.bot, "", markdown=True, thread_ts=thread, stream=stream)
+    grow(message, delta)
     return _posted(call, channel, message)
 
 
 def append_stream(call: Call) -> Done:
     """chat.appendStream: what is given is added at the end."""
     channel, message = _streaming(call)
-    text, chunks = _delta(call)
-    if not text and not chunks:
+    delta = delta_of(call)
+    if not delta.mode:
         raise ApiError("no_text")
-    _grow(message, text, chunks)
+    grow(message, delta)
     return Done({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
 
 
 def stop_stream(call: Call) -> Done:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
-    text, chunks = _delta(call)
-    _grow(message, text, chunks)
+    grow(message, delta_of(call))
     message.metadata = call.json("metadata") or message.metadata
-    message.blocks = _blocks(call) or message.blocks
+    message.blocks = blocks_of(call) or message.blocks
     if message.stream:
         message.stream.ended = True
     return Done(
@@ -127,57 +117,6 @@ def _expired(call: Call, message: Message) -> bool:
     if stream and call.now - stream.started >= call.lifetime:
         stream.ended = True
     return stream is None or stream.ended
-
-
-def _grow(message: Message, text: str, chunks: list[dict[str, Any]]) -> None:
-    message.text += text
-    message.chunks += chunks
-
-
-def _delta(call: Call) -> tuple[str, list[dict[str, Any]]]:
-    """The Markdown of a call, and those of its chunks that are no text."""
-    chunks = call.json("chunks") or []
-    if not isinstance(chunks, list) or not all(isinstance(chunk, dict) for chunk in chunks):
-        raise ApiError("invalid_chunks")
-    text = call.text("markdown_text") + "".join(
-        str(chunk.get("text", "")) for chunk in chunks if chunk.get("type") == "markdown_text"
-    )
-    if len(text) > MARKDOWN_LIMIT:
-        raise ApiError("msg_too_long")
-    return text, [chunk for chunk in chunks if chunk.get("type") != "markdown_text"]
-
-
-def _content(call: Call, limit: int) -> tuple[str, bool]:
-    """The text of a post and whether it is Markdown."""
-    markdown, text, blocks = call.text("markdown_text"), call.text("text"), _blocks(call)
-    if markdown and (text or blocks):
-        raise ApiError("markdown_text_conflict")
-    if markdown:
-        if len(markdown) > MARKDOWN_LIMIT:
-            raise ApiError("msg_too_long")
-        return markdown, True
-    if len(text) > limit:
-        raise ApiError("msg_too_long")
-    if not text and not blocks:
-        raise ApiError("no_text")
-    written = [str(block.get("text", "")) for block in blocks if block.get("type") == "markdown"]
-    return "\n\n".join(written) or text, bool(written)
-
-
-def _blocks(call: Call) -> list[dict[str, Any]]:
-    """The blocks of a call, within the limits of Block Kit that a bot can run into."""
-    blocks = call.json("blocks") or []
-    if not isinstance(blocks, list) or len(blocks) > 50:
-        raise ApiError("invalid_blocks")
-    for block in blocks:
-        elements = block.get("elements") or []
-        labels = [str(one.get("text", {}).get("text", "")) for one in elements if one.get("type") == "button"]
-        values = [str(one.get("value", "")) for one in elements]
-        if len(elements) > 25 or any(not 0 < len(label) <= 75 for label in labels):
-            raise ApiError("invalid_blocks")
-        if any(len(value) > 2000 for value in values) or len(str(block.get("text", ""))) > MARKDOWN_LIMIT:
-            raise ApiError("invalid_blocks")
-    return blocks
 
 
 def _thread(call: Call, channel: Channel) -> str:

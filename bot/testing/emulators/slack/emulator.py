@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from bot.testing.emulators.control import PREFIX, Control
-from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.base import Emulator
+from bot.testing.emulators.control import PREFIX
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.api import WebApi
 from bot.testing.emulators.slack.envelopes import Envelope, Outbox
 from bot.testing.emulators.slack.people import People
@@ -20,7 +19,6 @@ from bot.testing.emulators.slack.socket import SocketMode
 from bot.testing.emulators.slack.state import Message
 from bot.testing.emulators.slack.wire import seen, view
 from bot.testing.emulators.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, World
-from bot.testing.emulators.transcript import Transcript
 
 _PEOPLE = (
     "says",
@@ -38,11 +36,6 @@ _PEOPLE = (
     "archives",
 )
 _OWN = (
-    "fault",
-    "clear_faults",
-    "penalize",
-    "revoke_token",
-    "restore_token",
     "redeliver",
     "duplicate",
     "reorder",
@@ -53,19 +46,21 @@ _OWN = (
     "expire_streams",
     "subscribe",
     "inject",
-    "view",
-    "views",
-    "counters",
-    "limits",
-    "reset",
 )
 
 
-class SlackEmulator:
+class SlackEmulator(Emulator):
     """One emulated workspace with one app. `scale` shortens the limits' periods and the life of streams.
 
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
+
+    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
+    OWN: ClassVar[tuple[str, ...]] = _OWN
+    SERVER_ERROR: ClassVar[str] = "internal_error"
+    people: People
+    api: WebApi
+    rate_limits: RateLimits
 
     def __init__(
         self,
@@ -78,11 +73,11 @@ class SlackEmulator:
         team: str = "",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(port, monotonic)
         self.bot_token = bot_token
         self.app_token = app_token
         self.signing_secret = SIGNING_SECRET
         self.world = World(team) if team else World()
-        self.transcript = Transcript(monotonic)
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.socket = SocketMode()
         self.requests = HttpRequests(self.signing_secret)
@@ -98,38 +93,11 @@ class SlackEmulator:
             announce=self.people.announce,
             monotonic=monotonic,
         )
-        self._monotonic = monotonic
-        self._control = Control(self.transcript, self._actions(), _present)
-        self._server = LoopbackServer(self, port)
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port."""
-        return self._server.url
 
     @property
     def url(self) -> str:
         """The API root as a configuration's `base_url` names it."""
         return f"{self._server.url}/api/"
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def serve(cls, **options: Any) -> AsyncIterator[SlackEmulator]:
-        """An emulator that listens while the block runs; takes the arguments of the class."""
-        emulator = cls(**options)
-        async with emulator.running():
-            yield emulator
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Listen while the block runs."""
-        async with self._server.running():
-            try:
-                yield
-            finally:
-                self.outbox.reset()
-                self.socket.close_all()
-                await self.requests.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
@@ -151,43 +119,6 @@ class SlackEmulator:
             await self._control(scope, receive, send)
         else:
             await answer(send, 404, {"ok": False, "error": "not_found"})
-
-    def fault(
-        self,
-        kind: str,
-        *,
-        method: str = "",
-        channel: str = "",
-        times: int = 1,
-        skip: int = 0,
-        seconds: float = 0.0,
-        status: int = 500,
-        error: str = "internal_error",
-    ) -> None:
-        """Arm a fault (see `faults.Fault`); `method` as the Web API writes it, or `upload`, `download`."""
-        self.api.faults.add(Fault(FaultKind(kind), method, channel, times, skip, seconds, status, error))
-
-    def clear_faults(self) -> None:
-        """Disarm every fault."""
-        self.api.faults.clear()
-
-    def penalize(self, channel: str, seconds: float) -> None:
-        """Refuse every post, edit and status in one channel for that long (not scaled)."""
-        self.rate_limits.penalize(channel, self._monotonic() + seconds)
-
-    def limits(self, enabled: bool, scale: float | None = None) -> None:
-        """Switch the rate limits on or off, and set their scale."""
-        self.rate_limits.enabled = enabled
-        if scale is not None:
-            self.rate_limits.scale = scale
-
-    def revoke_token(self) -> None:
-        """Know neither token any more."""
-        self.api.revoked = True
-
-    def restore_token(self) -> None:
-        """Know them again."""
-        self.api.revoked = False
 
     def redeliver(self, count: int = 1) -> None:
         """Send the last events once more."""
@@ -242,28 +173,23 @@ class SlackEmulator:
         """All channels as people see them now."""
         return [self.view(channel) for channel in self.world.channels]
 
-    def counters(self) -> dict[str, Any]:
-        """Calls by method, answers by status (0: connection closed, 400: refused), and deliveries."""
+    def _counted(self) -> dict[str, Any]:
         return {
-            "calls": dict(self.transcript.calls),
-            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
-            "limited": self.transcript.statuses[429],
             "connections": self.socket.connections,
             "unacked_events": self.outbox.unacked,
             "acked_events": self.outbox.acked,
-            "faults_struck": self.api.faults.struck,
         }
 
-    def reset(self) -> None:
-        """Forget channels, events, faults, limits and transcript; tokens, sockets and server stay."""
+    async def _ending(self) -> None:
+        self.outbox.reset()
+        self.socket.close_all()
+        await self.requests.close()
+
+    def _forget(self) -> None:
         self.world.channels.clear()
         self.world.users.clear()
         self.world.files.clear()
         self.outbox.reset()
-        self.rate_limits.reset()
-        self.transcript.reset()
-        self.clear_faults()
-        self.restore_token()
 
     def _carry(self, envelope: Envelope) -> bool:
         if self.requests.url:
@@ -271,14 +197,7 @@ class SlackEmulator:
             return True
         return self.socket.carry(envelope)
 
-    def _actions(self) -> dict[str, Callable[..., Any]]:
-        actions = {name: getattr(self.people, name) for name in _PEOPLE}
-        return actions | {name: getattr(self, name) for name in _OWN}
-
-
-def _present(result: Any) -> Any:
-    if isinstance(result, Message):
-        return {**seen(result, 0.0, 0.0), "channel": result.channel}
-    if isinstance(result, list):
-        return [_present(item) for item in result]
-    return result
+    def _shown(self, result: Any) -> Any:
+        return (
+            {**seen(result, 0.0, 0.0), "channel": result.channel} if isinstance(result, Message) else result
+        )

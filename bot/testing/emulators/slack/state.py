@@ -53,16 +53,19 @@ class StoredFile:
 
 @dataclass(slots=True)
 class Stream:
-    """The streaming state of a message; `started` is monotonic."""
+    """The streaming state of a message; `started` is monotonic, `mode` the argument that content comes by."""
 
     started: float
     user: str = ""
     ended: bool = False
+    mode: str = ""
 
 
 @dataclass(slots=True)
 class Message:
-    """One message; `text` is Markdown where `markdown` says so, else mrkdwn."""
+    """One message; `text` is Markdown where `markdown` says so, else mrkdwn. `tasks` are by id, as they stand
+    now, and `plan` is the title above them.
+    """
 
     ts: str
     channel: str
@@ -78,7 +81,8 @@ class Message:
     edits: int = 0
     edited_by: str = ""
     visible_to: str = ""
-    chunks: list[dict[str, Any]] = field(default_factory=list)
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    plan: str = ""
 
 
 @dataclass(slots=True)

@@ -80,7 +80,8 @@ def seen(message: Message, now: float, lifetime: float) -> dict[str, Any]:
         "streamed": stream is not None,
         "files": [file.name for file in message.files],
         "blocks": message.blocks,
-        "chunks": message.chunks,
+        "tasks": list(message.tasks.values()),
+        "plan": message.plan,
         "metadata": message.metadata,
         "visible_to": message.visible_to,
     }

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from bot.testing.emulators.control import PREFIX, Control
-from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.base import Emulator
+from bot.testing.emulators.control import PREFIX
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.telegram.api import BotApi
 from bot.testing.emulators.telegram.people import People
 from bot.testing.emulators.telegram.state import Message
 from bot.testing.emulators.telegram.updates import UpdateQueue
 from bot.testing.emulators.telegram.wire import seen, view
 from bot.testing.emulators.telegram.world import DEFAULT_TOKEN, World
-from bot.testing.emulators.transcript import FrameKind, Transcript
+from bot.testing.emulators.transcript import FrameKind
 
 _PEOPLE = (
     "says",
@@ -35,11 +34,6 @@ _PEOPLE = (
     "unblocks",
 )
 _OWN = (
-    "fault",
-    "clear_faults",
-    "penalize",
-    "revoke_token",
-    "restore_token",
     "redeliver",
     "repeat",
     "duplicate",
@@ -49,19 +43,20 @@ _OWN = (
     "stall",
     "release",
     "inject",
-    "view",
-    "views",
-    "counters",
-    "limits",
-    "reset",
 )
 
 
-class TelegramEmulator:
+class TelegramEmulator(Emulator):
     """One emulated bot account. `scale` shortens the limits' periods, `rich` adds Bot API 10.1's methods.
 
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
+
+    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
+    OWN: ClassVar[tuple[str, ...]] = _OWN
+    people: People
+    api: BotApi
+    rate_limits: RateLimits
 
     def __init__(
         self,
@@ -73,9 +68,9 @@ class TelegramEmulator:
         rich: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(port, monotonic)
         self.token = token
         self.world = World()
-        self.transcript = Transcript(monotonic)
         self.queue = UpdateQueue()
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.people = People(self.world, self.queue.put, self._record)
@@ -88,31 +83,11 @@ class TelegramEmulator:
             rich=rich,
             monotonic=monotonic,
         )
-        self._monotonic = monotonic
-        self._control = Control(self.transcript, self._actions(), _present)
-        self._server = LoopbackServer(self, port)
 
     @property
     def url(self) -> str:
         """The API root as a configuration's `base_url` names it."""
         return self._server.url
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def serve(cls, **options: Any) -> AsyncIterator[TelegramEmulator]:
-        """An emulator that listens while the block runs; takes the arguments of the class."""
-        emulator = cls(**options)
-        async with emulator.running():
-            yield emulator
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Listen while the block runs."""
-        async with self._server.running():
-            try:
-                yield
-            finally:
-                await self.api.pusher.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
@@ -127,45 +102,6 @@ class TelegramEmulator:
             await self._control(scope, receive, send)
         else:
             await answer(send, 404, {"ok": False, "error_code": 404, "description": "Not Found"})
-
-    def fault(
-        self,
-        kind: str,
-        *,
-        method: str = "",
-        chat: int | str = "",
-        times: int = 1,
-        skip: int = 0,
-        seconds: float = 0.0,
-        status: int = 500,
-        description: str = "Internal Server Error",
-    ) -> None:
-        """Arm a fault (see `faults.Fault`); `method` as the Bot API writes it, or `download`."""
-        self.api.faults.add(
-            Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, description)
-        )
-
-    def clear_faults(self) -> None:
-        """Disarm every fault."""
-        self.api.faults.clear()
-
-    def penalize(self, chat: int, seconds: float) -> None:
-        """Refuse every post, edit, action and draft to one chat for that long (not scaled)."""
-        self.rate_limits.penalize(str(chat), self._monotonic() + seconds)
-
-    def limits(self, enabled: bool, scale: float | None = None) -> None:
-        """Switch the rate limits on or off, and set their scale."""
-        self.rate_limits.enabled = enabled
-        if scale is not None:
-            self.rate_limits.scale = scale
-
-    def revoke_token(self) -> None:
-        """Answer 401 from now on."""
-        self.api.revoked = True
-
-    def restore_token(self) -> None:
-        """Know the token again."""
-        self.api.revoked = False
 
     def redeliver(self, polls: int = 1) -> None:
         """Ignore the confirmation of that many polls: the same updates come again."""
@@ -212,42 +148,23 @@ class TelegramEmulator:
         now = time.time()
         return [view(chat, now) for chat in self.world.chats.values()]
 
-    def counters(self) -> dict[str, Any]:
-        """Calls by method, answers by status (0: connection closed), and what waits for the bot."""
-        return {
-            "calls": dict(self.transcript.calls),
-            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
-            "limited": self.transcript.statuses[429],
-            "pending_updates": self.queue.pending,
-            "confirmed_updates": self.queue.confirmed,
-            "faults_struck": self.api.faults.struck,
-        }
+    def _counted(self) -> dict[str, Any]:
+        return {"pending_updates": self.queue.pending, "confirmed_updates": self.queue.confirmed}
 
-    def reset(self) -> None:
-        """Forget chats, updates, faults, limits and transcript; token and server stay."""
+    async def _ending(self) -> None:
+        await self.api.pusher.close()
+
+    def _forget(self) -> None:
         self.world.chats.clear()
         self.world.users.clear()
         self.world.files.clear()
         self.world.files_by_path.clear()
         self.queue.reset()
-        self.rate_limits.reset()
-        self.transcript.reset()
-        self.clear_faults()
-        self.restore_token()
-
-    def _actions(self) -> dict[str, Callable[..., Any]]:
-        actions = {name: getattr(self.people, name) for name in _PEOPLE}
-        return actions | {name: getattr(self, name) for name in _OWN}
 
     def _record(self, message: Message, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON, method, chat=str(message.chat.id), message_id=str(message.id), text=message.text
         )
 
-
-def _present(result: Any) -> Any:
-    if isinstance(result, Message):
-        return {**seen(result), "chat": result.chat.id}
-    if isinstance(result, list):
-        return [_present(item) for item in result]
-    return result
+    def _shown(self, result: Any) -> Any:
+        return {**seen(result), "chat": result.chat.id} if isinstance(result, Message) else result

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bot.domain import AccountState, Live
-from bot.platforms.feishu.health import Health
+from bot.platforms.health import Health
 from bot.testing.clock import ManualClock
 
 
 def watched(clock: ManualClock) -> tuple[Health, list[AccountState]]:
     states: list[AccountState] = []
-    return Health(states.append, clock), states
+    return Health("Feishu", states.append, clock), states
 
 
 async def test_the_life_of_an_account(clock: ManualClock) -> None:
@@ -71,3 +71,44 @@ async def test_signs_of_life_are_dated(clock: ManualClock) -> None:
     assert states[-1].last_event == first + 3
     health.deaf("gone")
     assert states[-1].last_event == first + 3
+
+
+async def test_a_limit_that_is_over_ends_with_the_next_call(clock: ManualClock) -> None:
+    health, states = watched(clock)
+    health.heard()
+    health.limited(10)
+    health.answered()
+    assert states[-1].live is Live.LIMITED
+    await clock.advance(11)
+    health.answered()
+    assert (states[-1].live, states[-1].reason) == (Live.LIVE, "")
+
+
+async def test_a_limit_while_it_connects_does_not_make_it_live(clock: ManualClock) -> None:
+    health, states = watched(clock)
+    health.connecting()
+    health.limited(10)
+    assert states[-1].live is Live.LIMITED
+    await clock.advance(11)
+    health.answered()
+    assert states[-1].live is Live.CONNECTING
+
+
+async def test_a_limit_says_the_same_when_it_is_heard_from_again(clock: ManualClock) -> None:
+    health, states = watched(clock)
+    health.heard()
+    health.limited(10)
+    health.deaf("gone")
+    health.heard()
+    assert (states[-1].live, states[-1].reason) == (Live.LIMITED, "Feishu asks to wait 10 s")
+
+
+async def test_a_note_stays_and_a_sign_of_life_is_not_told_at_once(clock: ManualClock) -> None:
+    health, states = watched(clock)
+    health.heard("heartbeat 20 ms")
+    await clock.advance(0.5)
+    health.heard()
+    assert [state.reason for state in states] == ["heartbeat 20 ms"]
+    await clock.advance(1)
+    health.heard()
+    assert len(states) == 2 and health.last_heard == states[-1].last_event

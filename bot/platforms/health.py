@@ -1,54 +1,60 @@
-"""The live state of an account, from what really happened."""
+"""The live state of an account, from what really happened; the same for every platform."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from bot.clock import Clock
 from bot.domain import AccountState, Live
 
 QUIET = 1.0
-"""Signs of life are reported once in so many seconds."""
-SLOWEST = 40.0
-"""The SDK notes the time of a heartbeat after sending it: an answer faster than the note seems a beat (41 s)
-late."""
+"""Signs of life that change nothing else are reported once in so many seconds."""
+_DEAF = frozenset({Live.DEAF, Live.FAILED, Live.STOPPED})
 
 
 class Health:
-    """Reports every change of state, and each sign of life while live (as `last_event`)."""
+    """Reports every change of state, and signs of life (as `last_event`). `title` is the platform's name."""
 
-    def __init__(self, report: Callable[[AccountState], None], clock: Clock) -> None:
+    def __init__(self, title: str, report: Callable[[AccountState], None], clock: Clock) -> None:
         self.identity = ""
         self.last_heard = clock.now()
+        self._title = title
         self._report = report
         self._clock = clock
         self._state = AccountState(Live.CONNECTING)
+        self._note = ""
+        self._limit = ""
         self._limited_until = 0.0
-        self._latency = ""
 
     def connecting(self, reason: str = "") -> None:
         """Not connected."""
         self._change(Live.CONNECTING, reason)
 
-    def heard(self, latency: float = math.inf) -> None:
-        """Discord was heard: live, unless a limit is still on. `latency` (seconds) is that of a heartbeat."""
+    def heard(self, note: str = "") -> None:
+        """The platform said something: live, unless a limit is still on. `note` is shown from then on."""
         self.last_heard = now = self._clock.now()
-        if latency < SLOWEST:
-            self._latency = f"heartbeat {latency * 1000:.0f} ms"
+        self._note = note or self._note
         limited = now < self._limited_until
-        live, reason = (Live.LIMITED, self._state.reason) if limited else (Live.LIVE, self._latency)
+        live, reason = (Live.LIMITED, self._limit) if limited else (Live.LIVE, self._note)
         if (live, reason) == (self._state.live, self._state.reason) and now - self._state.last_event < QUIET:
             return
         self._change(live, reason, last_event=now)
 
+    def answered(self) -> None:
+        """The platform took a call: a limit that has passed is over."""
+        if self._state.live is Live.LIMITED and self._clock.now() >= self._limited_until:
+            heard = self._state.last_event > 0.0
+            self._change(Live.LIVE if heard else Live.CONNECTING, self._note if heard else "")
+
     def limited(self, seconds: float) -> None:
-        """Discord asked to wait."""
+        """The platform asked to wait; where nothing is heard, that is what counts."""
         self._limited_until = max(self._limited_until, self._clock.now() + seconds)
-        self._change(Live.LIMITED, f"Discord asks to wait {seconds:g} s")
+        self._limit = f"{self._title} asks to wait {seconds:g} s"
+        if self._state.live not in _DEAF:
+            self._change(Live.LIMITED, self._limit)
 
     def deaf(self, reason: str) -> None:
-        """Nothing was heard for longer than it should take."""
+        """Nothing is heard, or was for longer than it should take."""
         self._change(Live.DEAF, reason)
 
     def failed(self, reason: str) -> None:

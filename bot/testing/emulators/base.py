@@ -1,0 +1,195 @@
+"""What the emulators of all platforms have: server, control surface, faults, limits, counters."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+from bot.testing.emulators.control import Control
+from bot.testing.emulators.faults import Fault, FaultBook, FaultKind
+from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from bot.testing.emulators.transcript import Transcript
+
+COMMON = (
+    "fault",
+    "clear_faults",
+    "penalize",
+    "limits",
+    "revoke_token",
+    "restore_token",
+    "view",
+    "views",
+    "counters",
+    "reset",
+)
+"""Controls that every platform has."""
+
+
+class Api(Protocol):
+    """The platform's API: its faults, and whether it knows the token no more."""
+
+    faults: FaultBook
+    revoked: bool
+
+
+class Limiting(Protocol):
+    """The platform's rate limits; `scale` multiplies their periods."""
+
+    enabled: bool
+    scale: float
+
+    def penalize(self, key: str, until: float) -> None:
+        """Refuse the calls about a chat until that time."""
+        ...
+
+    def reset(self) -> None:
+        """Forget calls and penalties."""
+        ...
+
+
+class Emulator(ABC):
+    """One emulated platform. A class names what `people` can do and its own controls beside COMMON.
+
+    Every action is also a POST below `/_emulator/` (see `Control`).
+    """
+
+    PEOPLE: ClassVar[tuple[str, ...]]
+    OWN: ClassVar[tuple[str, ...]]
+    SERVER_ERROR: ClassVar[str] = "Internal Server Error"
+    """What a fault says that is given no description."""
+    people: Any
+    api: Any
+    rate_limits: Any
+
+    def __init__(self, port: int, monotonic: Callable[[], float]) -> None:
+        self.transcript = Transcript(monotonic)
+        self._monotonic = monotonic
+        self._server = LoopbackServer(self, port)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, where the control surface is."""
+        return self._server.url
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def serve(cls, **options: Any) -> AsyncIterator[Self]:
+        """An emulator that listens while the block runs; takes the arguments of the class."""
+        emulator = cls(**options)
+        async with emulator.running():
+            yield emulator
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Listen while the block runs."""
+        async with self._server.running():
+            try:
+                yield
+            finally:
+                await self._ending()
+
+    @abstractmethod
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application."""
+
+    def fault(
+        self,
+        kind: str,
+        *,
+        method: str = "",
+        chat: int | str = "",
+        times: int = 1,
+        skip: int = 0,
+        seconds: float = 0.0,
+        status: int = 500,
+        description: str | None = None,
+    ) -> None:
+        """Arm a fault (see `faults.Fault`). `method` is named as the platform's API does (or its routes, or
+        `download`), `description` is what an error answers.
+        """
+        said = self.SERVER_ERROR if description is None else description
+        fault = Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, said)
+        self._api.faults.add(fault)
+
+    def clear_faults(self) -> None:
+        """Disarm every fault."""
+        self._api.faults.clear()
+
+    def penalize(self, chat: int | str, seconds: float) -> None:
+        """Refuse everything that shows something in one chat for that long (not scaled)."""
+        self._limiting.penalize(str(chat), self._monotonic() + seconds)
+
+    def limits(self, enabled: bool, scale: float | None = None) -> None:
+        """Switch the rate limits on or off, and set their scale."""
+        self._limiting.enabled = enabled
+        if scale is not None:
+            self._limiting.scale = scale
+
+    def revoke_token(self) -> None:
+        """Know the token no more; connections that stand may stay."""
+        self._api.revoked = True
+
+    def restore_token(self) -> None:
+        """Know it again."""
+        self._api.revoked = False
+
+    @abstractmethod
+    def views(self) -> list[dict[str, Any]]:
+        """All chats as people see them now."""
+
+    def counters(self) -> dict[str, Any]:
+        """Calls by method, answers by status (0: connection closed), and what else is counted."""
+        return {
+            "calls": dict(self.transcript.calls),
+            "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
+            "limited": self.transcript.statuses[429],
+            "faults_struck": self._api.faults.struck,
+            **self._counted(),
+        }
+
+    def reset(self) -> None:
+        """Forget chats, people, events, faults, limits and transcript; tokens, sockets and server stay."""
+        self._forget()
+        self._limiting.reset()
+        self.transcript.reset()
+        self.clear_faults()
+        self.restore_token()
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Forget what happened on the platform."""
+
+    def _counted(self) -> dict[str, Any]:
+        return {}
+
+    @abstractmethod
+    async def _ending(self) -> None:
+        """Close what is the platform's own: the server ends."""
+
+    @abstractmethod
+    def _shown(self, result: Any) -> Any:
+        """The result of an action as JSON values; what is not known stays as it is."""
+
+    @cached_property
+    def _control(self) -> Control:
+        actions = {name: getattr(self.people, name) for name in self.PEOPLE}
+        actions |= {name: getattr(self, name) for name in (*COMMON, *self.OWN)}
+        return Control(self.transcript, actions, self._present)
+
+    @property
+    def _api(self) -> Api:
+        found: Api = self.api
+        return found
+
+    @property
+    def _limiting(self) -> Limiting:
+        found: Limiting = self.rate_limits
+        return found
+
+    def _present(self, result: Any) -> Any:
+        if isinstance(result, list):
+            return [self._present(item) for item in result]
+        return self._shown(result)
