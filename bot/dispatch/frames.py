@@ -6,6 +6,7 @@ A frame is taken from the newest text at the moment when the budget grants it, s
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
@@ -53,6 +54,7 @@ class Frames:
         self._lasts = False
         self._since = 0.0
         self._splitter: Splitter | None = None
+        self._framing: Callable[[str], str] | None = None
         self._parts = 0
         self._changed = asyncio.Event()
         self._enough = asyncio.Event()
@@ -168,7 +170,7 @@ class Frames:
         texts = self._split()
         self._parts = len(texts)
         if texts:
-            texts[-1] = self._calls.adapter.renderer.frame(texts[-1])
+            texts[-1] = self._frame_of(texts[-1])
         return self._with_progress([text for text in texts if text.strip()])
 
     def _with_progress(self, texts: list[str]) -> list[str]:
@@ -194,6 +196,10 @@ class Frames:
     def _split(self) -> list[str]:
         self._splitter = self._splitter or self._calls.adapter.renderer.growing()
         return list(self._splitter.split(self._text))
+
+    def _frame_of(self, text: str) -> str:
+        self._framing = self._framing or self._calls.adapter.renderer.framing()
+        return self._framing(text)
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
