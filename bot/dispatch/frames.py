@@ -36,6 +36,8 @@ BEAT = 0.03
 # While frames rest for longer than that (seconds), it is looked so often whether a part has become full.
 LONG_REST = 0.3
 LOOKS = 16
+# Stands for the text that comes until the next frame.
+FILLER = " word"
 
 
 class Frames:
@@ -140,7 +142,7 @@ class Frames:
         return (
             self._parts > 0
             and not governor.wait(address, Operation.EDIT, at_once=True)
-            and len(self._split()) > self._parts
+            and len(self._split(self._text)) > self._parts
         )
 
     async def _frame(self) -> float:
@@ -160,17 +162,18 @@ class Frames:
         governor, address = self._calls.outlet.governor, self._calls.turn.address
         async with governor.may(address, operation, at_once=completes) as wait:
             pause = wait or await uncut(self._show(action))
-        if pause or more:
+        behind = self._calls.reply.next_frame(texts)
+        if pause or more or (behind is not None and behind.part.index < len(texts) - 1):
             self._changed.set()
             return pause
         return max(self._manifest.frame_interval, governor.wait(address, Operation.EDIT))
 
     def _texts(self) -> list[str]:
         """The text so far as parts: the full ones as they will stay, the last one closed for now."""
-        texts = self._split()
+        texts = self._split(self._text)
         self._parts = len(texts)
         if texts:
-            texts[-1] = self._frame_of(texts[-1])
+            texts[-1] = self._bordered(texts) or self._frame_of(texts[-1])
         return self._with_progress([text for text in texts if text.strip()])
 
     def _with_progress(self, texts: list[str]) -> list[str]:
@@ -193,9 +196,25 @@ class Frames:
             return None
         return Edit(parts[-1]) if parts[-1].state is PartState.POSTED else None
 
-    def _split(self) -> list[str]:
+    def _split(self, text: str) -> list[str]:
         self._splitter = self._splitter or self._calls.adapter.renderer.growing()
-        return list(self._splitter.split(self._text))
+        return list(self._splitter.split(text))
+
+    def _bordered(self, texts: list[str]) -> str:
+        """The last part up to where it will end, if it will be full before the frame after this one: no call
+        is spent on taking the rest back. "" where it goes on, and where as much is shown already: the rest
+        waits for one frame at most.
+        """
+        index, text = len(texts) - 1, texts[-1]
+        pause = self._calls.outlet.governor.distance(self._calls.turn.address, Operation.EDIT)
+        if pause < LONG_REST:
+            return ""
+        more = len(self._text) * pause / max(pause, self._clock.now() - self._since)
+        later = self._split(self._text + FILLER * (1 + int(more) // len(FILLER)))
+        end = later[index] if len(later) > len(texts) else text
+        if not text.startswith(end) or len(end) >= len(text) or self._calls.reply.reaches(index, end):
+            return ""
+        return end
 
     def _frame_of(self, text: str) -> str:
         self._framing = self._framing or self._calls.adapter.renderer.framing()

@@ -102,6 +102,10 @@ class Reply:
             return None
         return Edit(replace(want, platform_id=have.platform_id, repeated=have.repeated))
 
+    def reaches(self, index: int, text: str) -> bool:
+        """Whether a part is known to show as much as this text."""
+        return len(self._shown.get(index, "")) >= len(text)
+
     def shows(self, part: Part) -> bool:
         """Whether exactly this text is known to stand."""
         return self._shown.get(part.index) == part.content

@@ -43,16 +43,17 @@ def split_markdown(
 
 
 class GrowingSplit:
-    """`split_markdown` for a text that grows: a call costs as much as what was added and the last part.
+    """`split_markdown` for a text that grows: a call costs as much as what was added and the last line.
 
-    Each call gives what `split_markdown` would; a text that does not continue the one before starts anew.
+    Each call gives what `split_markdown` would; a text that does not go on from the whole lines of the one
+    before starts anew.
     """
 
     def __init__(self, *, limit: int, measure: Callable[[str], int], weigher: Weigher | None = None) -> None:
         if limit < LEAST_LIMIT:
             raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
         self._limit, self._measure, self._weigher = limit, measure, weigher
-        self._source = ""
+        self._known = ""
         self._full: list[str] = []
         self._walk: _Walk | None = None
 
@@ -60,9 +61,9 @@ class GrowingSplit:
         """The parts of `markdown`."""
         source = sound(markdown)
         source = _LINE_END.sub("\n", source) if "\r" in source else source
-        if not source.startswith(self._source):
+        if not source.startswith(self._known):
             self._full, self._walk = [], None
-        self._source = source
+        self._known = source[: source.rfind("\n") + 1]
         splitter = _Splitter(source, self._limit, self._measure, self._weigher)
         walk: _Walk | None = self._walk or splitter.walk(_Restart())
         parts = list(self._full)
