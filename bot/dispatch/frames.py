@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
+from bot.dispatch.ahead import likely
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.reply import Action, Edit, Post
 from bot.dispatch.typing import TYPING_EVERY, show_typing
@@ -36,8 +37,6 @@ BEAT = 0.03
 # While frames rest for longer than that (seconds), it is looked so often whether a part has become full.
 LONG_REST = 0.3
 LOOKS = 16
-# Stands for the text that comes until the next frame.
-FILLER = " word"
 
 
 class Frames:
@@ -209,8 +208,10 @@ class Frames:
         pause = self._calls.outlet.governor.distance(self._calls.turn.address, Operation.EDIT)
         if pause < LONG_REST:
             return ""
-        more = len(self._text) * pause / max(pause, self._clock.now() - self._since)
-        later = self._split(self._text + FILLER * (1 + int(more) // len(FILLER)))
+        more = 1 + int(len(self._text) * pause / max(pause, self._clock.now() - self._since))
+        if len(self._split(self._text + "x" * more)) == len(texts):
+            return ""
+        later = self._calls.adapter.renderer.split(self._text + likely(self._text, more))
         end = later[index] if len(later) > len(texts) else text
         if not text.startswith(end) or len(end) >= len(text) or self._calls.reply.reaches(index, end):
             return ""
