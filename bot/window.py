@@ -47,7 +47,15 @@ class SlidingWindow:
         free = self._free_at(now, self._spare)
         if at_once or not self._calls:
             return free
-        return max(free, self._last + self._distance())
+        return max(free, self._last + self.distance)
+
+    @property
+    def distance(self) -> float:
+        """Seconds by which calls that may be skipped are apart now."""
+        even = self._period / self._spare
+        if not self._long:
+            return max(0.0, even - EARLY)
+        return even * min(LAST, FIRST + RISE * len(self._calls) / self._spare)
 
     def add(self, now: float) -> None:
         """Count a call that begins."""
@@ -66,9 +74,3 @@ class SlidingWindow:
 
     def _free_at(self, now: float, allowed: int) -> float:
         return now if self.used(now) < allowed else self._calls[-allowed] + self._period
-
-    def _distance(self) -> float:
-        even = self._period / self._spare
-        if not self._long:
-            return max(0.0, even - EARLY)
-        return even * min(LAST, FIRST + RISE * len(self._calls) / self._spare)

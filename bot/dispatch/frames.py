@@ -6,9 +6,11 @@ A frame is taken from the newest text at the moment when the budget grants it, s
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
+from bot.dispatch.ahead import likely
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.reply import Action, Edit, Post
 from bot.dispatch.typing import TYPING_EVERY, show_typing
@@ -53,6 +55,7 @@ class Frames:
         self._lasts = False
         self._since = 0.0
         self._splitter: Splitter | None = None
+        self._framing: Callable[[str], str] | None = None
         self._parts = 0
         self._changed = asyncio.Event()
         self._enough = asyncio.Event()
@@ -140,7 +143,7 @@ class Frames:
         return (
             self._parts > 0
             and not governor.wait(address, Operation.EDIT, at_once=True)
-            and len(self._split()) > self._parts
+            and len(self._split(self._text)) > self._parts
         )
 
     async def _frame(self) -> float:
@@ -160,17 +163,18 @@ class Frames:
         governor, address = self._calls.outlet.governor, self._calls.turn.address
         async with governor.may(address, operation, at_once=completes) as wait:
             pause = wait or await uncut(self._show(action, full=more))
-        if pause or more:
+        behind = self._calls.reply.next_frame(texts)
+        if pause or more or (behind is not None and behind.part.index < len(texts) - 1):
             self._changed.set()
             return pause
         return max(self._manifest.frame_interval, governor.wait(address, Operation.EDIT))
 
     def _texts(self) -> list[str]:
         """The text so far as parts: the full ones as they will stay, the last one closed for now."""
-        texts = self._split()
+        texts = self._split(self._text)
         self._parts = len(texts)
         if texts:
-            texts[-1] = self._calls.adapter.renderer.frame(texts[-1])
+            texts[-1] = self._bordered(texts) or self._frame_of(texts[-1])
         return self._with_progress([text for text in texts if text.strip()])
 
     def _with_progress(self, texts: list[str]) -> list[str]:
@@ -194,9 +198,31 @@ class Frames:
             return None
         return Edit(parts[-1]) if parts[-1].state is PartState.POSTED else None
 
-    def _split(self) -> list[str]:
+    def _split(self, text: str) -> list[str]:
         self._splitter = self._splitter or self._calls.adapter.renderer.growing()
-        return list(self._splitter.split(self._text))
+        return list(self._splitter.split(text))
+
+    def _bordered(self, texts: list[str]) -> str:
+        """The last part up to where it will end, if it will be full before the frame after this one: no call
+        is spent on taking the rest back. "" where it goes on, and where as much is shown already: the rest
+        waits for one frame at most.
+        """
+        index, text = len(texts) - 1, texts[-1]
+        pause = self._calls.outlet.governor.distance(self._calls.turn.address, Operation.EDIT)
+        if pause < LONG_REST:
+            return ""
+        more = 1 + int(len(self._text) * pause / max(pause, self._clock.now() - self._since))
+        if len(self._split(self._text + "x" * more)) == len(texts):
+            return ""
+        later = self._calls.adapter.renderer.split(self._text + likely(self._text, more))
+        end = later[index] if len(later) > len(texts) else text
+        if not text.startswith(end) or len(end) >= len(text) or self._calls.reply.reaches(index, end):
+            return ""
+        return end
+
+    def _frame_of(self, text: str) -> str:
+        self._framing = self._framing or self._calls.adapter.renderer.framing()
+        return self._framing(text)
 
     def _possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as

@@ -39,6 +39,10 @@ class _Gate:
         found = (one.spare_at(now, at_once=at_once) for one in self._of(operation))
         return max([now, self.blocked_until, *found])
 
+    def distance(self, operation: Operation) -> float:
+        """By how much calls that may be skipped are apart now."""
+        return max((one.distance for one in self._of(operation)), default=0.0)
+
     def add(self, operation: Operation, now: float) -> None:
         for window in self._of(operation):
             window.add(now)
@@ -120,6 +124,10 @@ class RateGovernor:
             return 0.05 * self._scale or 0.001
         own = gate.spare_at(operation, now, at_once=at_once)
         return max(own, self._account.spare_at(operation, now, at_once=at_once)) - now
+
+    def distance(self, address: ReplyAddress, operation: Operation) -> float:
+        """Seconds by which such calls are apart now if they may be skipped."""
+        return max(self._gate(address).distance(operation), self._account.distance(operation))
 
     def penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
         """The platform asked to wait."""

@@ -62,12 +62,22 @@ class Reply:
         return any(part.state is not PartState.PLANNED for part in self._parts)
 
     def next_frame(self, want: Sequence[str]) -> Action | None:
-        """What brings the stream nearer to these texts: earlier parts first, none is taken back."""
+        """What brings the stream nearer to these texts: earlier parts first, none is taken back.
+
+        A part that showed text which now belongs to the next one keeps it until that one stands.
+        """
         for index, text in enumerate(want):
             action = self._towards(Part(index, PartKind.TEXT, text), final=False)
+            if isinstance(action, Edit) and self._shrinks(index, text) and index + 1 < len(want):
+                later = self._towards(Part(index + 1, PartKind.TEXT, want[index + 1]), final=False)
+                if isinstance(later, Post) and not later.unknown:
+                    return later
             if action is not None:
                 return action
         return None
+
+    def _shrinks(self, index: int, text: str) -> bool:
+        return self._shown.get(index, "").startswith(text)
 
     def next_final(self, want: Sequence[Part]) -> Action | None:
         """What brings the reply nearer to its final parts; None when all of it stands or was given up."""
@@ -91,6 +101,10 @@ class Reply:
         if self._shown.get(want.index) == want.content and not final:
             return None
         return Edit(replace(want, platform_id=have.platform_id, repeated=have.repeated))
+
+    def reaches(self, index: int, text: str) -> bool:
+        """Whether a part is known to show as much as this text."""
+        return len(self._shown.get(index, "")) >= len(text)
 
     def shows(self, part: Part) -> bool:
         """Whether exactly this text is known to stand."""

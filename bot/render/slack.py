@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.render.inline import scan_inline
 from bot.render.measure import characters
 from bot.render.port import Renderer, Splitter
 from bot.render.split import GrowingSplit
-from bot.render.stream import close_open
+from bot.render.stream import GrowingFrame, close_open
 
 MARKDOWN_LIMIT = 12_000
 """Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
@@ -38,13 +39,21 @@ class SlackRenderer:
         It is a prefix of the text, so that a stream can go on from it: nothing is closed here. An open code
         block is shown as it grows; other markup is held back until it is closed, unless it is long.
         """
-        shown = certain(markdown)
-        return shown if shown.strip() else ""
+        return _frame(markdown, close_open(markdown))
+
+    def framing(self) -> Callable[[str], str]:
+        """See Renderer."""
+        growing = GrowingFrame()
+        return lambda markdown: _frame(markdown, growing.close(markdown))
 
 
-def certain(markdown: str) -> str:
-    """The longest beginning of an unfinished text that reads as it will read."""
-    closed = close_open(markdown)
+def _frame(markdown: str, closed: str) -> str:
+    shown = certain(markdown, closed)
+    return shown if shown.strip() else ""
+
+
+def certain(markdown: str, closed: str) -> str:
+    """The longest beginning of an unfinished text that reads as it will read; `closed` is its closed form."""
     shown = _common(closed, markdown)
     closers = closed[len(shown) :]
     if not closers or any(fence in closers for fence in _FENCES):
@@ -58,8 +67,11 @@ def certain(markdown: str) -> str:
 def _common(left: str, right: str) -> str:
     if right.startswith(left):
         return left
-    differs = (at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
-    return left[: next(differs, min(len(left), len(right)))]
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if right.startswith(left[:middle]) else (low, middle - 1)
+    return left[:low]
 
 
 SLACK: Renderer = SlackRenderer()

@@ -43,31 +43,40 @@ def split_markdown(
 
 
 class GrowingSplit:
-    """`split_markdown` for a text that grows: a call costs as much as what was added and the last part.
+    """`split_markdown` for a text that grows: a call costs as much as what was added and the last line.
 
-    Each call gives what `split_markdown` would; a text that does not continue the one before starts anew.
+    Each call gives what `split_markdown` would; a text that does not go on from the whole lines of the one
+    before starts anew.
     """
 
     def __init__(self, *, limit: int, measure: Callable[[str], int], weigher: Weigher | None = None) -> None:
         if limit < LEAST_LIMIT:
             raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
         self._limit, self._measure, self._weigher = limit, measure, weigher
-        self._source = ""
-        self._full: list[tuple[str, _Restart]] = []
+        self._known = ""
+        self._full: list[str] = []
+        self._walk: _Walk | None = None
 
     def split(self, markdown: str) -> list[str]:
         """The parts of `markdown`."""
-        source = _LINE_END.sub("\n", sound(markdown))
-        full = self._full if source.startswith(self._source) else []
+        source = sound(markdown)
+        source = _LINE_END.sub("\n", source) if "\r" in source else source
+        if not source.startswith(self._known):
+            self._full, self._walk = [], None
+        self._known = source[: source.rfind("\n") + 1]
         splitter = _Splitter(source, self._limit, self._measure, self._weigher)
-        parts = [part for part, _ in full]
-        begin: _Restart | None = full[-1][1] if full else _Restart()
-        self._source, self._full = source, full
-        while begin is not None:
-            part, begin = splitter.part(begin)
+        walk: _Walk | None = self._walk or splitter.walk(_Restart())
+        parts = list(self._full)
+        settled = True
+        while walk is not None:
+            self._walk = walk if settled else self._walk
+            part, begin = splitter.part(walk)
             parts.append(part)
-            if begin is not None and source.find("\n", begin.at) >= 0:  # the line there is known to its end
-                full.append((part, begin))
+            walk = splitter.walk(begin) if begin is not None else None
+            # The border stays once the line that it is in is known to its end.
+            settled = settled and begin is not None and source.find("\n", begin.at) >= 0
+            if settled:
+                self._full.append(part)
         return [part for part in parts if part.strip()]
 
 
@@ -98,6 +107,19 @@ class _Fill:
     settled: int = 0
     settled_weight: int = 0
 
+    def copy(self) -> _Fill:
+        """To go on with, without changing this one."""
+        return replace(self, marks=list(self.marks))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far a part is filled with lines that are known to their ends: up to `at`, `state` after them."""
+
+    fill: _Fill
+    at: int
+    state: State
+
 
 class _Splitter:
     def __init__(
@@ -111,23 +133,33 @@ class _Splitter:
 
     # filling
 
-    def part(self, begin: _Restart) -> tuple[str, _Restart | None]:
+    def walk(self, begin: _Restart) -> _Walk:
+        """The beginning of a part."""
         fill = _Fill(begin, self._prefix_weight(begin))
-        at, state = begin.at, begin.before
-        if state.leaf is Leaf.TABLE:
-            fill.grid = (self.weigher.cells(state.head[0]), 2)
+        if begin.before.leaf is Leaf.TABLE:
+            fill.grid = (self.weigher.cells(begin.before.head[0]), 2)
+        return _Walk(fill, begin.at, begin.before)
+
+    def part(self, walk: _Walk) -> tuple[str, _Restart | None]:
+        """The part that goes on from `walk`, and where the next one begins; `walk` is taken along."""
+        fill, at, state = walk.fill, walk.at, walk.state
         while at < len(self.source):
             end = self.source.find("\n", at)
-            end = len(self.source) if end < 0 else end
+            known = end >= 0
+            if not known:
+                end, fill = len(self.source), fill.copy()
             text = self.source[at:end]
             room = self.limit - self._closing_weight(state)
             weight = self._line_weight(fill, text, state)
             if fill.weight + weight > room and (seen := self._overflow(fill, at, text, state, room)):
-                return self._cut(fill, at, state, seen)
+                return self._cut(fill.copy(), at, state, seen)
             state = self._take(fill, at, text, state, weight)
             at = end + 1
-        rest = self.source[begin.at :] if state.leaf is Leaf.FENCE else self.source[begin.at :].rstrip()
-        return (begin.prefix + rest if rest.strip() else ""), None
+            if known:
+                walk.at, walk.state = at, state
+        rest = self.source[fill.begin.at :]
+        rest = rest if state.leaf is Leaf.FENCE else rest.rstrip()
+        return (fill.begin.prefix + rest if rest.strip() else ""), None
 
     def _take(self, fill: _Fill, at: int, text: str, before: State, weight: int) -> State:
         """Add a line that fits; returns the state after it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.render.inline import Inlines, Span, scan_inline
 from bot.render.lines import Kind, Leaf, Line, State, scan
@@ -34,8 +34,32 @@ def close_open(markdown: str) -> str:
     of headings, lists, quotes, rules and fences, a table's header until its delimiter has come and half rows,
     links until their end. So what is shown only grows.
     """
-    source = _LINE_END.sub("\n", markdown)
-    tail = _tail(source)
+    return GrowingFrame().close(markdown)
+
+
+class GrowingFrame:
+    """`close_open` for a text that grows: a call costs as much as what was added and the last paragraph.
+
+    A text that does not continue the one before starts anew.
+    """
+
+    def __init__(self) -> None:
+        self._known = ""
+        self._walk = _Walk()
+
+    def close(self, markdown: str) -> str:
+        """What `close_open` gives."""
+        source = _LINE_END.sub("\n", markdown) if "\r" in markdown else markdown
+        if not source.startswith(self._known):
+            self._walk = _Walk()
+        walk = self._walk
+        while (end := source.find("\n", walk.start)) >= 0:
+            walk = walk.over(source[walk.start : end])
+        self._known, self._walk = source[: walk.start], walk
+        return _closed(source, walk.over(source[walk.start :]).tail)
+
+
+def _closed(source: str, tail: _Tail) -> str:
     if tail.before.leaf is Leaf.FENCE and tail.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE):
         return _close_fence(source, tail)
     if _held(source[tail.start :], tail):
@@ -47,19 +71,24 @@ def close_open(markdown: str) -> str:
     return source.rstrip()
 
 
-def _tail(source: str) -> _Tail:
-    """Scan up to the last line that is not blank (an open fence keeps its blank lines)."""
-    state, block, start = State(), 0, 0
-    before, line, last, last_block = state, scan("", state), 0, 0
-    for text in source.split("\n"):
-        found = scan(text, state)
-        if found.starts:
-            block = start
-        if found.kind is not Kind.BLANK:
-            before, line, last, last_block = state, found, start, block
-        state = found.state
-        start += len(text) + 1
-    return _Tail(last, last_block, before, line)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A scan that has come to `start`: the block and the state there, and the last line that is not blank (an
+    open fence keeps its blank lines).
+    """
+
+    start: int = 0
+    block: int = 0
+    state: State = field(default_factory=State)
+    tail: _Tail = field(default_factory=lambda: _Tail(0, 0, State(), scan("", State())))
+
+    def over(self, text: str) -> _Walk:
+        """The scan after one more line."""
+        found = scan(text, self.state)
+        block = self.start if found.starts else self.block
+        blank = found.kind is Kind.BLANK
+        tail = self.tail if blank else _Tail(self.start, block, self.state, found)
+        return _Walk(self.start + len(text) + 1, block, found.state, tail)
 
 
 def _held(text: str, tail: _Tail) -> bool:

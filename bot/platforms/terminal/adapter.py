@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,10 @@ class AsWritten:
     def frame(self, markdown: str) -> str:
         """See Renderer."""
         return markdown.rstrip()
+
+    def framing(self) -> Callable[[str], str]:
+        """See Renderer."""
+        return self.frame
 
 
 def create(name: str, _config: Any) -> LocalAdapter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,15 @@ def test_a_growing_splitter_agrees(renderer: Renderer, markdown: str, steps: lis
     for step in [*steps, len(markdown)]:
         end += step
         assert splitter.split(markdown[:end]) == renderer.split(markdown[:end])
+
+
+@every_renderer
+@steady
+@given(markdown=long_texts, steps=st.lists(st.integers(1, 90), max_size=20))
+def test_frames_of_a_growing_text_agree(renderer: Renderer, markdown: str, steps: list[int]):
+    frame = renderer.framing()
+    for end in [*accumulate(steps), len(markdown), len(markdown) // 2]:
+        assert frame(markdown[:end]) == renderer.frame(markdown[:end])
 
 
 @every_renderer

@@ -33,19 +33,19 @@ from bot.render.stream import close_open
     ],
 )
 def test_what_is_certain(begun: str, shown: str) -> None:
-    assert certain(begun) == shown
+    assert certain(begun, close_open(begun)) == shown
 
 
 def test_a_long_span_is_not_held_back() -> None:
     begun = "so **" + "word " * 200
-    assert certain(begun).startswith("so **word")
+    assert certain(begun, close_open(begun)).startswith("so **word")
 
 
 @pytest.mark.parametrize("markdown", [long_markdown(6000), "word " * 500, "**bold** `code` " * 200])
 def test_frames_only_grow_and_end_in_the_text(markdown: str) -> None:
     shown = ""
     for end in range(0, len(markdown) + 1, 7):
-        text = certain(markdown[:end])
+        text = certain(markdown[:end], close_open(markdown[:end]))
         assert markdown.startswith(text)
         if len(text) >= len(shown):
             assert text.startswith(shown)
@@ -59,7 +59,7 @@ def test_a_frame_is_a_beginning_that_shows_no_stray_marks(seed: int, end: int) -
     markdown = long_markdown(6000)
     start = Random(seed).randrange(len(markdown))
     begun = markdown[start : start + end]
-    text = certain(begun)
+    text = certain(begun, close_open(begun))
     assert begun.startswith(text)
     if "```" not in text and "`" not in text:
         assert "**" not in render_html(close_open(text)).replace("&ast;", "*") or "**" in render_html(begun)
@@ -87,3 +87,10 @@ def test_a_growing_reply_keeps_its_full_parts() -> None:
         assert parts[: max(0, len(before) - 1)] == before[:-1]
         before = parts
     assert splitter.split(markdown) == SLACK.split(markdown)
+
+
+def test_frames_of_a_growing_text_are_the_same() -> None:
+    markdown = long_markdown(6000)
+    frame = SLACK.framing()
+    for end in [*range(0, len(markdown), 11), len(markdown) // 2]:
+        assert frame(markdown[:end]) == SLACK.frame(markdown[:end])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -473,6 +474,9 @@ class _Halves:
 
     def frame(self, markdown: str) -> str:
         return markdown
+
+    def framing(self) -> Callable[[str], str]:
+        return self.frame
 
     def growing(self) -> _Halves:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.domain import OutboundMessage, ReplyAddress, TurnState
@@ -83,6 +84,9 @@ class _Lines:
 
     def frame(self, markdown: str) -> str:
         return markdown
+
+    def framing(self) -> Callable[[str], str]:
+        return self.frame
 
     def growing(self) -> _Lines:
         return self

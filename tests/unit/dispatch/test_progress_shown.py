@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bot.dispatch.frames import PROGRESS_AFTER
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.runtime.port import Planned, Worked
@@ -178,3 +180,6 @@ class _Narrow:
 
     def frame(self, markdown: str) -> str:
         return markdown
+
+    def framing(self) -> Callable[[str], str]:
+        return self.frame

@@ -1,0 +1,63 @@
+"""The comparison of what should be seen with what is: which call comes next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.dispatch.reply import Edit, Post, Reply
+from bot.domain import Part, PartKind, PartState
+
+
+def standing(*shown: str) -> Reply:
+    """A reply whose parts show these texts."""
+    reply = Reply()
+    for index, text in enumerate(shown):
+        reply.change(Part(index, PartKind.TEXT, text, PartState.POSTED, platform_id=f"m{index}"), shown=text)
+    return reply
+
+
+def carry_out(reply: Reply, want: list[str]) -> list[list[str]]:
+    """What can be read after each call that `next_frame` asks for."""
+    seen: dict[int, str] = {part.index: part.content for part in reply.parts}
+    views = []
+    while (action := reply.next_frame(want)) is not None:
+        assert isinstance(action, Post | Edit)
+        part = replace(action.part, state=PartState.POSTED, platform_id=f"m{action.part.index}")
+        reply.change(part, shown=part.content)
+        seen[part.index] = part.content
+        views.append([seen[index] for index in sorted(seen)])
+    return views
+
+
+def test_a_part_that_goes_on_is_completed_before_the_next_is_posted() -> None:
+    assert carry_out(standing("one two"), ["one two three", "four"]) == [
+        ["one two three"],
+        ["one two three", "four"],
+    ]
+
+
+def test_what_moves_to_the_next_part_stays_until_that_one_stands() -> None:
+    assert carry_out(standing("one two three"), ["one two", "three four"]) == [
+        ["one two three", "three four"],
+        ["one two", "three four"],
+    ]
+
+
+def test_a_post_of_unknown_outcome_does_not_hold_the_part_before_it_back() -> None:
+    reply = standing("one two three")
+    reply.change(Part(1, PartKind.TEXT, "three", PartState.INTENDED))
+    action = reply.next_frame(["one two", "three four"])
+    assert isinstance(action, Edit)
+    assert action.part.content == "one two"
+
+
+@given(st.integers(1, 60), st.integers(0, 20), st.integers(0, 20))
+def test_no_word_vanishes_while_a_border_moves(count: int, back: int, new: int) -> None:
+    words = [f"w{number}" for number in range(count + new)]
+    border = max(1, count - back)
+    want = [" ".join(words[:border]), *([" ".join(words[border:])] if words[border:] else [])]
+    for view in carry_out(standing(" ".join(words[:count])), want):
+        assert set(words[:count]) <= set(" ".join(view).split())
