@@ -1,6 +1,7 @@
 """Runs the test suites and says what was not run: `python -m scripts.suites test|all`.
 
-A suite that needs a system package which is not there is reported as *not run*; `all` fails then.
+A suite that needs a system package which is not there is reported as *not run*; `all` fails then. Each suite
+collects only the files that name its marker.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -39,13 +42,16 @@ def local_model() -> str:
 
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `missing` says why it cannot run here, "" if it can; `side_by_side` runs files on
-    every core.
+    """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
+    cannot run here, "" if it can; `side_by_side` runs files on every core; `beside`: it mostly waits, so it
+    runs while those after it do, up to one that is not.
     """
 
     name: str
     marked: str
+    marker: str = ""
     side_by_side: bool = False
+    beside: bool = False
     missing: Callable[[], str] = lambda: ""
 
 
@@ -55,26 +61,76 @@ PARTS = (
         "not fault and not soak and not browser and not oracle and not systemd and not local_model",
         side_by_side=True,
     ),
-    Suite("local model", "local_model", missing=local_model),
-    Suite("systemd unit", "systemd", missing=program("systemd-analyze", hint="Debian: apt install systemd")),
+    Suite("local model", "local_model", "local_model", missing=local_model),
+    Suite(
+        "systemd unit",
+        "systemd",
+        "systemd",
+        missing=program("systemd-analyze", hint="Debian: apt install systemd"),
+    ),
 )
 LONG = (
-    Suite("faults", "fault and not soak", side_by_side=True),
-    Suite("browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
-    Suite("soak and load", "soak"),
-    Suite("oracle", "oracle"),
+    Suite("random kills", "fault and soak", "fault", beside=True),
+    Suite("oracle", "oracle", "oracle", beside=True),
+    Suite("faults", "fault and not soak", "fault", side_by_side=True),
+    Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
+    Suite("soak and load", "soak and not fault", "soak"),
 )
 
 
-def run(suite: Suite) -> str:
-    """ "passed", "failed" or "not run: why"."""
-    if why := suite.missing():
-        return f"not run: {why}"
-    print(f"\n=== {suite.name}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
-    command += ["-n", "auto", "--dist", "loadfile"] if suite.side_by_side else []
-    command.append("tests")
-    return "passed" if subprocess.call(command, cwd=ROOT) == 0 else "failed"
+def files(marker: str) -> list[str]:
+    """The test files that name the marker."""
+    found = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in found if f"mark.{marker}" in file.read_text()]
+
+
+def command(suite: Suite) -> list[str]:
+    """How it is called."""
+    call = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
+    call += ["-n", "auto", "--dist", "loadfile"] if suite.side_by_side else []
+    return call + (files(suite.marker) if suite.marker else ["tests"])
+
+
+@dataclass
+class Call:
+    """A suite that has begun; `said` is what one beside others prints."""
+
+    suite: Suite
+    process: subprocess.Popen[bytes]
+    said: IO[bytes] | None
+    started: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def begin(cls, suite: Suite) -> Call:
+        """Start it."""
+        said = tempfile.TemporaryFile() if suite.beside else None  # noqa: SIM115 - as long as the process
+        return cls(suite, subprocess.Popen(command(suite), cwd=ROOT, stdout=said, stderr=said), said)
+
+    def end(self) -> tuple[str, float]:
+        """Wait for it: "passed" or "failed", and the seconds it took."""
+        code = self.process.wait()
+        if self.said is not None:
+            print(f"\n=== {self.suite.name}", flush=True)
+            self.said.seek(0)
+            print(self.said.read().decode(errors="replace"), flush=True)
+        return "passed" if code == 0 else "failed", time.monotonic() - self.started
+
+
+def run(suites: Sequence[Suite]) -> dict[str, tuple[str, float]]:
+    """Run them in order: "passed", "failed" or "not run: why" by name, and the seconds."""
+    results: dict[str, tuple[str, float]] = {}
+    beside: list[Call] = []
+    for suite in suites:
+        if why := suite.missing():
+            results[suite.name] = (f"not run: {why}", 0.0)
+        elif suite.beside:
+            beside.append(Call.begin(suite))
+        else:
+            print(f"\n=== {suite.name}", flush=True)
+            results[suite.name] = Call.begin(suite).end()
+            results |= {call.suite.name: call.end() for call in beside}
+            beside.clear()
+    return results | {call.suite.name: call.end() for call in beside}
 
 
 def main() -> int:
@@ -84,10 +140,7 @@ def main() -> int:
     if everything:
         # The adapters' tests run on Python's own loop too.
         os.environ["ROEBOT_TEST_BOTH_LOOPS"] = "1"
-    results = {}
-    for suite in suites:
-        started = time.monotonic()
-        results[suite.name] = (run(suite), time.monotonic() - started)
+    results = run(suites)
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")

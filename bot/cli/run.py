@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
+ACCOUNTS_TIMEOUT = 5.0
+"""So long (seconds) the first words of the service wait for accounts that still connect."""
 SWITCH_INTERVAL = 0.0002
 NOT_FOUND = 404
 DENIED = (401, 403)
@@ -78,7 +80,7 @@ async def _until_signalled(settings: Settings) -> None:
 async def _banner(address: str, service: Service) -> None:
     """Say where the service is and what answers there, in one piece that no log line tears apart."""
     model = await _model_line(service)
-    accounts = sorted(service.accounts.states().items())
+    accounts = await _settled(service)
     lines = [
         f"Roebot is ready: {address}",
         "",
@@ -92,6 +94,17 @@ async def _banner(address: str, service: Service) -> None:
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
+
+
+async def _settled(service: Service) -> list[tuple[str, tuple[str, AccountState]]]:
+    """The accounts by name, once each is connected or is known not to be; not for long."""
+    deadline = service.clock.now() + ACCOUNTS_TIMEOUT
+    while True:
+        found = service.accounts.states()
+        waiting = any(state.live is Live.CONNECTING for _, state in found.values())
+        if not waiting or service.clock.now() >= deadline:
+            return sorted(found.items())
+        await service.clock.sleep(0.1)
 
 
 def _off(state: AccountState) -> bool:

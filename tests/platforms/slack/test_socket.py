@@ -137,7 +137,6 @@ async def started(emulator: SlackEmulator, **changes: Any) -> Running:
     [
         ({"bot_token": "xoxb-wrong"}, "bot_token of account sl .invalid_auth."),
         ({"app_token": "xapp-wrong"}, "app_token of account sl .invalid_auth."),
-        ({"app_token": "xoxb-not-an-app-token"}, "not_allowed_token_type"),
         ({"bot_token": None}, "has no bot_token"),
         ({"app_token": None}, "has no app_token"),
         ({"mode": "http"}, "has no signing_secret"),
