@@ -18,7 +18,7 @@ from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
 from bot.domain import AccountState, Isolation, IsolationPolicy, Live
-from bot.platforms.base import AdapterContext
+from bot.platforms.base import AdapterContext, Manifest
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import MANIFEST, RecordingAdapter
@@ -40,6 +40,7 @@ class Bench:
     role: Role = Role.OWNER
     policy: IsolationPolicy = field(default_factory=lambda: IsolationPolicy(Isolation.TOPIC))
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
+    manifest: Manifest = MANIFEST
     outlet: Outlet | None = None
 
     def get(self, account: str) -> Outlet | None:
@@ -55,7 +56,8 @@ class Bench:
     async def running(self, *, recover: bool = True, connected: bool = True) -> AsyncIterator[Bench]:
         """The dispatcher at work; leaving it is a shutdown."""
         numbers = itertools.count(1)
-        self.outlet = Outlet("rec", self.adapter, MANIFEST, RateGovernor(MANIFEST.budgets, self.clock))
+        governor = RateGovernor(self.manifest.budgets, self.clock)
+        self.outlet = Outlet("rec", self.adapter, self.manifest, governor)
         if connected:
             self.outlet.ready.set()
         dispatcher = Dispatcher(
