@@ -24,9 +24,9 @@ def schema() -> dict[str, Any]:
     definitions = {name: _section(shape, generated["$defs"]) for name, shape in generated["$defs"].items()}
     whole = definitions.pop("Config")
     definitions.pop("AccountConfig")
-    for model in (ModelEntry, ToolEntry, GuardrailProvider):
-        definitions[model.__name__]["properties"].pop("extra")
-        definitions[model.__name__]["additionalProperties"] = True
+    for entry in (ModelEntry, ToolEntry, GuardrailProvider):
+        definitions[entry.__name__]["properties"].pop("extra")
+        definitions[entry.__name__]["additionalProperties"] = True
     for platform, model in PLATFORMS.items():
         _fit_account(definitions[model.__name__], platform)
     whole["properties"]["channels"] = _channels(whole["properties"]["channels"]["description"])
