@@ -15,6 +15,7 @@ from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
 from agent.errors import GuardrailUnavailable, ModelCallFailed
 from agent.features import Middleware, RuntimeFeatures
+from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.errors import scrubbed
@@ -74,9 +75,12 @@ def features_of(parts: Parts) -> RuntimeFeatures:
 def _configured(parts: Parts) -> dict[str, Middleware]:
     """The built-in middleware that has parameters in the configuration, by slot."""
     title = parts.config.title
-    template = {"prompt_template": title.prompt_template} if title.prompt_template else {}
     made: dict[str, Middleware] = {
-        "title": TitleMiddleware(max_words=title.max_words, max_chars=title.max_chars, **template)
+        "title": TitleMiddleware(
+            max_words=title.max_words,
+            max_chars=title.max_chars,
+            prompt_template=title.prompt_template or TITLE_PROMPT,
+        )
     }
     if parts.config.summarization.enabled:
         made["summarization"] = _summarization(parts)
@@ -125,9 +129,10 @@ def _summarization(parts: Parts) -> Middleware:
 
 
 def _guardrail(config: GuardrailsConfig) -> Middleware:
+    provider = guardrail_provider(config)
     from agent.middleware.guardrail import GuardrailMiddleware
 
-    return GuardrailMiddleware(provider=guardrail_provider(config))
+    return GuardrailMiddleware(provider=provider)
 
 
 def guardrail_provider(config: GuardrailsConfig) -> Any:

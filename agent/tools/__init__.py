@@ -1,1 +1,1 @@
-"""The tools that an agent gets: from the configuration now, from servers and the agent's own hands later."""
+"""The tools of an agent."""
