@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -52,7 +52,7 @@ class ContextSize(Section):
             raise ValueError(f"expected a whole number of {self.type}, got {self.value:g}")
         return self
 
-    def pair(self) -> tuple[str, float | int]:
+    def pair(self) -> tuple[Any, Any]:
         """As langchain writes it."""
         return (self.type, self.value if self.type == "fraction" else int(self.value))
 

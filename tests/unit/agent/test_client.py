@@ -191,9 +191,9 @@ def test_a_changed_file_counts_after_a_reset_at_the_latest(tmp_path: Path) -> No
     path.write_text(text.replace("REPLY", "one"))
     with AgentClient(config_path=path, home=tmp_path) as client:
         assert client.chat("x") == "one"
-        path.write_text(text.replace("REPLY", "two, longer"))
+        path.write_text(text.replace("REPLY", "two and longer"))
         client.reset_agent()
-        assert client.chat("x") == "two, longer"
+        assert client.chat("x") == "two and longer"
 
 
 def test_switches(client: AgentClient) -> None:
