@@ -27,6 +27,7 @@ from agent.prompt import system_prompt
 from agent.switches import Switches
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.shown import ShowLimits, ShowUploads
+from agent.uploads.store import UploadStore
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 HOME_VARIABLE = "ROEBOT_HOME"
@@ -86,7 +87,7 @@ class LeadAgent:
 
     def _middleware(self, spec: ModelSpec) -> list[AgentMiddleware[Any, Any]]:
         chain: list[AgentMiddleware[Any, Any]] = [
-            ShowUploads(self._folders, ShowLimits(vision=spec.supports_vision)),
+            ShowUploads(UploadStore(self._folders), ShowLimits(vision=spec.supports_vision)),
         ]
         if spec.context_tokens is not None:
             chain.append(ContextWindow(tokens=spec.context_tokens))
