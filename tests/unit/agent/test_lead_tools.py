@@ -18,8 +18,8 @@ from agent.errors import (
     ProfileUnknown,
     ToolUnavailable,
 )
-from agent.guardrails.loading import GuardrailUnavailable
 from agent.features import RuntimeFeatures
+from agent.guardrails.loading import GuardrailUnavailable
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
