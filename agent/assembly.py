@@ -103,6 +103,11 @@ def brought(features: RuntimeFeatures) -> list[BaseTool]:
     for slot in SLOTS:
         given = getattr(features, slot.feature) if slot.feature in {"vision", "subagent"} else False
         if not isinstance(given, bool):
-            own = {tool.name for tool in given.tools}
-            missing += [tool for tool in slot.default().tools if tool.name not in own]
+            own = {tool.name for tool in tools_of(given)}
+            missing += [tool for tool in tools_of(slot.default()) if tool.name not in own]
     return missing
+
+
+def tools_of(middleware: Middleware) -> Sequence[BaseTool]:
+    """The tools that it brings."""
+    return getattr(middleware, "tools", ())

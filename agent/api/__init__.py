@@ -13,7 +13,6 @@ from agent.api.files import FileRoutes
 from agent.api.models import model_routes
 from agent.models.source import ModelSource
 from agent.results import Health
-from agent.uploads.folders import ThreadFolders
 
 __all__ = ["management_routes"]
 
@@ -29,7 +28,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
-        *FileRoutes(ThreadFolders(home), source).routes(),
+        *FileRoutes(home, source).routes(),
     ]
 
 
