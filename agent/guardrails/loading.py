@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from agent.errors import AgentError
+from agent.errors import GuardrailUnavailable
 from agent.guardrails.decisions import GuardrailProvider
-
-
-class GuardrailUnavailable(AgentError):
-    """The provider that the configuration names can't be made."""
 
 
 def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:

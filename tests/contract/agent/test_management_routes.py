@@ -15,8 +15,7 @@ from starlette.routing import Route
 from agent.api import management_routes
 from agent.api.endpoints import guarded
 from agent.config.errors import ConfigErrors
-from agent.errors import ModelUnavailable, ToolUnavailable
-from agent.guardrails.loading import GuardrailUnavailable
+from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.results import Deleted, ErrorBody, Health, ModelInfo, ModelList, Outcome, UploadList, UploadResult
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"

@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.errors import (
+    GuardrailUnavailable,
     ModelCallFailed,
     ModelUnavailable,
     ModelUnknown,
@@ -19,7 +20,6 @@ from agent.errors import (
     ToolUnavailable,
 )
 from agent.features import RuntimeFeatures
-from agent.guardrails.loading import GuardrailUnavailable
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec

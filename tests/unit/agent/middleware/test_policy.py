@@ -9,8 +9,9 @@ import yaml
 from pydantic import ValidationError
 
 from agent.context import RunContext
+from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, ToolRequest
-from agent.guardrails.loading import GuardrailUnavailable, load_provider
+from agent.guardrails.loading import load_provider
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 from tests.unit.agent.middleware.test_guardrail import delete
