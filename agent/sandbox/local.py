@@ -37,7 +37,8 @@ class LocalSandbox:
         workspace = self._roots["workspace"]
         await asyncio.to_thread(_make, workspace)
         given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        process = await asyncio.create_subprocess_exec(
+        transport, watched = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Watched(self._output_bytes),
             "/bin/sh",
             "-c",
             command,
@@ -48,19 +49,17 @@ class LocalSandbox:
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-        output = _Output(self._output_bytes)
-        limit = self._seconds if seconds is None else min(seconds, self._seconds)
         try:
-            async with asyncio.timeout(limit), asyncio.TaskGroup() as group:
-                group.create_task(output.drain(process))
-                code: int | None = await process.wait()
-                _kill(process.pid)
+            async with asyncio.timeout(self._seconds if seconds is None else min(seconds, self._seconds)):
+                await watched.exited.wait()
+            code = transport.get_returncode()
         except TimeoutError:
             code = None
         finally:
-            _kill(process.pid)
-            await asyncio.shield(process.wait())
-        return CommandResult(output.text, code, output.truncated)
+            _kill(transport.get_pid())
+            await asyncio.shield(watched.closed.wait())
+            transport.close()
+        return CommandResult(watched.text, code, watched.truncated)
 
     async def read_file(self, path: str) -> bytes:
         """See `Sandbox`; at most 10 MB."""
@@ -99,23 +98,34 @@ class _Place:
         return path
 
 
-class _Output:
-    """What a command prints: the first and the last half of what may be kept."""
+class _Watched(asyncio.SubprocessProtocol):
+    """A command at work, and what it prints: the first and the last half of what may be kept.
+
+    `exited`: it is over itself; `closed`: and so is everything that it started.
+    """
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
         self._head, self._tail = bytearray(), bytearray()
         self.truncated = False
+        self.exited, self.closed = asyncio.Event(), asyncio.Event()
 
-    async def drain(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        while chunk := await process.stdout.read(65_536):
-            room = self._half - len(self._head)
-            self._head += chunk[:room]
-            self._tail += chunk[room:]
-            if len(self._tail) > self._half:
-                self.truncated = True
-                del self._tail[: -self._half]
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what there is room for."""
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > self._half:
+            self.truncated = True
+            del self._tail[: -self._half]
+
+    def process_exited(self) -> None:
+        """The shell ended."""
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody holds its output any more."""
+        self.closed.set()
 
     @property
     def text(self) -> str:

@@ -57,8 +57,9 @@ class TestLocalSandbox(SandboxSuite):
         result = await sandbox.execute_command("sleep 60 & echo $!")
         assert result.exit_code == 0
         left = f"/proc/{result.output.strip()}"
-        gone = await sandbox.execute_command(f"test ! -e {left} || grep -q '^State:.Z' {left}/status")
-        assert gone.exit_code == 0, "nobody may have buried it yet"
+        alive = f"test -e {left} && ! grep -q '^State:.Z' {left}/status"
+        gone = await sandbox.execute_command(f"while {alive}; do :; done", seconds=10)
+        assert not gone.timed_out, "nobody may have buried it yet, but it is dead"
 
     async def test_a_command_gets_no_variable_of_the_service(
         self, provider: SandboxProvider, monkeypatch: pytest.MonkeyPatch
