@@ -5,6 +5,11 @@
     │   ├── ModelUnknown          a name that no configured model has
     │   ├── ModelUnavailable      a provider package, key or the local model is missing
     │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`
+    ├── ToolUnavailable           a configured tool can't be made; field `name`
+    ├── GuardrailUnavailable      the configured provider of permissions can't be made
+    ├── ProfileError              an agent of one's own can't be used; field `name`
+    │   ├── ProfileUnknown        a name that none has; field `known`
+    │   └── ProfileBroken         its files can't be used
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
@@ -55,6 +60,45 @@ class ModelCallFailed(ModelError):
         self.category = category
         self.retryable = retryable
         super().__init__(message)
+
+
+class ToolUnavailable(AgentError):
+    """A tool of the configuration can't be made; the text says what is missing."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        self.name = name
+        super().__init__(f'The tool "{name}" {message}')
+
+
+class GuardrailUnavailable(AgentError):
+    """Who decides about tool calls can't be made; so no call may be made either."""
+
+
+class ProfileError(AgentError):
+    """An agent of one's own can't be used."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        self.name = name
+        super().__init__(message)
+
+
+class ProfileUnknown(ProfileError):
+    """There is no agent of this name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.known = known
+        line = " ".join(name.split())
+        shown = line if len(line) <= 64 else f"{line[:64]}…"
+        super().__init__(
+            f'There is no agent named "{shown}". Known: {", ".join(known) or "none"}.', name=name
+        )
+
+
+class ProfileBroken(ProfileError):
+    """The agent's files can't be used; the text says where and why."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        super().__init__(f'The agent "{name}" can\'t be used: {message}.', name=name)
 
 
 class FileError(AgentError):

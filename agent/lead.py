@@ -5,28 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
 
-from agent.errors import ModelUnavailable
+from agent.chain import Parts, chain_of
+from agent.config.models import AgentConfig
+from agent.errors import ModelUnavailable, ProfileBroken
 from agent.factory import create_agent_graph
-from agent.models.calls import ModelCalls
+from agent.features import Middleware, RuntimeFeatures
+from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
-from agent.models.window import ContextWindow
+from agent.profiles import Profile, read_profile
 from agent.prompt import system_prompt
 from agent.switches import Switches
+from agent.tools.loading import load_tools
 from agent.uploads.folders import ThreadFolders
-from agent.uploads.shown import ShowLimits, ShowUploads
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 HOME_VARIABLE = "ROEBOT_HOME"
@@ -38,59 +42,129 @@ def home_from_environment() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or ".roebot")
 
 
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What code adds to the configuration. `features` None: those of the configuration."""
+
+    features: RuntimeFeatures | None = None
+    extra_middleware: Sequence[Middleware] = ()
+    checkpointer: Checkpointer = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a graph is made for."""
+
+    switches: Switches
+    today: date
+    profile: Profile | None
+
+
 class LeadAgent:
-    """Makes the lead agent's graphs; one is kept for each (model, switches, day)."""
+    """Makes the lead agent's graphs; one is kept for each (switches, agent of one's own, day)."""
 
     def __init__(
         self,
         source: ModelSource,
         home: Path,
         *,
+        additions: Additions | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         make_model: Callable[..., BaseChatModel] = build,
     ) -> None:
         self._source = source
-        self._folders = ThreadFolders(home)
+        self._home = home
+        self._additions = additions or Additions()
+        self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
-        self._catalog: Catalog | None = None
-        self._graphs: OrderedDict[tuple[Switches, date], Graph] = OrderedDict()
+        self._current: tuple[Catalog, AgentConfig] | None = None
+        self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
 
     async def graph(self, switches: Switches) -> Graph:
-        """The graph for a run. Raises ModelUnknown, ModelUnavailable or ConfigErrors."""
-        catalog = await self._source.catalog()
-        if catalog is not self._catalog:
-            self._catalog = catalog
+        """The graph for a run.
+
+        Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable, ProfileError or
+        ConfigErrors; ValueError where extra middleware finds no place.
+        """
+        config, catalog = await self._source.config(), await self._source.catalog()
+        if self._current is None or self._current[0] is not catalog or self._current[1] is not config:
+            self._current = (catalog, config)
             self._graphs.clear()
-        spec = catalog.pick(switches.model_name)
-        wanted = replace(fitted(spec, switches, degrade=catalog.allow_degradation), model_name=spec.name)
-        key = (wanted, self._today())
-        if key not in self._graphs:
-            graph = await asyncio.to_thread(self._build, spec, *key)
-            if catalog is not self._catalog:
+        current = self._current
+        profile = await self._profile(switches.agent_name)
+        spec = catalog.pick(switches.model_name or (profile.model if profile else None))
+        fit = fitted(spec, switches, degrade=catalog.allow_degradation)
+        fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
+        wanted = _Wanted(fit, self._today(), profile)
+        if wanted not in self._graphs:
+            graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
+            if current is not self._current:
                 return graph
-            self._graphs[key] = graph
+            self._graphs[wanted] = graph
             while len(self._graphs) > GRAPHS_KEPT:
                 self._graphs.popitem(last=False)
-        self._graphs.move_to_end(key)
-        return self._graphs[key]
+        self._graphs.move_to_end(wanted)
+        return self._graphs[wanted]
 
-    def _build(self, spec: ModelSpec, switches: Switches, today: date) -> Graph:
-        model = self._make_model(spec, thinking=switches.thinking, effort=switches.effort)
+    def reset(self) -> None:
+        """Forget the graphs that are kept; the next run makes its own."""
+        self._graphs.clear()
+
+    async def _profile(self, name: str | None) -> Profile | None:
+        if name is None:
+            return None
+        return await asyncio.to_thread(read_profile, self._home, name, os.environ)
+
+    def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
+        switches, profile = wanted.switches, wanted.profile
+        summarizer = config.summarization.model_name if config.summarization.enabled else None
+        parts = Parts(
+            config,
+            spec,
+            switches,
+            ThreadFolders(self._home),
+            self._memory,
+            fallbacks=[self._model(catalog, name, switches) for name in _others(config, spec)],
+            summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+        )
+        tools = tools_for(config, profile) if spec.supports_tools else []
+        chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
+        prompt = system_prompt(
+            wanted.today,
+            small_model=spec.context_tokens is not None,
+            tools=bool(tools),
+            personality=profile.personality if profile else "",
+        )
         return create_agent_graph(
-            model,
-            system_prompt=system_prompt(today, small_model=spec.context_tokens is not None),
-            middleware=self._middleware(spec),
+            self._model(catalog, spec.name, switches),
+            tools,
+            system_prompt=prompt,
+            middleware=chain,
+            checkpointer=self._additions.checkpointer,
             name="lead_agent",
         )
 
-    def _middleware(self, spec: ModelSpec) -> list[AgentMiddleware[Any, Any]]:
-        chain: list[AgentMiddleware[Any, Any]] = [
-            ShowUploads(self._folders, ShowLimits(vision=spec.supports_vision)),
-        ]
-        if spec.context_tokens is not None:
-            chain.append(ContextWindow(tokens=spec.context_tokens))
-        return [*chain, ModelCalls(model_name=spec.name)]
+    def _model(self, catalog: Catalog, name: str, switches: Switches) -> BaseChatModel:
+        spec = catalog.pick(name)
+        fit = fitted(spec, switches, degrade=True)
+        return self._make_model(spec, thinking=fit.thinking, effort=fit.effort)
+
+
+def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
+    """The configured tools that the agent gets. Blocking. Raises ToolUnavailable or ProfileBroken."""
+    groups = profile.tool_groups if profile else None
+    if profile is not None and groups is not None:
+        known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
+        if missing := [group for group in groups if group not in known]:
+            names = ", ".join(sorted(known)) or "none"
+            message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
+            raise ProfileBroken(message, name=profile.name)
+    return load_tools(config.tools, groups)
+
+
+def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:
+    return [name for name in config.model_calls.fallback_models if name != spec.name]
 
 
 def fitted(spec: ModelSpec, switches: Switches, *, degrade: bool) -> Switches:
@@ -100,12 +174,18 @@ def fitted(spec: ModelSpec, switches: Switches, *, degrade: bool) -> Switches:
         lacking.append("thinking")
     if switches.effort and not spec.supports_reasoning_effort:
         lacking.append("a reasoning effort")
+    if switches.plan_mode and not spec.supports_tools:
+        lacking.append("plan mode")
+    if switches.subagents and not spec.supports_tools:
+        lacking.append("subagents")
     if lacking and not degrade:
         raise ModelUnavailable(f'The model "{spec.name}" does not support {" or ".join(lacking)}.')
-    return Switches(
-        switches.model_name,
+    return replace(
+        switches,
         thinking=switches.thinking and spec.supports_thinking,
         effort=switches.effort if spec.supports_reasoning_effort else None,
+        plan_mode=switches.plan_mode and spec.supports_tools,
+        subagents=switches.subagents and spec.supports_tools,
     )
 
 

@@ -23,6 +23,8 @@ from langchain_core.messages import (
 from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
+from agent.usage import Usage, added
+
 SNAPSHOT_EVERY = 50
 
 
@@ -84,6 +86,11 @@ def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessa
 
 def merge_artifacts(current: list[str] | None, new: list[str] | None) -> list[str]:
     """Append paths that are not listed yet, first mention first."""
+    return merge_names(current, new)
+
+
+def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
+    """A set of names as a list, first mention first."""
     return list(dict.fromkeys([*(current or []), *(new or [])]))
 
 
@@ -109,6 +116,8 @@ class ThreadState(AgentState[Any]):
     viewed_images: NotRequired[Annotated[dict[str, ViewedImage], merge_viewed_images]]
     thread_data: NotRequired[ThreadData | None]
     sandbox: NotRequired[SandboxRef | None]
+    usage: NotRequired[Annotated[Usage, added]]
+    promoted_tools: NotRequired[Annotated[list[str], merge_names]]
 
 
 def _flat(writes: Sequence[Any]) -> list[Any]:

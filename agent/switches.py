@@ -16,14 +16,24 @@ class Switches:
     model_name: str | None = None
     thinking: bool = False
     effort: str | None = None
+    plan_mode: bool = False
+    subagents: bool = False
+    agent_name: str | None = None
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> Switches:
-        """Read `model_name` (or the header `X-Model`), `thinking_enabled` and `reasoning_effort`."""
-        name = configurable.get("model_name") or configurable.get(MODEL_HEADER)
-        effort = configurable.get("reasoning_effort")
+        """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
+        `is_plan_mode`, `subagent_enabled` and `agent_name`.
+        """
         return cls(
-            model_name=name if isinstance(name, str) else None,
+            model_name=_text(configurable.get("model_name")) or _text(configurable.get(MODEL_HEADER)),
             thinking=configurable.get("thinking_enabled") is True,
-            effort=effort if isinstance(effort, str) and effort else None,
+            effort=_text(configurable.get("reasoning_effort")),
+            plan_mode=configurable.get("is_plan_mode") is True,
+            subagents=configurable.get("subagent_enabled") is True,
+            agent_name=_text(configurable.get("agent_name")),
         )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -103,7 +103,7 @@ class AccountDirectory:
             (config.name, config.platform), Outlet(config.name, adapter, manifest, governor)
         )
         outlet.adapter, outlet.governor = adapter, governor
-        outlet.assistant = config.assistant_id or ""
+        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
         state = AccountState(Live.CONNECTING, since=self._clock.now())
         self._accounts[config.name] = Account(config, outlet, inbox, state)
         return outlet
@@ -150,7 +150,7 @@ class AccountDirectory:
         if config.rate_scale != account.config.rate_scale:
             outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
         outlet.adapter = load_factory(outlet.manifest)(config.name, config)
-        outlet.assistant = config.assistant_id or ""
+        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
         account.config = config
         account.again.set()
 

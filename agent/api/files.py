@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -12,11 +13,12 @@ from agent.api.endpoints import answer, guarded
 from agent.api.multipart import FileStart, files
 from agent.artifacts import open_artifact
 from agent.errors import FileRefused
+from agent.files import ThreadFiles, limits_of, uploaded
 from agent.models.source import ModelSource
-from agent.results import Deleted, Outcome, UploadList, UploadResult
+from agent.results import UploadResult
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.names import check_thread_id
-from agent.uploads.store import UploadLimits, UploadStore
+from agent.uploads.store import UploadStore
 
 MULTIPART_OVERHEAD = 100_000
 _ARTIFACT_HEADERS = {
@@ -29,8 +31,9 @@ _ARTIFACT_HEADERS = {
 class FileRoutes:
     """Uploads and artifacts below a home; sizes by the configuration's `limits.file_mb`."""
 
-    def __init__(self, folders: ThreadFolders, source: ModelSource) -> None:
-        self._folders = folders
+    def __init__(self, home: Path, source: ModelSource) -> None:
+        self._folders = ThreadFolders(home)
+        self._files = ThreadFiles(home, source)
         self._source = source
 
     def routes(self) -> list[BaseRoute]:
@@ -47,7 +50,7 @@ class FileRoutes:
     async def upload(self, request: Request) -> Response:
         """Take all files of a multipart body, or none."""
         thread_id = check_thread_id(request.path_params["thread_id"])
-        limits = await self._limits()
+        limits = await limits_of(self._source)
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.batch_bytes + MULTIPART_OVERHEAD:
             raise FileRefused("These files are too large together.", status=413)
@@ -59,20 +62,16 @@ class FileRoutes:
                 else:
                     await batch.write(event.data)
             kept = await batch.commit()
-        count = len(kept)
-        message = f"{count} file{'s' if count > 1 else ''} uploaded."
-        return answer(UploadResult(success=True, files=kept, message=message))
+        return answer(UploadResult(success=True, files=kept, message=uploaded(len(kept))))
 
     async def listing(self, request: Request) -> Response:
         """The uploads of the thread."""
-        found = await UploadStore(self._folders).listed(request.path_params["thread_id"])
-        return answer(UploadList(files=found, count=len(found)))
+        return answer(await self._files.listed(request.path_params["thread_id"]))
 
     async def delete(self, request: Request) -> Response:
         """Delete one upload."""
-        name = request.path_params["filename"]
-        await UploadStore(self._folders).delete(request.path_params["thread_id"], name)
-        return answer(Outcome(success=True, message=f"{name} is deleted."))
+        parameters = request.path_params
+        return answer(await self._files.delete(parameters["thread_id"], parameters["filename"]))
 
     async def artifact(self, request: Request) -> Response:
         """Hand out a file of the thread; whatever could act in a browser only as a download."""
@@ -91,10 +90,4 @@ class FileRoutes:
 
     async def forget(self, request: Request) -> Response:
         """Delete all local data of the thread."""
-        await asyncio.to_thread(self._folders.remove, request.path_params["thread_id"])
-        return answer(Deleted(success=True))
-
-    async def _limits(self) -> UploadLimits:
-        megabytes = (await self._source.config()).limits.file_mb
-        file_bytes = megabytes * 1_000_000
-        return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * 10)
+        return answer(await self._files.forget(request.path_params["thread_id"]))

@@ -1,6 +1,7 @@
 """Reading `config.yaml`: the reader that both halves share, and the sections of the agent's half."""
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
+from agent.config.harness import GuardrailsConfig, ModelCallsConfig, SummarizationConfig, TitleConfig
 from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import (
     CONFIG_VERSION,
@@ -10,6 +11,7 @@ from agent.config.models import (
     LoggingConfig,
     ModelEntry,
 )
+from agent.config.tools import ToolEntry, ToolGroup
 
 __all__ = [
     "CONFIG_VERSION",
@@ -18,9 +20,15 @@ __all__ = [
     "ConfigError",
     "ConfigErrors",
     "ConfigWarning",
+    "GuardrailsConfig",
     "LimitsConfig",
     "LoadedAgentConfig",
     "LoggingConfig",
+    "ModelCallsConfig",
     "ModelEntry",
+    "SummarizationConfig",
+    "TitleConfig",
+    "ToolEntry",
+    "ToolGroup",
     "load_agent_config",
 ]

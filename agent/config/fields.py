@@ -88,7 +88,7 @@ def _secret(value: SecretStr) -> SecretStr:
 
 Int = Annotated[int, Strict(), BeforeValidator(_whole_number)]
 """A whole number."""
-Count = Annotated[Int, Field(ge=1)]
+Count = Annotated[int, Strict(), Field(ge=1), BeforeValidator(_whole_number)]
 """A whole number from 1 up."""
 Number = Annotated[float, Strict(), BeforeValidator(_number), Field(allow_inf_nan=False)]
 """A number."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from agent.config.document import Document, read_document
 from agent.config.env import resolve_env
@@ -21,6 +23,8 @@ BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}
 )
 """Sections of the same file that belong to the bot: neither read nor refused here."""
+OVERRIDES = "the given configuration"
+"""How messages name what comes from code alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +37,25 @@ class LoadedAgentConfig:
     fingerprint: str
 
 
-def load_agent_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> LoadedAgentConfig:
+def load_agent_config(
+    explicit: Path | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    read_file: bool = True,
+) -> LoadedAgentConfig:
     """Find and read the file for the agent runtime. Raises ConfigErrors.
 
-    `fingerprint` names the content of the file (empty without a file).
+    `overrides` are laid over the file, mapping by mapping; a list stands for the whole list. Without
+    `read_file` they are all there is. `fingerprint` names the content of the file (empty without a file).
     """
-    path = find_config(explicit, env, cwd)
-    if path is None:
+    path = find_config(explicit, env, cwd) if read_file else None
+    if path is None and not overrides:
         return LoadedAgentConfig(AgentConfig(), None, (), "")
-    whole = read_document(path, shown=shown(path, cwd))
+    whole = read_document(path, shown=shown(path, cwd)) if path else Document(OVERRIDES, {})
+    if overrides:
+        whole = replace(whole, data=merged(whole.data, overrides))
     own = {key: value for key, value in whole.data.items() if key not in BOT_SECTIONS}
     problems = Problems(whole)
     document, warnings = prepared(replace(whole, data=own), problems, AGENT_KEYS, AGENT_VALUES)
@@ -51,6 +65,25 @@ def load_agent_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) 
     problems.raise_if_any()
     assert config is not None
     return LoadedAgentConfig(config, path, warnings, whole.fingerprint)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping below with the one above laid over it, mapping by mapping."""
+    result = copy.deepcopy(dict(below))
+    for key, value in above.items():
+        under = result.get(key)
+        if isinstance(under, dict) and isinstance(value, Mapping):
+            result[key] = merged(under, value)
+        else:
+            result[key] = plain(value)
+    return result
+
+
+def plain(value: Any) -> Any:
+    """The value as it would come from a file; what no file can hold stays as it is."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def prepared(

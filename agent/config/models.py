@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from agent.config.fields import Count, Int, Section, Switch, Text
+from agent.config.harness import GuardrailsConfig, ModelCallsConfig, SummarizationConfig, TitleConfig
+from agent.config.passed import ImportString, OpenSection, PassedOn, reveal
+from agent.config.tools import ToolEntry, ToolGroup
 
 CONFIG_VERSION = 1
 """The newest `config_version` that this release knows."""
 
-_SECRET_KEY = re.compile(
-    r"(api_?key|access_?key|token|secret|password|passwd|credentials?|authorization|cookie)$", re.IGNORECASE
-)
-_IMPORT = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
-
-def _conceal(value: Any, *, secret: bool = False) -> Any:
-    """The value with every text below a key that names a secret wrapped, so that no repr shows it."""
-    if isinstance(value, Mapping):
-        return {
-            str(key): _conceal(item, secret=secret or bool(_SECRET_KEY.search(str(key).replace("-", "_"))))
-            for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_conceal(item, secret=secret) for item in value]
-    if isinstance(value, str):
-        return SecretStr(str(value)) if secret else str(value)
-    return value
-
-
-def _reveal(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _reveal(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_reveal(item) for item in value]
-    return value.get_secret_value() if isinstance(value, SecretStr) else value
-
-
-def _conceal_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    concealed: dict[str, Any] = _conceal(value)
-    return concealed
-
-
-PassedOn = Annotated[Mapping[str, Any], AfterValidator(_conceal_mapping)]
-"""Keys that belong to somebody else's class; texts below secret-looking keys are wrapped in SecretStr."""
-
-
-class ModelEntry(Section):
+class ModelEntry(OpenSection):
     """One chat model of `models`. Keys that are not named here are kept in `extra` for the class of `use`."""
 
     name: Text = Field(description="The name by which /model and the API know it.")
     display_name: Text | None = Field(None, description="What people see; the name where it is absent.")
-    use: Text = Field(description="The chat model class, as package.module:Class.")
+    use: ImportString = Field(description="The chat model class, as package.module:Class.")
     model: Text | None = Field(None, description="The provider's name of the model.")
     supports_thinking: Switch = Field(False, description="Whether it can think before it answers.")
     when_thinking_enabled: PassedOn = Field(
@@ -68,26 +34,6 @@ class ModelEntry(Section):
     output_version: Text | None = Field(
         None, description="The form of message content, such as responses/v1."
     )
-    extra: PassedOn = Field(default_factory=dict, description="Every other key, passed on to the class.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_extra(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        known = {key: value for key, value in data.items() if key in cls.model_fields}
-        others = {key: value for key, value in data.items() if key not in cls.model_fields}
-        given = known.get("extra")
-        if given is None or isinstance(given, Mapping):
-            known["extra"] = {**(given or {}), **others}
-        return known
-
-    @field_validator("use")
-    @classmethod
-    def _names_a_class(cls, value: str) -> str:
-        if not _IMPORT.fullmatch(value):
-            raise ValueError("expected package.module:Class, such as langchain_openai:ChatOpenAI")
-        return value
 
     @property
     def label(self) -> str:
@@ -105,9 +51,9 @@ class ModelEntry(Section):
             "output_version": self.output_version,
         }
         arguments = {key: value for key, value in named.items() if value is not None}
-        arguments |= _reveal(self.extra)
+        arguments |= self.passed_on()
         if thinking:
-            arguments |= _reveal(self.when_thinking_enabled)
+            arguments |= reveal(self.when_thinking_enabled)
         return arguments
 
 
@@ -148,14 +94,70 @@ class AgentConfig(Section):
     allow_degradation: Switch = Field(
         True, description="Whether a feature that the model lacks is left out (true) or an error (false)."
     )
+    model_calls: ModelCallsConfig = Field(
+        default_factory=ModelCallsConfig, description="What happens when a model does not answer."
+    )
+    tools: tuple[ToolEntry, ...] = Field((), description="The tools that the agent gets.")
+    tool_groups: tuple[ToolGroup, ...] = Field(
+        (), description="The groups of tools; where there are any, each tool is of one of them."
+    )
+    title: TitleConfig = Field(default_factory=TitleConfig, description="Titles of threads.")
+    summarization: SummarizationConfig = Field(
+        default_factory=SummarizationConfig, description="Summaries of long threads."
+    )
+    guardrails: GuardrailsConfig = Field(
+        default_factory=GuardrailsConfig, description="Permission before each tool call."
+    )
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="How much is taken at once.")
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="What is logged, and how.")
 
     @field_validator("models")
     @classmethod
-    def _names_are_unique(cls, models: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
-        names = [model.name for model in models]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two models have the name {', '.join(twice)}; rename one")
+    def _models_are_unique(cls, models: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
+        _refuse_twice("models", [model.name for model in models])
         return models
+
+    @field_validator("model_calls")
+    @classmethod
+    def _fallbacks_exist(cls, calls: ModelCallsConfig, info: ValidationInfo) -> ModelCallsConfig:
+        for name in calls.fallback_models:
+            _expect_model(name, info)
+        return calls
+
+    @field_validator("summarization")
+    @classmethod
+    def _summarizer_exists(cls, value: SummarizationConfig, info: ValidationInfo) -> SummarizationConfig:
+        if value.model_name is not None:
+            _expect_model(value.model_name, info)
+        return value
+
+    @field_validator("tools")
+    @classmethod
+    def _tools_are_unique(cls, tools: tuple[ToolEntry, ...]) -> tuple[ToolEntry, ...]:
+        _refuse_twice("tools", [tool.name for tool in tools])
+        return tools
+
+    @field_validator("tool_groups")
+    @classmethod
+    def _groups_fit(cls, groups: tuple[ToolGroup, ...], info: ValidationInfo) -> tuple[ToolGroup, ...]:
+        names = [group.name for group in groups]
+        _refuse_twice("groups", names)
+        for tool in info.data.get("tools", ()) if groups else ():
+            if tool.group not in names:
+                raise ValueError(
+                    f"the tool {tool.name} is of the group {tool.group}, which is not here; add it"
+                )
+        return groups
+
+
+def _refuse_twice(kind: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two {kind} have the name {', '.join(twice)}; rename one")
+
+
+def _expect_model(name: str, info: ValidationInfo) -> None:
+    """Without configured models the name can only be checked when the models are looked for."""
+    known = [model.name for model in info.data.get("models", ())]
+    if known and name not in known:
+        raise ValueError(f"there is no model named {name}; known: {', '.join(known)}")

@@ -13,15 +13,10 @@ Pattern = tuple[str, ...]
 """A key path in which `*` stands for any key."""
 
 AGENT_KEYS: Sequence[Pattern] = (
-    ("tools",),
-    ("tool_groups",),
     ("sandbox",),
     ("skills",),
-    ("title",),
-    ("summarization",),
     ("memory",),
     ("subagents",),
-    ("guardrails",),
     ("acp_agents",),
     ("checkpointer", "connection_string"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -53,13 +53,18 @@ def load(
 
 def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
     """The keys that the section takes, or the section at `path` within it."""
+    inner: Any = model
     for part in path:
-        field = model.model_fields.get(str(part))
-        inner = field.annotation if field else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
-        model = inner
-    return list(model.model_fields)
+        if isinstance(part, int):
+            inner = get_args(inner)[0] if get_args(inner) else None
+        else:
+            field = inner.model_fields.get(part) if _is_section(inner) else None
+            inner = field.annotation if field else None
+    return list(inner.model_fields) if _is_section(inner) else []
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel)
 
 
 def describe(value: object) -> str:

@@ -12,6 +12,7 @@ from langgraph.errors import GraphBubbleUp
 
 from agent.errors import ModelCallFailed
 from agent.models.errors import Category, ProviderFailure, describe, failure, scrubbed
+from agent.models.resolve import name_of
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -20,7 +21,8 @@ Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 class ModelCalls(AgentMiddleware[Any, Any]):
     """Maps a provider's failures and refuses answers that broke off or are empty.
 
-    Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a scrubbed text.
+    Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a scrubbed text. A model
+    that knows its configured name (see `agent.models.resolve.named`) is called by it, others `model_name`.
     """
 
     def __init__(self, *, model_name: str) -> None:
@@ -29,31 +31,33 @@ class ModelCalls(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model; see the class."""
+        name = name_of(request.model) or self._model_name
         try:
             response = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
-            found = describe(error, model=self._model_name)
-            self._log(found, error)
+            found = describe(error, model=name)
+            _log(found, error, name)
             raise found.error() from None
         for message in response.result:
             if problem := incomplete(message):
-                found = failure(problem, model=self._model_name)
-                self._log(found, None)
+                found = failure(problem, model=name)
+                _log(found, None, name)
                 raise found.error()
         return response
 
-    def _log(self, found: ProviderFailure, error: BaseException | None) -> None:
-        if isinstance(error, ModelCallFailed):
-            return
-        log.warning(
-            "model_call_failed",
-            model=self._model_name,
-            category=str(found.category),
-            error=type(error).__name__ if error else None,
-            detail=scrubbed(str(error)) if error else None,
-        )
+
+def _log(found: ProviderFailure, error: BaseException | None, name: str) -> None:
+    if isinstance(error, ModelCallFailed):
+        return
+    log.warning(
+        "model_call_failed",
+        model=name,
+        category=str(found.category),
+        error=type(error).__name__ if error else None,
+        detail=scrubbed(str(error)) if error else None,
+    )
 
 
 def incomplete(message: BaseMessage) -> Category | None:

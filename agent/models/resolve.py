@@ -20,6 +20,7 @@ log = structlog.get_logger(__name__)
 MAX_RETRIES = 2
 TIMEOUT_SECONDS = 120.0
 CHUNK_SECONDS = 60.0
+NAME_KEY = "roebot_model"
 _EXTRAS = {"langchain_openai": "openai", "langchain_anthropic": "anthropic", "langchain_ollama": "ollama"}
 
 
@@ -47,14 +48,14 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
     Raises ModelUnavailable; its text holds no setting's value.
     """
     chosen = load_class(spec.use)
-    named = {"model": spec.model} if spec.model else {}
-    settings = {**_defaults(chosen), **named, **spec.settings}
+    model = {"model": spec.model} if spec.model else {}
+    settings = {**_defaults(chosen), **model, **spec.settings}
     if thinking:
         settings |= spec.when_thinking_enabled
     if effort is not None:
         settings["reasoning_effort"] = effort
     try:
-        return chosen(**settings)
+        return named(chosen(**settings), spec.name)
     except ValidationError as error:
         where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))
         raise ModelUnavailable(
@@ -64,6 +65,18 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
         detail = scrubbed(f"{type(error).__name__}: {error}")
         log.warning("model_not_made", model=spec.name, detail=detail)
         raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({detail}).') from None
+
+
+def named(model: BaseChatModel, name: str) -> BaseChatModel:
+    """The model, which now knows by which name it is configured; traces of its calls show it too."""
+    model.metadata = {**(model.metadata or {}), NAME_KEY: name}
+    return model
+
+
+def name_of(model: object) -> str | None:
+    """The name by which the model is configured, if it knows it."""
+    metadata = getattr(model, "metadata", None)
+    return metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
 
 
 def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:

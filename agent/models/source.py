@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -38,36 +40,49 @@ class ModelSource:
 
     The file is looked at once a second at most; one that can't be read keeps the last good one. Without
     configured models the environment is looked through again every half minute, so that an Ollama that is
-    started later is seen.
+    started later is seen. `overrides` are laid over the file; without `read_file` they are all there is.
     """
 
     def __init__(
         self,
         config_path: Path | None = None,
         *,
+        overrides: Mapping[str, Any] | None = None,
+        read_file: bool = True,
         environ: Mapping[str, str] = os.environ,
         cwd: Path | None = None,
         probe: OllamaProbe = ollama.find,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config_path = config_path
+        self._overrides = overrides
+        self._read_file = read_file
         self._environ = environ
         self._cwd = cwd
         self._probe = probe
         self._clock = clock
         self._loaded: _Loaded | None = None
         self._catalog: Catalog | None = None
-        self._check_at = 0.0
-        self._discover_at = 0.0
+        self._check_at = self._discover_at = -math.inf
 
     def load(self) -> AgentConfig:
         """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays."""
-        found = load_agent_config(self._config_path, self._environ, self._where())
+        found = load_agent_config(
+            self._config_path,
+            self._environ,
+            self._where(),
+            overrides=self._overrides,
+            read_file=self._read_file,
+        )
         stamp = _stamp(found.path)
         if self._loaded is None or self._loaded.config != found.config:
             self._catalog = None
         self._loaded = _Loaded(stamp, found.config)
         return found.config
+
+    def expire(self) -> None:
+        """Look at the file, and for models at hand, the next time that anything is asked."""
+        self._check_at = self._discover_at = -math.inf
 
     def verify(self) -> None:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
@@ -118,6 +133,8 @@ class ModelSource:
 
     def _refresh(self) -> None:
         assert self._loaded is not None
+        if not self._read_file:
+            return
         try:
             path = find_config(self._config_path, self._environ, self._where())
             if _stamp(path) == self._loaded.stamp:

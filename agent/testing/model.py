@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseRunManager, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessageChunk,
@@ -21,22 +23,47 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
-from pydantic import Field
+from langgraph.constants import TAG_NOSTREAM
+from pydantic import Field, PrivateAttr
 
-from agent.testing.script import Script, fault, from_environment, markers
+from agent.testing.script import Script, ToolUse, fault, from_environment, markers
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One call of the model: what it was given, the system message first, and the tools it could see."""
+
+    messages: tuple[BaseMessage, ...]
+    tools: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each message."""
+        return [message.text for message in self.messages]
 
 
 class ScriptedChatModel(BaseChatModel):
     """Answers by a `Script`; without one it echoes what the user wrote since the last answer.
 
-    `environ` and `sleep` are injected so that tests stay in control; see `agent.testing.script` for
-    what markers and variables mean.
+    With `steps` each call takes the next of them, and every call after the last one takes the last. `calls`
+    is what it was given so far, the last `remember` times. `environ` and `sleep` are injected so that tests
+    stay in control; see `agent.testing.script` for what markers and variables mean. They steer answers to
+    people: calls that middleware makes for itself (tagged `nostream`) follow the script alone.
     """
 
     script: Script = Field(default_factory=Script)
+    steps: Sequence[Script] = ()
     environ: Mapping[str, str] = Field(default_factory=lambda: os.environ, exclude=True)
     sleep: Callable[[float], Awaitable[None]] = Field(default=asyncio.sleep, exclude=True)
     model_name: str = "scripted"
+    remember: int = 32
+    _calls: deque[Heard] = PrivateAttr(default_factory=deque)
+    _count: int = PrivateAttr(default=0)
+
+    @property
+    def calls(self) -> list[Heard]:
+        """What the model was given, the newest call last."""
+        return list(self._calls)
 
     @property
     def _llm_type(self) -> str:
@@ -44,7 +71,7 @@ class ScriptedChatModel(BaseChatModel):
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
         """Accept any tools; which is called is the script's business."""
-        return self.bind(**kwargs)
+        return self.bind(**kwargs, seen_tools=tuple(_name_of(tool) for tool in tools))
 
     async def _astream(
         self,
@@ -53,7 +80,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages)
+        script, chunks = self._prepare(messages, kwargs, run_manager)
         if script.delay:
             await self.sleep(script.delay)
         for count, chunk in enumerate(chunks):
@@ -70,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined([chunk async for chunk in self._astream(messages, stop)])
+        return _joined([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
 
     def _stream(
         self,
@@ -79,7 +106,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages)
+        script, chunks = self._prepare(messages, kwargs, run_manager)
         for count, chunk in enumerate(chunks):
             _fail_at(script, count)
             yield chunk
@@ -92,17 +119,37 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined(list(self._stream(messages, stop)))
+        return _joined(list(self._stream(messages, stop, run_manager, **kwargs)))
 
-    def _prepare(self, messages: list[BaseMessage]) -> tuple[Script, list[ChatGenerationChunk]]:
+    def _prepare(
+        self, messages: list[BaseMessage], kwargs: Mapping[str, Any], manager: BaseRunManager | None
+    ) -> tuple[Script, list[ChatGenerationChunk]]:
+        self._calls.append(Heard(tuple(messages), kwargs.get("seen_tools", ())))
+        while len(self._calls) > self.remember:
+            self._calls.popleft()
+        planned = self._planned()
         heard, fields = _heard(messages)
-        script = self.script.steered({**from_environment(self.environ), **fields})
-        if script.tool is not None and not isinstance(messages[-1], ToolMessage):
-            return script, [_tool_call(script, len(messages))]
-        tokens = script.answer(heard)
+        if manager is None or TAG_NOSTREAM not in manager.tags:
+            planned = planned.steered({**from_environment(self.environ), **fields})
+        script = planned
+        calls = script.calls if self.steps or not isinstance(messages[-1], ToolMessage) else ()
+        tokens = [] if calls and script.reply is None else script.answer(heard)
+        thoughts = script.thoughts()
         prompt = sum(len(message.text.split()) for message in messages)
-        chunks = [ChatGenerationChunk(message=AIMessageChunk(content=token)) for token in tokens]
-        return script, [*chunks, _closing(prompt, len(tokens))]
+        usage = script.usage or (prompt, len(thoughts) + len(tokens))
+        contents = _contents(thoughts, tokens)
+        chunks = [AIMessageChunk(content=content) for content in contents]
+        for index, call in enumerate(calls):
+            chunks += _call_chunks(call, call.id or f"call_{len(messages)}_{index}", index, script.fragment)
+        chunks.append(_closing(usage, "tool_calls" if calls else "stop"))
+        return script, [ChatGenerationChunk(message=chunk) for chunk in chunks]
+
+    def _planned(self) -> Script:
+        if not self.steps:
+            return self.script
+        step = self.steps[min(self._count, len(self.steps) - 1)]
+        self._count += 1
+        return step
 
 
 def _heard(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
@@ -128,26 +175,36 @@ def _fail_at(script: Script, count: int, *, last: bool = False) -> None:
         raise fault(script.fail)
 
 
-def _tool_call(script: Script, turn: int) -> ChatGenerationChunk:
-    assert script.tool is not None
-    call = tool_call_chunk(
-        name=script.tool.name, args=json.dumps(dict(script.tool.args)), id=f"call_{turn}", index=0
-    )
-    return ChatGenerationChunk(
-        message=AIMessageChunk(content="", tool_call_chunks=[call], chunk_position="last")
+def _contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
+    """The content of each piece: plain text, or blocks where something is thought first."""
+    if not thoughts:
+        return list(tokens)
+    thinking = [[{"type": "thinking", "thinking": thought, "index": 0}] for thought in thoughts]
+    return [*thinking, *([{"type": "text", "text": token, "index": 1}] for token in tokens)]
+
+
+def _call_chunks(call: ToolUse, call_id: str, index: int, fragment: int) -> list[AIMessageChunk]:
+    """A tool call as providers stream it: name and id first, the arguments in pieces."""
+    args = call.args if isinstance(call.args, str) else json.dumps(dict(call.args))
+    size = fragment or max(len(args), 1)
+    first, *rest = [args[at : at + size] for at in range(0, len(args), size)] or [""]
+    pieces = [tool_call_chunk(name=call.name, args=first, id=call_id, index=index)]
+    pieces += [tool_call_chunk(name=None, args=piece, id=None, index=index) for piece in rest]
+    return [AIMessageChunk(content="", tool_call_chunks=[piece]) for piece in pieces]
+
+
+def _closing(usage: tuple[int, int], reason: str) -> AIMessageChunk:
+    return AIMessageChunk(
+        content="",
+        usage_metadata=UsageMetadata(input_tokens=usage[0], output_tokens=usage[1], total_tokens=sum(usage)),
+        response_metadata={"finish_reason": reason, "model_name": "scripted"},
+        chunk_position="last",
     )
 
 
-def _closing(prompt: int, answer: int) -> ChatGenerationChunk:
-    usage = UsageMetadata(input_tokens=prompt, output_tokens=answer, total_tokens=prompt + answer)
-    return ChatGenerationChunk(
-        message=AIMessageChunk(
-            content="",
-            usage_metadata=usage,
-            response_metadata={"finish_reason": "stop", "model_name": "scripted"},
-            chunk_position="last",
-        )
-    )
+def _name_of(tool: Any) -> str:
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    return str(name or (tool.get("name") if isinstance(tool, Mapping) else ""))
 
 
 def _joined(chunks: list[ChatGenerationChunk]) -> ChatResult:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core import exceptions as lc
@@ -30,15 +30,24 @@ _TOKEN = re.compile(r"\s*\S+\s*|\s+")
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call that the model makes before it answers."""
+    """A tool call that the model makes. `args` as text is sent as it is, be it JSON or not.
+
+    Without `id` the model numbers its calls.
+    """
 
     name: str
-    args: Mapping[str, Any]
+    args: Mapping[str, Any] | str = field(default_factory=dict)
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One answer: `delay` and `every` are seconds, `fail` a key of `FAULTS`, `reply` None means echo."""
+    """One answer: `delay` and `every` are seconds, `fail` a key of `FAULTS`, `reply` None means echo.
+
+    `thinking` comes before the text, as blocks of its own. `tools` are called with the answer, whose text is
+    then `reply` or nothing; `fragment` is the size in characters of the pieces that arguments come in (0: one
+    piece). `usage` is (input, output) in tokens; without it words are counted.
+    """
 
     reply: str | None = None
     tokens: int = 0
@@ -47,6 +56,15 @@ class Script:
     fail: str = ""
     after: int = 0
     tool: ToolUse | None = None
+    tools: tuple[ToolUse, ...] = ()
+    fragment: int = 0
+    thinking: str = ""
+    usage: tuple[int, int] | None = None
+
+    @property
+    def calls(self) -> tuple[ToolUse, ...]:
+        """The tool calls that come with the answer."""
+        return self.tools or ((self.tool,) if self.tool else ())
 
     def steered(self, fields: Mapping[str, str]) -> Script:
         """This script with the given fields (as text) replaced; raises ValueError for what can't be read."""
@@ -62,6 +80,10 @@ class Script:
         if self.tokens:
             return [f"word{number} " for number in range(1, self.tokens + 1)]
         return _TOKEN.findall(heard if self.reply is None else self.reply)
+
+    def thoughts(self) -> list[str]:
+        """The tokens of what is thought before."""
+        return _TOKEN.findall(self.thinking)
 
 
 def markers(text: str) -> tuple[str, dict[str, str]]:

@@ -34,6 +34,9 @@ class AccountConfig(Section):
     assistant_id: OneId | None = Field(
         None, description="Assistant of this account; null: runtime.assistant_id."
     )
+    agent: OneId | None = Field(
+        None, description="Agent of one's own (agents/<name> below the home) that answers; null: none."
+    )
     model: OneId | None = Field(None, description="Model of this account; null: the assistant's choice.")
     busy: Literal["queue"] = Field("queue", description="A message during a run: queue waits for its end.")
     isolation: Literal["chat", "topic", "member"] = Field(

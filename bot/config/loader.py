@@ -89,7 +89,7 @@ def _idle(document: Document) -> frozenset[str]:
     """The sections that are another server's business, where the runtime is not ours."""
     runtime = document.data.get("runtime")
     foreign = isinstance(runtime, dict) and runtime.get("url") is not None
-    return frozenset({"models", "checkpointer"}) if foreign else frozenset()
+    return frozenset({"models", "checkpointer", "tools", "guardrails"}) if foreign else frozenset()
 
 
 def _sections(document: Document, problems: Problems) -> Config:

@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from agent.config.models import CONFIG_VERSION
+from agent.config.harness import GuardrailProvider
+from agent.config.models import CONFIG_VERSION, ModelEntry
+from agent.config.tools import ToolEntry
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
 from bot.config.models import Config
 
@@ -22,8 +24,9 @@ def schema() -> dict[str, Any]:
     definitions = {name: _section(shape, generated["$defs"]) for name, shape in generated["$defs"].items()}
     whole = definitions.pop("Config")
     definitions.pop("AccountConfig")
-    definitions["ModelEntry"]["properties"].pop("extra")
-    definitions["ModelEntry"]["additionalProperties"] = True
+    for entry in (ModelEntry, ToolEntry, GuardrailProvider):
+        definitions[entry.__name__]["properties"].pop("extra")
+        definitions[entry.__name__]["additionalProperties"] = True
     for platform, model in PLATFORMS.items():
         _fit_account(definitions[model.__name__], platform)
     whole["properties"]["channels"] = _channels(whole["properties"]["channels"]["description"])

@@ -43,14 +43,14 @@ async def run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn),
+        configurable=_configurable(turn, outlet.agent),
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=outlet.assistant,
     )
 
 
-def _configurable(turn: Turn) -> dict[str, Any]:
+def _configurable(turn: Turn, agent: str) -> dict[str, Any]:
     sender = turn.messages[-1].sender if turn.messages else None
     context: dict[str, Any] = {
         "user_id": f"{turn.platform}:{sender.id}" if sender else "",
@@ -62,6 +62,8 @@ def _configurable(turn: Turn) -> dict[str, Any]:
     }
     if turn.model:
         context["model_name"] = turn.model
+    if agent:
+        context["agent_name"] = agent
     return context
 
 

@@ -15,7 +15,7 @@ from bot.platforms.base import Adapter, Manifest
 @dataclass(slots=True)
 class Outlet:
     """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
-    ("": the one of the whole service).
+    ("": the one of the whole service), as `agent`, one of the user's own ("": as itself).
     """
 
     account: str
@@ -24,6 +24,7 @@ class Outlet:
     governor: RateGovernor
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     assistant: str = ""
+    agent: str = ""
 
 
 class Accounts(Protocol):

@@ -32,6 +32,10 @@ KINDS = {
     "object": "mapping",
     "null": "null",
 }
+ENTRY_NOTES = {
+    "models": "Every other key of a model is passed on to its class, `api_key` for one.",
+    "tools": "Every other key of a tool is passed on to what `use` names.",
+}
 LATER = """
 ## Not in this version
 
@@ -52,9 +56,9 @@ def configuration() -> str:
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
         if name == "channels":
             parts += _channels(definitions)
-        if name == "models":
-            parts += ["## `models[]`", shape["description"], _table(definitions["ModelEntry"]["properties"])]
-            parts.append("Every other key of a model is passed on to its class, `api_key` for one.")
+        if target := _entry(shape):
+            about = [f"## `{name}[]`", shape["description"], _table(definitions[target]["properties"])]
+            parts += [*about, *([ENTRY_NOTES[name]] if name in ENTRY_NOTES else [])]
     keys = [".".join(pattern) for pattern in _KEYS]
     values = [f"{'.'.join(path)}: {word}" for path, words in _VALUES.items() for word in sorted(words)]
     return page("Configuration", *parts, LATER, ", ".join(map(code, [*keys, *values])) + ".")
@@ -93,6 +97,12 @@ def _section(shape: Json) -> str:
     """The definition that a top-level key is a section of, "" for a plain value."""
     targets = [way["$ref"] for way in shape.get("anyOf", []) if "$ref" in way]
     return targets[0].rpartition("/")[2] if targets else ""
+
+
+def _entry(shape: Json) -> str:
+    """The definition that the entries of a top-level list are sections of, "" for anything else."""
+    lists = [way["items"] for way in shape.get("anyOf", []) if way.get("type") == "array"]
+    return _section({"anyOf": lists})
 
 
 def _table(properties: Json) -> str:

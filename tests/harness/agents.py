@@ -1,64 +1,60 @@
-"""One runtime process for all tests of a worker that only talk to it: starting one costs seconds."""
+"""Compiled agents for tests: a scripted model, a chain, a thread."""
 
 from __future__ import annotations
 
-import atexit
-import functools
-import os
-import secrets
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"
-SECONDS = 60.0
+from langchain.agents import create_agent
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agent.state import ThreadState
+from agent.testing import Script, ScriptedChatModel, ToolUse
+
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t-1"}}
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """A runtime with the lead agent, until the tests end."""
-
-    url: str
-    token: str
-
-    @property
-    def section(self) -> str:
-        """It as the section of a configuration."""
-        return f"runtime: {{url: '{self.url}', api_key: {self.token}}}"
+def says(reply: str, **more: Any) -> Script:
+    """A step that answers."""
+    return Script(reply=reply, **more)
 
 
-@functools.cache
-def shared_agent(models: str) -> Agent:
-    """The runtime whose configuration is `models`; the first call starts it. Blocking."""
-    home = Path(tempfile.mkdtemp(prefix="roebot-agent-"))
-    config, port = home / "config.yaml", home / "port"
-    config.write_text(models)
-    token = secrets.token_hex(16)
-    command = [sys.executable, "-m", "agent.serve", "--port", "0", "--port-file", str(port)]
-    command += ["--home", str(home), "--config", str(config), "--until-stdin-closes"]
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, TOKEN_VARIABLE: token},
-        )
-    atexit.register(_end, process, home)
-    begun = time.monotonic()
-    while not port.exists():
-        said = (home / "log").read_text(errors="replace")
-        assert process.poll() is None, said
-        assert time.monotonic() - begun < SECONDS, said
-        time.sleep(0.05)
-    return Agent(f"http://127.0.0.1:{port.read_text().strip()}", token)
+def calls(name: str, call_id: str = "", /, **args: Any) -> Script:
+    """A step that calls one tool."""
+    return Script(tools=(ToolUse(name, args, call_id),))
 
 
-def _end(process: subprocess.Popen[bytes], home: Path) -> None:
-    process.kill()
-    process.wait()
-    shutil.rmtree(home, ignore_errors=True)
+def scripted(*steps: Script, **fields: Any) -> ScriptedChatModel:
+    """A model that takes these steps, one for each call."""
+    return ScriptedChatModel(steps=steps, environ={}, **fields)
+
+
+def chain(model: ScriptedChatModel, *middleware: Any, tools: Sequence[Any] = (), **options: Any) -> Any:
+    """A compiled agent with just this chain, and a saver in memory."""
+    options.setdefault("checkpointer", InMemorySaver())
+    return create_agent(model, list(tools), middleware=list(middleware), state_schema=ThreadState, **options)
+
+
+async def say(graph: Any, text: str, config: RunnableConfig = THREAD, **state: Any) -> dict[str, Any]:
+    """The values after a turn."""
+    values: dict[str, Any] = await graph.ainvoke({"messages": [HumanMessage(text)], **state}, config)
+    return values
+
+
+async def steps_of(graph: Any, config: RunnableConfig = THREAD) -> list[int]:
+    """The number of each checkpoint of the thread, newest first."""
+    return [snapshot.metadata["step"] async for snapshot in graph.aget_state_history(config)]
+
+
+def texts(values: dict[str, Any] | Sequence[AnyMessage]) -> list[str]:
+    """The texts of the messages."""
+    messages = values["messages"] if isinstance(values, dict) else values
+    return [message.text for message in messages]
+
+
+def kinds(values: dict[str, Any] | Sequence[AnyMessage]) -> list[str]:
+    """The types of the messages: human, ai, tool."""
+    messages = values["messages"] if isinstance(values, dict) else values
+    return [message.type for message in messages]

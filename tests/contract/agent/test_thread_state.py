@@ -25,7 +25,7 @@ THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 async def opened(path: Path) -> AsyncIterator[tuple[Graph, AsyncSqliteSaver]]:
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         model = ScriptedChatModel(environ={})
-        yield create_agent_graph(model, checkpointer=saver), saver
+        yield create_agent_graph(model, middleware=[], checkpointer=saver), saver
 
 
 async def say(graph: Graph, text: str, config: RunnableConfig = THREAD) -> list[str]:
@@ -46,7 +46,7 @@ async def test_a_long_thread_stays_small_and_whole(tmp_path: Path) -> None:
     turns = 300
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         model = ScriptedChatModel(script=Script(reply="b" * 200), environ={})
-        graph = create_agent_graph(model, checkpointer=saver)
+        graph = create_agent_graph(model, middleware=[], checkpointer=saver)
         for number in range(turns):
             await graph.ainvoke({"messages": [HumanMessage(f"{number:03}" + "a" * 197)]}, THREAD)
         await saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -130,5 +130,5 @@ async def test_a_thread_of_the_default_channel_goes_on(tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
         old = create_agent(ScriptedChatModel(environ={}), checkpointer=saver)
         await old.ainvoke({"messages": [HumanMessage("old")]}, THREAD)
-        graph = create_agent_graph(ScriptedChatModel(environ={}), checkpointer=saver)
+        graph = create_agent_graph(ScriptedChatModel(environ={}), middleware=[], checkpointer=saver)
         assert await say(graph, "new") == ["old", "old", "new", "new"]

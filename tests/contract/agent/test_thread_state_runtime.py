@@ -21,7 +21,7 @@ THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[tuple[Graph, RuntimeSaver]]:
     async with RuntimeSaver.open(path) as saver:
-        yield create_agent_graph(ScriptedChatModel(environ={}), checkpointer=saver), saver
+        yield create_agent_graph(ScriptedChatModel(environ={}), middleware=[], checkpointer=saver), saver
 
 
 def texts(values: dict[str, Any]) -> list[str]:

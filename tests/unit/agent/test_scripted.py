@@ -109,7 +109,7 @@ async def test_it_calls_a_tool_and_then_answers() -> None:
         """Add."""
         return a + b
 
-    graph = create_agent_graph(model(), [add], system_prompt="Add.", name="adder")
+    graph = create_agent_graph(model(), [add], middleware=[], system_prompt="Add.", name="adder")
     values = await graph.ainvoke({"messages": [HumanMessage('sum it [tool=add {"a": 1, "b": 2}]')]})
     kinds = [type(message) for message in values["messages"]]
     assert kinds == [HumanMessage, AIMessage, ToolMessage, AIMessage]
@@ -117,7 +117,9 @@ async def test_it_calls_a_tool_and_then_answers() -> None:
     assert values["messages"][3].text == "sum it"
     assert graph.name == "adder"
     scripted = model(script=Script(tool=ToolUse("add", {"a": 2, "b": 2}), reply="done"))
-    values = await create_agent_graph(scripted, [add]).ainvoke({"messages": [HumanMessage("go")]})
+    values = await create_agent_graph(scripted, [add], middleware=[]).ainvoke(
+        {"messages": [HumanMessage("go")]}
+    )
     assert [message.text for message in values["messages"][2:]] == ["4", "done"]
 
 
@@ -178,3 +180,12 @@ async def test_a_made_file_is_in_the_outputs_and_in_the_state(
     values = await run(ready.artifact, "[file=../big.bin] [size=5000]")
     assert values["artifacts"] == ["/mnt/user-data/outputs/big.bin"]
     assert (outputs / "big.bin").stat().st_size == 5000
+
+
+async def test_markers_and_variables_steer_answers_to_people_alone() -> None:
+    scripted = ScriptedChatModel(environ={"ROEBOT_SCRIPT_FAIL": "auth"}, script=Script(reply="A title"))
+    said = [HumanMessage("Person: [fail=timeout] [delay=100] hi")]
+    answer = await scripted.ainvoke(said, {"tags": ["nostream"]})
+    assert answer.text == "A title"
+    with pytest.raises(Exception, match="scripted: no answer in time"):
+        await scripted.ainvoke([HumanMessage("[fail=timeout] hi")])

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from agent.config import ModelEntry
+from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.document import parse_document
 from agent.config.upgrade import example_text
 from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema
@@ -44,7 +44,7 @@ def keys(model: type[BaseModel]) -> Iterator[str]:
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from (f"{name}.{key}" for key in keys(inner))
-        elif name not in {"channels", "models"}:
+        elif name not in {"channels", "models", "extra"}:
             yield name
 
 
@@ -93,6 +93,8 @@ def test_every_key_is_in_it() -> None:
             assert part in value, key
             value = value[part]
     assert data["models"][0].keys() - {"api_key"} == ModelEntry.model_fields.keys() - {"extra"}
+    assert data["tools"][0].keys() == ToolEntry.model_fields.keys() - {"extra"}
+    assert data["tool_groups"][0].keys() == ToolGroup.model_fields.keys()
     assert data["channels"]["telegram"].keys() == TelegramAccount.model_fields.keys() - {"name"}
     assert data["channels"]["telegram"]["access"].keys() == AccessOverrides.model_fields.keys()
     assert data["channels"]["telegram"].keys() > WebAccount.model_fields.keys() - {"name"}

@@ -141,8 +141,8 @@ NUMBER = "expected a whole number, got"
 NOT_YET = "is not in this version"
 
 LATER_SECTIONS = (
-    *("tools", "tool_groups", "sandbox", "skills", "title", "summarization", "memory", "subagents"),
-    *("guardrails", "acp_agents", "budgets", "schedules", "retention"),
+    *("sandbox", "skills", "memory", "subagents", "acp_agents"),
+    *("budgets", "schedules", "retention"),
 )
 
 REFUSED = [
@@ -226,7 +226,7 @@ REFUSED = [
     (
         "models: [{name: m, use: a.B}]",
         "models[0].use",
-        "expected package.module:Class, such as langchain_openai:ChatOpenAI",
+        "expected package.module:name, such as langchain_openai:ChatOpenAI",
     ),
     (
         "models: [{name: m, use: 'a:B', extra: 3}]",
@@ -322,7 +322,7 @@ REFUSED = [
         "is 2, made for a newer release; this one knows up to 1: update Roebot",
     ),
     *[(f"{name}: {{}}", name, f"{name} {NOT_YET}; remove it") for name in LATER_SECTIONS],
-    ("tools:", "tools", f"tools {NOT_YET}; remove it"),
+    ("memory:", "memory", f"memory {NOT_YET}; remove it"),
     (
         "checkpointer: {connection_string: null}",
         "checkpointer.connection_string",
@@ -395,7 +395,7 @@ def test_what_stops_the_start(folder: Folder, text: str, key: str, message: str 
 def test_everything_wrong_is_told_at_once_in_the_order_of_the_file(folder: Folder) -> None:
     text = V + (
         "logging: {level: loud}\n"
-        "tools: []\n"
+        "skills: []\n"
         "channels:\n"
         "  telegram:\n"
         "    bot_token: $UNSET\n"
@@ -406,7 +406,7 @@ def test_everything_wrong_is_told_at_once_in_the_order_of_the_file(folder: Folde
     )
     assert [line.split(": ")[0:2] for line in folder.refuse(text)] == [
         ["config.yaml:2", "logging.level"],
-        ["config.yaml:3", "tools"],
+        ["config.yaml:3", "skills"],
         ["config.yaml:6", "channels.telegram.bot_token"],
         ["config.yaml:7", "channels.telegram.streeming"],
         ["config.yaml:9", "models[0].name"],

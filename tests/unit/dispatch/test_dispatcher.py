@@ -599,6 +599,16 @@ class TestCommands:
         [run] = at.runtime.runs.values()
         assert run.request.configurable["model_name"] == "big"
 
+    async def test_the_agent_of_an_account_reaches_its_runs(self, at: Bench) -> None:
+        at.runtime.script = saying("ok")
+        async with at.running():
+            assert at.outlet is not None
+            at.outlet.agent = "coder"
+            await at.adapter.hears("hi")
+            await closed(at)
+        [run] = at.runtime.runs.values()
+        assert run.request.configurable["agent_name"] == "coder"
+
     async def test_admin_commands_are_refused_for_others(self, at: Bench) -> None:
         at.role = Role.MEMBER
         async with at.running():

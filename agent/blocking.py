@@ -1,0 +1,88 @@
+"""A loop of one's own in a thread, for callers that have none, or that must not wait for theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Iterator
+from contextlib import aclosing
+from queue import Queue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_END = object()
+_AHEAD = 64
+
+
+class OwnLoop:
+    """Runs coroutines to their end while the caller waits; the thread starts when it is first needed."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the work, or what it raised."""
+        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+        """The items as they come, at most some ahead; to stop early ends the work."""
+        queue: Queue[Any] = Queue()
+        room = threading.Semaphore(_AHEAD)
+
+        async def pump() -> None:
+            async with aclosing(items):
+                async for item in items:
+                    if not room.acquire(blocking=False):
+                        await asyncio.to_thread(room.acquire)
+                    queue.put(item)
+
+        future = asyncio.run_coroutine_threadsafe(pump(), self._started())
+        future.add_done_callback(lambda _: queue.put(_END))
+        try:
+            while (item := queue.get()) is not _END:
+                room.release()
+                yield item
+            future.result()
+        finally:
+            room.release()
+            future.cancel()
+
+    def close(self) -> None:
+        """End the thread; what still runs is cancelled."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_serve, args=(self._loop,), name="roebot-client", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

@@ -1,0 +1,24 @@
+"""The section of an agent of one's own: `agents/<name>/config.yaml` below the home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from agent.config.fields import ManyIds, OneId, Section, Text
+from agent.config.unavailable import Pattern
+
+PROFILE_KEYS: Sequence[Pattern] = (("skills",),)
+"""Keys of it that this release does not have yet."""
+
+
+class ProfileConfig(Section):
+    """What an agent of one's own has different; what is absent is as without it."""
+
+    description: Text | None = Field(None, description="What it is for, in a line.")
+    model: OneId | None = Field(None, description="The model it uses unless another one is asked for.")
+    tool_groups: Annotated[tuple[Text, ...], ManyIds] | None = Field(
+        None, description="The groups of tools that it gets; null: all."
+    )

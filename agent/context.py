@@ -1,0 +1,74 @@
+"""What a run says about itself: whose it is and where it came from. Every part may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The bot sends all but the first two with the run, in `configurable` or as its context.
+
+    `user_id` is `platform:id` of the person; `chat_kind` is private or group; `locale` is en or zh.
+    """
+
+    thread_id: str | None = None
+    run_id: str | None = None
+    user_id: str | None = None
+    roles: tuple[str, ...] = ()
+    account: str | None = None
+    platform: str | None = None
+    chat: str | None = None
+    chat_kind: str | None = None
+    turn_id: str | None = None
+    locale: str | None = None
+
+    @classmethod
+    def of(cls, source: RunnableConfig | Runtime[Any] | None = None) -> RunContext:
+        """Read it from a run's config, or from the runtime that hooks and tools get.
+
+        A runtime without a config of its own (and no source at all) stands for the run that is under way;
+        outside of one there is nothing to read, and everything is missing.
+        """
+        config, context = _parts(source)
+        known = {**(config.get("configurable") or {}), **context}
+        known.setdefault("run_id", config.get("run_id"))
+        if isinstance(source, Runtime) and (info := source.execution_info) is not None:
+            known = {"thread_id": info.thread_id, **{k: v for k, v in known.items() if v is not None}}
+        values = {field.name: _text(known.get(field.name)) for field in fields(cls) if field.name != "roles"}
+        return cls(roles=_words(known.get("roles")), **values)
+
+
+def _parts(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The config and the context that the source holds."""
+    if isinstance(source, Mapping):
+        return source, {}
+    context = getattr(source, "context", None)
+    config = getattr(source, "config", None)
+    return (
+        config if isinstance(config, Mapping) else _current(),
+        context if isinstance(context, Mapping) else {},
+    )
+
+
+def _current() -> Mapping[str, Any]:
+    try:
+        return get_config()
+    except RuntimeError:
+        return {}
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if value is not None and str(value) else None
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return tuple(str(item) for item in value) if isinstance(value, list | tuple) else ()

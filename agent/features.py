@@ -1,0 +1,113 @@
+"""What an agent is made of: switches for the built-in middleware, and places for other people's.
+
+    class Audit(AgentMiddleware): ...
+
+    @Next(SandboxMiddleware)      # runs just inside of it
+    class Audit(AgentMiddleware): ...
+
+Only the lead agent listens to them; subagents have a chain of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from langchain.agents.middleware import AgentMiddleware
+
+Middleware = AgentMiddleware[Any, Any]
+Feature = bool | Middleware
+"""`True`: the default implementation. `False`: off. An instance: this one in its place."""
+MiddlewareT = TypeVar("MiddlewareT", bound=type[Middleware])
+_MARK = "__roebot_places__"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFeatures:
+    """The switches. Raises ValueError for a value that is neither a switch nor a middleware instance.
+
+    `sandbox` stands for the thread's folders and the announcement of its new files too; an instance
+    replaces the sandbox alone. `vision` and `subagent` bring their tools, whoever implements them.
+    """
+
+    sandbox: Feature = True
+    memory: Feature = False
+    summarization: Feature = False
+    subagent: Feature = False
+    vision: Feature = False
+    auto_title: Feature = False
+    loop_detection: Feature = True
+    guardrail: Feature = False
+    deferred_tools: Feature = False
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, bool | AgentMiddleware):
+                raise ValueError(
+                    f"The feature {field.name} is True, False or a middleware instance, not {_called(value)}."
+                )
+
+
+class Side(StrEnum):
+    """Where a middleware goes, seen from its anchor."""
+
+    NEXT = "Next"
+    PREV = "Prev"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Beside a middleware class."""
+
+    side: Side
+    anchor: type[Middleware]
+
+    def __str__(self) -> str:
+        return f"@{self.side}({self.anchor.__name__})"
+
+
+def Next(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
+    """Place the decorated class right after the anchor: inside of it, where hooks wrap.
+
+    Raises ValueError where either is not a middleware class.
+    """
+    return _placed(Side.NEXT, anchor)
+
+
+def Prev(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
+    """Place the decorated class right before the anchor: around it, where hooks wrap.
+
+    Raises ValueError where either is not a middleware class.
+    """
+    return _placed(Side.PREV, anchor)
+
+
+def places_of(kind: type[Middleware]) -> tuple[Place, ...]:
+    """The places that the class was given, or else its nearest base that was given any."""
+    found: tuple[Place, ...] = getattr(kind, _MARK, ())
+    return found
+
+
+def _placed(side: Side, anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
+    if not _is_middleware(anchor):
+        raise ValueError(f"@{side} takes a middleware class as its anchor, not {_called(anchor)}.")
+
+    def mark(kind: MiddlewareT) -> MiddlewareT:
+        if not _is_middleware(kind):
+            raise ValueError(f"@{side}({anchor.__name__}) places middleware classes, not {_called(kind)}.")
+        setattr(kind, _MARK, (*vars(kind).get(_MARK, ()), Place(side, anchor)))
+        return kind
+
+    return mark
+
+
+def _is_middleware(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, AgentMiddleware)
+
+
+def _called(value: object) -> str:
+    """How a wrong value is named: a class by its name, anything else by what it is."""
+    return f"the class {value.__name__}" if isinstance(value, type) else f"{value!r}"

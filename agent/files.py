@@ -1,0 +1,64 @@
+"""A thread's files as the management methods see them: uploads, artifacts, and all local data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.artifacts import open_artifact
+from agent.models.source import ModelSource
+from agent.results import Deleted, Outcome, UploadList, UploadResult
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadLimits, UploadStore
+
+BATCH = 10
+"""How many files of the largest size one batch may hold in all."""
+
+
+class ThreadFiles:
+    """The files below a home; sizes by the configuration's `limits.file_mb`."""
+
+    def __init__(self, home: Path, source: ModelSource) -> None:
+        self._folders = ThreadFolders(home)
+        self._source = source
+
+    async def upload(self, thread_id: str, files: Sequence[Path]) -> UploadResult:
+        """Copy local files in, all or none; folders are refused first. Raises FileError."""
+        store = UploadStore(self._folders, await limits_of(self._source))
+        kept = await store.save_local(thread_id, files)
+        return UploadResult(success=True, files=kept, message=uploaded(len(kept)))
+
+    async def listed(self, thread_id: str) -> UploadList:
+        """The uploads of the thread. Raises BadIdentifier."""
+        found = await UploadStore(self._folders).listed(thread_id)
+        return UploadList(files=found, count=len(found))
+
+    async def delete(self, thread_id: str, filename: str) -> Outcome:
+        """Delete one upload. Raises BadIdentifier or FileMissing."""
+        await UploadStore(self._folders).delete(thread_id, filename)
+        return Outcome(success=True, message=f"{filename} is deleted.")
+
+    async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
+        """The content of a file of the thread, and its type. Raises BadIdentifier or FileMissing."""
+        return await asyncio.to_thread(self._read, thread_id, path)
+
+    async def forget(self, thread_id: str) -> Deleted:
+        """Delete all local data of the thread. Raises BadIdentifier."""
+        await asyncio.to_thread(self._folders.remove, thread_id)
+        return Deleted(success=True)
+
+    def _read(self, thread_id: str, path: str) -> tuple[bytes, str]:
+        found = open_artifact(self._folders, thread_id, path)
+        return found.path.read_bytes(), found.mime_type
+
+
+def uploaded(count: int) -> str:
+    """What an upload did, in words."""
+    return f"{count} file{'s' if count > 1 else ''} uploaded."
+
+
+async def limits_of(source: ModelSource) -> UploadLimits:
+    """The limits that the configuration sets."""
+    file_bytes = (await source.config()).limits.file_mb * 1_000_000
+    return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * BATCH)

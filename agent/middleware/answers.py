@@ -1,0 +1,78 @@
+"""Looking into and changing the answer of a model inside of `wrap_model_call`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langgraph.types import Command
+
+Request = ModelRequest[Any]
+Response = ModelResponse[Any]
+Handler = Callable[[Request], Awaitable[Response]]
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk"})
+
+
+def answer_of(response: Response) -> AIMessage | None:
+    """The model's message."""
+    return next((message for message in response.result if isinstance(message, AIMessage)), None)
+
+
+def with_answer(response: Response, answer: AIMessage) -> Response:
+    """The response with another message in place of the model's."""
+    result = [answer if isinstance(message, AIMessage) else message for message in response.result]
+    return replace(response, result=result)
+
+
+def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:
+    """The message as if it had never made the calls with these ids, in every form that providers use."""
+    content: Any = message.content
+    if isinstance(content, list):
+        content = [block for block in content if not _calls(block, cut)]
+    extra = dict(message.additional_kwargs)
+    if isinstance(raw := extra.get("tool_calls"), list):
+        kept = [call for call in raw if call.get("id") not in cut]
+        extra = (
+            {**extra, "tool_calls": kept} if kept else {k: v for k, v in extra.items() if k != "tool_calls"}
+        )
+    calls = [call for call in message.tool_calls if call["id"] not in cut]
+    return message.model_copy(update={"content": content, "tool_calls": calls, "additional_kwargs": extra})
+
+
+def with_text(message: AIMessage, text: str) -> AIMessage:
+    """The message with a paragraph more."""
+    if isinstance(message.content, list):
+        return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
+    return message.model_copy(update={"content": "\n\n".join(filter(None, [message.content, text]))})
+
+
+def with_system(request: Request, text: str) -> Request:
+    """The request with a paragraph more in its system message."""
+    system = request.system_message
+    if system is None:
+        return request.override(system_message=SystemMessage(text))
+    if isinstance(system.content, str):
+        content: Any = f"{system.content}\n\n{text}"
+    else:
+        content = [*system.content, {"type": "text", "text": f"\n\n{text}"}]
+    return request.override(system_message=system.model_copy(update={"content": content}))
+
+
+def since_asked(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """The messages after the last one of a person."""
+    last = max((at for at, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
+    return messages[last + 1 :]
+
+
+def updating(response: Response, **update: Any) -> ExtendedModelResponse[Any]:
+    """The response together with a change of the state, in one step."""
+    return ExtendedModelResponse(model_response=response, command=Command(update=update))
+
+
+def _calls(block: Any, cut: Collection[str | None]) -> bool:
+    if not isinstance(block, dict) or block.get("type") not in _CALL_BLOCKS:
+        return False
+    return any(block.get(key) in cut for key in ("id", "call_id") if block.get(key))

@@ -1,0 +1,79 @@
+"""Lets the agent ask the person, and wait for the answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.tools import BaseTool, tool
+from langgraph.types import interrupt
+
+from agent.middleware.answers import Handler, Request, Response, answer_of, with_answer, without_calls
+
+NAME = "ask_clarification"
+Kind = Literal["missing_info", "ambiguous", "approach_choice", "risk_confirmation", "suggestion"]
+NO_ANSWER = "(no answer)"
+
+
+@tool(NAME)
+async def ask_clarification(
+    question: str,
+    kind: Kind = "missing_info",
+    options: list[str] | None = None,
+    context: str | None = None,
+) -> str:
+    """Ask the person and wait for the answer, which is this call's result.
+
+    Use it before you act when something that matters is missing or ambiguous, when there are several ways
+    that the person should choose from, or before something risky. Don't use it for what you can find out.
+    Call it alone, with no other tool beside it.
+
+    Args:
+        question: One question, in the person's language.
+        kind: Why you ask: missing_info, ambiguous, approach_choice, risk_confirmation or suggestion.
+        options: The answers to choose from, if there are some; another one may be given all the same.
+        context: What the person needs to know to answer, if anything.
+    """
+    given = interrupt(
+        {
+            "type": "clarification",
+            "question": question,
+            "kind": kind,
+            "options": list(options or ()),
+            "context": context,
+        }
+    )
+    answer = given.get("answer", given) if isinstance(given, dict) else given
+    return str(answer) if answer not in (None, "") else NO_ANSWER
+
+
+# Asking twice only repeats the question, whose interrupt has the same id.
+ask_clarification.metadata = {"idempotent": True}
+
+
+class ClarificationMiddleware(AgentMiddleware[Any, Any]):
+    """Brings the tool `ask_clarification`, which stops the run with an interrupt until it is answered.
+
+    The interrupt's value has `type` "clarification", `question`, `kind`, `options` and `context`; it is
+    resumed with a text, or a mapping with `answer`. A question stands alone: other calls of the same answer
+    are taken out of it, since what the person says may make them wrong; the model makes them afterwards if
+    they still fit. Hook: `wrap_model_call`, so that those calls never get into the state; always the last of
+    the chain, so that nothing adds calls after it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tools: list[BaseTool] = [ask_clarification]
+
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        """Call the model and leave a question alone in its answer."""
+        response = await handler(request)
+        answer = answer_of(response)
+        calls = answer.tool_calls if answer else []
+        question = next((call["id"] for call in calls if call["name"] == NAME), None)
+        if answer is None or question is None or len(calls) == 1:
+            return response
+        return with_answer(response, without_calls(answer, [c["id"] for c in calls if c["id"] != question]))
+
+
+__all__ = ["ClarificationMiddleware", "ask_clarification"]

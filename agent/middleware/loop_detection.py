@@ -1,0 +1,80 @@
+"""Notices that the model calls the same again and again: warns it, then stops it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from agent.middleware.answers import (
+    Handler,
+    Request,
+    Response,
+    answer_of,
+    since_asked,
+    with_answer,
+    with_text,
+    without_calls,
+)
+
+WARN_AT = 3
+STOP_AT = 5
+WINDOW = 20
+WARNING = (
+    "[Notice of the system] You have made the same tool call {count} times in this turn, and it changed "
+    "nothing. Do not repeat it: use what you have, try another way, or say what is missing."
+)
+STOPPED = "I stopped here: I was making the same call again and again ({tools}) and got no further."
+
+
+class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
+    """Warns when the same calls were made `warn_at` times in a turn, stops at `stop_at`.
+
+    The same: tools and arguments, in any order, among the last `window` answers since a person wrote. The
+    warning is only shown to the model. Stopping takes the calls out of the answer and says so in it, which
+    ends the run. Everything is read from the messages, so it counts on after a restart, for each thread
+    alone. Hook: `wrap_model_call`, so that calls that are stopped never get into the state.
+    """
+
+    def __init__(self, *, warn_at: int = WARN_AT, stop_at: int = STOP_AT, window: int = WINDOW) -> None:
+        """Raises ValueError unless 2 <= warn_at < stop_at <= window."""
+        super().__init__()
+        if not 2 <= warn_at < stop_at <= window:
+            raise ValueError("Loop detection needs 2 <= warn_at < stop_at <= window.")
+        self._warn_at, self._stop_at, self._window = warn_at, stop_at, window
+
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        """Call the model, with a warning where it is due, and stop it where that did not help."""
+        made = self._made(request.state["messages"])
+        count = made.count(made[-1]) if made else 0
+        if count >= self._warn_at:
+            notice = HumanMessage(
+                WARNING.format(count=count), additional_kwargs={"lc_source": "loop_detection"}
+            )
+            request = request.override(messages=[*request.messages, notice])
+        response = await handler(request)
+        answer = answer_of(response)
+        if answer is None or not answer.tool_calls or made.count(_signature(answer)) + 1 < self._stop_at:
+            return response
+        names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
+        bare = without_calls(answer, [call["id"] for call in answer.tool_calls])
+        return with_answer(response, with_text(bare, STOPPED.format(tools=names)))
+
+    def _made(self, messages: Sequence[AnyMessage]) -> list[str]:
+        calling = [m for m in since_asked(messages) if isinstance(m, AIMessage) and m.tool_calls]
+        return list(_signatures(calling[-self._window :]))
+
+
+def _signatures(messages: Iterable[AIMessage]) -> Iterable[str]:
+    return (_signature(message) for message in messages)
+
+
+def _signature(message: AIMessage) -> str:
+    calls = sorted(
+        json.dumps([call["name"], call["args"]], sort_keys=True, default=str) for call in message.tool_calls
+    )
+    return hashlib.sha256("\n".join(calls).encode()).hexdigest()

@@ -1,0 +1,83 @@
+"""A tool that fails tells the model so, and the run goes on."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+import structlog
+from langchain.agents.middleware import ToolErrorMiddleware, ToolRetryMiddleware
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.store.base import BaseStore
+
+from agent.context import RunContext
+from agent.middleware.answers import Handler, Request, Response
+from agent.middleware.tool_journal import (
+    MemoryJournal,
+    Result,
+    StoreJournal,
+    ToolHandler,
+    journaled,
+    settle,
+)
+from agent.models.errors import scrubbed
+from agent.ports.journal import ToolJournal
+
+log = structlog.get_logger(__name__)
+_HOST_FOLDERS = re.compile(r"(?<![\w.:/~])(?:~|[A-Za-z]:)?[/\\](?!mnt/)(?:[\w.@+ -]+[/\\])+")
+FAILED = "The tool {tool} failed: {error}: {detail}"
+
+
+class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
+    """Turns an exception of a tool into an error result, and runs no call twice that may have had an effect.
+
+    The text names the exception's class and its message without keys and host paths. `retry` is langchain's
+    ToolRetryMiddleware, or how often a call is repeated that raised; it repeats inside of what is recorded.
+    The record (see `tool_journal`) is kept in the graph's store, or in memory where it has none; a call that
+    was begun before gets "interrupted, outcome unknown" as its result, unless its tool declares
+    `{"idempotent": True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call`
+    to forget calls whose results a model has answered.
+    """
+
+    def __init__(self, *, retry: ToolRetryMiddleware | int = 0, journal: ToolJournal | None = None) -> None:
+        super().__init__(on_error=told)
+        if isinstance(retry, int):
+            self._retry = ToolRetryMiddleware(max_retries=retry, on_failure="error") if retry else None
+        else:
+            self._retry = retry
+        self._journal = journal
+        self._memory = MemoryJournal()
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
+        """Run the tool; see the class."""
+        run = handler if self._retry is None else partial(_retried, self._retry, handler)
+        context = RunContext.of(request.runtime)  # type: ignore[arg-type]
+        journal = self._journal_of(request.runtime.store)
+        recorded = partial(journaled, journal, context.thread_id or "", handler=run)
+        return await super().awrap_tool_call(request, recorded)
+
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        """Call the model, then forget the calls whose results it has seen."""
+        response = await handler(request)
+        journal = self._journal_of(request.runtime.store)
+        thread_id = RunContext.of(request.runtime).thread_id or ""
+        await settle(journal, thread_id, request.state["messages"], request.tools)
+        return response
+
+    def _journal_of(self, store: BaseStore | None) -> ToolJournal:
+        if self._journal is not None:
+            return self._journal
+        return self._memory if store is None else StoreJournal(store)
+
+
+def told(error: Exception, request: ToolCallRequest) -> str:
+    """What the model hears of a tool's failure; the log hears of it too."""
+    tool = request.tool_call["name"]
+    detail = scrubbed(_HOST_FOLDERS.sub("…/", str(error))) or "(no message)"
+    log.warning("tool_failed", tool=tool, error=type(error).__name__, detail=detail)
+    return FAILED.format(tool=tool, error=type(error).__name__, detail=detail)
+
+
+async def _retried(retry: ToolRetryMiddleware, handler: ToolHandler, request: ToolCallRequest) -> Result:
+    return await retry.awrap_tool_call(request, handler)

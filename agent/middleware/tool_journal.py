@@ -1,0 +1,119 @@
+"""A tool that may have had an effect is not run twice: the record of what was begun.
+
+    begin -> the tool runs -> its result is checkpointed -> the next model call sees it -> done
+
+An entry stays until a model has answered with the result in view. Until then, whatever kills the process,
+the call is either in the record or its result is in a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.store.base import BaseStore
+from langgraph.types import Command
+
+from agent.ports.journal import ToolJournal
+
+NAMESPACE = "tool_journal"
+INTERRUPTED = (
+    "The tool {tool} was interrupted, outcome unknown: it was running when the agent stopped, and may have "
+    "done all, some or nothing of its work. It was not run again. Check what it did before you repeat it."
+)
+KEPT = 10_000
+Result = ToolMessage | Command[Any]
+ToolHandler = Callable[[ToolCallRequest], Awaitable[Result]]
+
+
+class StoreJournal:
+    """The journal in a langgraph store; as durable as that store is."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+
+    async def begin(self, thread_id: str, call_id: str) -> bool:
+        """See `ToolJournal`."""
+        namespace = (NAMESPACE, thread_id)
+        if await self._store.aget(namespace, call_id) is not None:
+            return True
+        await self._store.aput(namespace, call_id, {"begun": True}, index=False)
+        return False
+
+    async def done(self, thread_id: str, call_id: str) -> None:
+        """See `ToolJournal`."""
+        await self._store.adelete((NAMESPACE, thread_id), call_id)
+
+
+class MemoryJournal:
+    """The journal of a process, for graphs without a store. The oldest entries go beyond `kept`."""
+
+    def __init__(self, *, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    async def begin(self, thread_id: str, call_id: str) -> bool:
+        """See `ToolJournal`."""
+        key = (thread_id, call_id)
+        if key in self._begun:
+            return True
+        self._begun[key] = None
+        while len(self._begun) > self._kept:
+            self._begun.popitem(last=False)
+        return False
+
+    async def done(self, thread_id: str, call_id: str) -> None:
+        """See `ToolJournal`."""
+        self._begun.pop((thread_id, call_id), None)
+
+
+def is_idempotent(tool: BaseTool) -> bool:
+    """Whether its metadata or extras say `{"idempotent": True}`: running it twice does no harm."""
+    said = (tool.metadata or {}, tool.extras or {})
+    return any(part.get("idempotent") is True for part in said)
+
+
+async def journaled(
+    journal: ToolJournal, thread_id: str, request: ToolCallRequest, handler: ToolHandler
+) -> Result:
+    """Run the call unless it was begun before; see the module."""
+    tool = request.tool
+    if tool is None or is_idempotent(tool):
+        return await handler(request)
+    call_id = _key(request.state["messages"], request.tool_call["id"])
+    if await journal.begin(thread_id, call_id):
+        text = INTERRUPTED.format(tool=tool.name)
+        return ToolMessage(text, tool_call_id=request.tool_call["id"], name=tool.name, status="error")
+    try:
+        return await handler(request)
+    except GraphBubbleUp:
+        # The tool asks a person first; langgraph runs it from its start when the answer comes.
+        await journal.done(thread_id, call_id)
+        raise
+
+
+async def settle(
+    journal: ToolJournal, thread_id: str, messages: Sequence[AnyMessage], tools: Sequence[Any]
+) -> None:
+    """Forget the calls of the last message that made some: their results are stored and were seen."""
+    calling = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    if calling is None or not calling.tool_calls:
+        return
+    known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
+    for call in calling.tool_calls:
+        tool = known.get(call["name"])
+        if tool is not None and not is_idempotent(tool):
+            await journal.done(thread_id, _key(messages, call["id"]))
+
+
+def _key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
+    """The call's id within its message: some providers start counting anew in each."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+            return f"{message.id}/{call_id}"
+    return str(call_id)

@@ -1,0 +1,43 @@
+"""Shows a model the images that a tool has opened for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain_core.messages import HumanMessage
+
+from agent.middleware.answers import Handler, Request, Response, updating
+from agent.state import ThreadState, ViewedImage
+
+
+class ViewImageMiddleware(AgentMiddleware[Any, Any]):
+    """Puts `viewed_images` into the next model call, then clears them; for models that can see.
+
+    They are shown once and never stored as a message, since an image in the history is paid for with every
+    call. Hook: `wrap_model_call`; they are cleared together with the answer, so a call that fails shows them
+    again.
+    """
+
+    state_schema = ThreadState
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with the images at the end."""
+        state: Mapping[str, Any] = request.state
+        images: Mapping[str, ViewedImage] = state.get("viewed_images") or {}
+        if not images:
+            return await handler(request)
+        response = await handler(request.override(messages=[*request.messages, shown(images)]))
+        return updating(response, viewed_images={})
+
+
+def shown(images: Mapping[str, ViewedImage]) -> HumanMessage:
+    """A message with the images, each after its path."""
+    blocks: list[str | dict[Any, Any]] = [{"type": "text", "text": "The images that you opened:"}]
+    for path, image in images.items():
+        blocks.append({"type": "text", "text": path})
+        blocks.append({"type": "image", "base64": image["base64"], "mime_type": image["mime_type"]})
+    return HumanMessage(content=blocks, additional_kwargs={"lc_source": "view_image"})

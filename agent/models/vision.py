@@ -1,0 +1,69 @@
+"""What becomes of images where the model can't see."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from agent.errors import ModelUnavailable
+
+Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+LEFT_OUT = "(an image, which this model can't see)"
+_IMAGE_BLOCKS = frozenset({"image", "image_url", "input_image"})
+_IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+class WithoutVision(AgentMiddleware[Any, Any]):
+    """Leaves images out for a model that takes none, with a note in their place.
+
+    `strict`: an image that nobody has answered yet is an error instead: raises ModelUnavailable.
+    """
+
+    def __init__(self, *, model_name: str, strict: bool = False) -> None:
+        super().__init__()
+        self._model_name = model_name
+        self._strict = strict
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+        """Call the model without images."""
+        if self._strict and _new_images(request.messages):
+            raise ModelUnavailable(f'The model "{self._model_name}" does not support images.')
+        if any(_shows_images(message) for message in request.messages):
+            request = request.override(messages=[without_images(message) for message in request.messages])
+        return await handler(request)
+
+
+def without_images(message: AnyMessage) -> AnyMessage:
+    """The message with a note for each of its images."""
+    if not _shows_images(message):
+        return message
+    content = [{"type": "text", "text": LEFT_OUT} if _is_image(block) else block for block in message.content]
+    return message.model_copy(update={"content": content})
+
+
+def _new_images(messages: Sequence[AnyMessage]) -> bool:
+    """Whether images came with what was said since the last answer."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return False
+        if _shows_images(message) or _brings_images(message):
+            return True
+    return False
+
+
+def _shows_images(message: AnyMessage) -> bool:
+    return isinstance(message.content, list) and any(map(_is_image, message.content))
+
+
+def _is_image(block: object) -> bool:
+    return isinstance(block, dict) and block.get("type") in _IMAGE_BLOCKS
+
+
+def _brings_images(message: AnyMessage) -> bool:
+    """Whether it lists an image among its files."""
+    files = message.additional_kwargs.get("files") if isinstance(message, HumanMessage) else None
+    names = [file.get("filename") for file in files or () if isinstance(file, dict)]
+    return any(str(name).lower().endswith(_IMAGE_ENDINGS) for name in names)

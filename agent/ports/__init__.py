@@ -1,0 +1,1 @@
+"""What middleware stands on: protocols, with conformance suites in `agent.testing.conformance`."""

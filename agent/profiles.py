@@ -1,0 +1,97 @@
+"""Agents of one's own: a folder `agents/<name>/` below the home, with `config.yaml` and `SOUL.md`.
+
+Both files are optional; the folder makes the agent. `SOUL.md` is its personality: text that is put into its
+system prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config.env import resolve_env
+from agent.config.errors import ConfigErrors
+from agent.config.problems import Problems
+from agent.config.profile import PROFILE_KEYS, ProfileConfig
+from agent.config.reader import read_document
+from agent.config.unavailable import refuse_unavailable
+from agent.config.validate import load
+from agent.errors import ProfileBroken, ProfileUnknown
+
+FOLDER = "agents"
+CONFIG = "config.yaml"
+PERSONALITY = "SOUL.md"
+PERSONALITY_BYTES = 50_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An agent of one's own. `tool_groups` None: all tools; `personality` empty: none."""
+
+    name: str
+    description: str = ""
+    model: str | None = None
+    tool_groups: tuple[str, ...] | None = None
+    personality: str = ""
+
+
+def read_profile(home: Path, name: str, env: Mapping[str, str]) -> Profile:
+    """The agent of this name, in any case of letters. Blocking.
+
+    Raises ProfileUnknown (no such agent, or no name for one) or ProfileBroken.
+    """
+    wanted = name.strip().lower()
+    folder = home / FOLDER / wanted
+    if not _NAME.fullmatch(wanted) or not folder.is_dir():
+        raise ProfileUnknown(name, profile_names(home))
+    config = _config(folder / CONFIG, wanted, env)
+    return Profile(
+        name=wanted,
+        description=config.description or "",
+        model=config.model,
+        tool_groups=config.tool_groups,
+        personality=_personality(folder / PERSONALITY, wanted),
+    )
+
+
+def profile_names(home: Path) -> tuple[str, ...]:
+    """The names of all, in order. Blocking."""
+    folder = home / FOLDER
+    if not folder.is_dir():
+        return ()
+    return tuple(
+        sorted(path.name for path in folder.iterdir() if path.is_dir() and _NAME.fullmatch(path.name))
+    )
+
+
+def _config(path: Path, name: str, env: Mapping[str, str]) -> ProfileConfig:
+    if not path.is_file():
+        return ProfileConfig()
+    try:
+        document = read_document(path, shown=f"{FOLDER}/{name}/{CONFIG}")
+        problems = Problems(document)
+        refuse_unavailable(document, PROFILE_KEYS, {}, problems)
+        document = resolve_env(document, env, problems=problems)
+        config = load(ProfileConfig, document.data, document, (), problems)
+        problems.raise_if_any()
+    except ConfigErrors as error:
+        raise ProfileBroken(str(error).replace("\n", "; "), name=name) from None
+    assert config is not None
+    return config
+
+
+def _personality(path: Path, name: str) -> str:
+    shown = f"{FOLDER}/{name}/{PERSONALITY}"
+    try:
+        if path.stat().st_size > PERSONALITY_BYTES:
+            raise ProfileBroken(f"{shown}: is larger than {PERSONALITY_BYTES:,} bytes; shorten it", name=name)
+        return path.read_text(encoding="utf-8-sig").strip()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise ProfileBroken(f"{shown}: is not UTF-8 text; save it as UTF-8", name=name) from None
+    except OSError as error:
+        raise ProfileBroken(f"{shown}: cannot be read: {error.strerror or 'error'}", name=name) from None

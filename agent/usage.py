@@ -1,0 +1,47 @@
+"""Tokens that models took and gave: counted for each answer, added up for the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+
+class Usage(TypedDict):
+    """Numbers of tokens; `total_tokens` is what the provider says, mostly the sum of the others."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+def usage_of(messages: Iterable[BaseMessage]) -> Usage | None:
+    """What the answers among the messages cost; None where no provider said."""
+    said = [m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata]
+    return _sum(said) if said else None
+
+
+def added(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Usage:
+    """Both together; the reducer of the channel `usage`."""
+    return _sum([part for part in (current, new) if part])
+
+
+def spent(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Usage:
+    """What was added between two states of a thread: a run's own usage, from its first and last values."""
+    earlier, later = _sum([before or {}]), _sum([after or {}])
+    return Usage(
+        input_tokens=later["input_tokens"] - earlier["input_tokens"],
+        output_tokens=later["output_tokens"] - earlier["output_tokens"],
+        total_tokens=later["total_tokens"] - earlier["total_tokens"],
+    )
+
+
+def _sum(parts: Iterable[Mapping[str, Any]]) -> Usage:
+    total = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
+    for part in parts:
+        given = int(part.get("input_tokens") or 0), int(part.get("output_tokens") or 0)
+        total["input_tokens"] += given[0]
+        total["output_tokens"] += given[1]
+        total["total_tokens"] += int(part.get("total_tokens") or sum(given))
+    return total

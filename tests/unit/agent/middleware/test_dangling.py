@@ -1,0 +1,122 @@
+"""Calls without a result get one before the model sees them, and in the thread."""
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.tools import tool
+
+from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
+from agent.testing import Script, ToolUse
+from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
+
+
+def called(*ids: str) -> AIMessage:
+    return AIMessage(
+        "", tool_calls=[tool_call(name="work", args={}, id=call_id) for call_id in ids], id="+".join(ids)
+    )
+
+
+def result(call_id: str) -> ToolMessage:
+    return ToolMessage(f"result of {call_id}", tool_call_id=call_id, id=f"r-{call_id}")
+
+
+async def turn(*messages: AnyMessage) -> tuple[dict[str, Any], tuple[Any, ...], Any]:
+    """The thread afterwards, what the model saw, and the graph."""
+    model = scripted(says("done"))
+    graph = chain(model, DanglingToolCallMiddleware())
+    values = await graph.ainvoke({"messages": list(messages)}, THREAD)
+    return values, model.calls[-1].messages, graph
+
+
+async def test_an_unanswered_call_gets_an_error_right_behind_it_and_keeps_it() -> None:
+    values, seen, graph = await turn(HumanMessage("go"), called("a"), HumanMessage("and now?"))
+    for messages in (seen, values["messages"]):
+        assert kinds(messages)[:4] == ["human", "ai", "tool", "human"]
+        assert messages[2].text == UNANSWERED
+        assert (messages[2].tool_call_id, messages[2].name, messages[2].status) == ("a", "work", "error")
+    assert texts(values)[-1] == "done"
+    again = await graph.ainvoke({"messages": [HumanMessage("more")]}, THREAD)
+    assert texts(again)[-2:] == ["more", "done"]
+    assert kinds(again).count("tool") == 1, "it was stored"
+
+
+async def test_results_that_are_there_stay_and_the_lacking_one_follows_them() -> None:
+    values, seen, _ = await turn(HumanMessage("go"), called("a", "b"), result("b"), HumanMessage("well?"))
+    assert texts(seen) == ["go", "", "result of b", UNANSWERED, "well?"]
+    assert texts(values) == [*texts(seen), "done"]
+
+
+async def test_a_result_elsewhere_comes_home_and_one_of_no_call_goes() -> None:
+    _, seen, _ = await turn(
+        HumanMessage("go"), called("a"), HumanMessage("wait"), result("a"), result("never called")
+    )
+    assert texts(seen) == ["go", "", "result of a", "wait"]
+
+
+@tool
+async def work(what: str) -> str:
+    """Work."""
+    return f"did {what}"
+
+
+BROKEN = Script(tools=(ToolUse("work", "what: it", "x"),))
+
+
+async def test_an_answer_with_nothing_but_unreadable_calls_is_asked_for_again() -> None:
+    model = scripted(BROKEN, calls("work", what="it"), says("done"))
+    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    assert texts(values) == ["go", "", "did it", "done"], "the unreadable one leaves no trace"
+    assert kinds(model.calls[1].messages) == ["human", "ai", "tool"]
+    assert "could not be read" in model.calls[1].texts[-1]
+
+
+async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
+    model = scripted(BROKEN)
+    values = await say(chain(model, DanglingToolCallMiddleware(tries=1), tools=[work]), "go")
+    assert texts(values) == ["go", "I could not call work: what I wrote for it was unreadable."]
+    assert len(model.calls) == 2
+    assert values["messages"][-1].invalid_tool_calls == []
+
+
+async def test_beside_a_good_call_an_unreadable_one_is_taken_out() -> None:
+    both = Script(tools=(ToolUse("work", {"what": "it"}, "a"), ToolUse("work", "what: it", "b")))
+    model = scripted(both, says("done"))
+    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    assert texts(values) == ["go", "", "did it", "done"]
+    assert values["messages"][1].invalid_tool_calls == []
+
+
+async def test_no_older_answer_is_written_again() -> None:
+    history = [
+        HumanMessage("go"),
+        called("a"),
+        HumanMessage("and?"),
+        AIMessage("old answer"),
+        HumanMessage("hm"),
+    ]
+    graph = chain(scripted(says("done")), DanglingToolCallMiddleware())
+    written = []
+    async for update in graph.astream({"messages": history}, THREAD, stream_mode="updates"):
+        for change in update.values():
+            for part in change if isinstance(change, list) else [change]:
+                written += [m.text for m in part["messages"] if m.type == "ai"]
+    assert set(written) == {"done"}, "clients would show it as new"
+
+
+async def test_a_call_that_could_not_be_read_is_answered_too() -> None:
+    broken = AIMessage("", invalid_tool_calls=[invalid_tool_call(name="work", args="{", id="x", error="?")])
+    values, seen, _ = await turn(HumanMessage("go"), broken, HumanMessage("well?"))
+    assert kinds(seen) == ["human", "ai", "tool", "human"]
+    assert seen[2].tool_call_id == "x"
+    assert seen[2].status == "error"
+    assert kinds(values) == [*kinds(seen), "ai"]
+
+
+async def test_a_whole_conversation_is_left_alone_and_costs_no_step() -> None:
+    values, seen, graph = await turn(HumanMessage("go"), called("a"), result("a"))
+    assert texts(seen) == ["go", "", "result of a"]
+    assert texts(values) == [*texts(seen), "done"]
+    bare = chain(scripted(says("done")))
+    await bare.ainvoke({"messages": [HumanMessage("go"), called("a"), result("a")]}, THREAD)
+    assert await steps_of(graph) == await steps_of(bare)

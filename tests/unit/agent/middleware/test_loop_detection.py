@@ -1,0 +1,86 @@
+"""The same call again and again: warned, then stopped."""
+
+from typing import Any
+
+import pytest
+from langchain_core.tools import tool
+
+from agent.middleware.loop_detection import LoopDetectionMiddleware
+from agent.testing import Script, ToolUse
+from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
+
+STUCK = calls("look", at="x", deep={"b": 1, "a": 2})
+
+
+@tool
+async def look(at: str, deep: dict[str, int] | None = None) -> str:
+    """Look."""
+    return f"saw {at}"
+
+
+def warned(messages: Any) -> bool:
+    return any("same tool call" in message.text for message in messages)
+
+
+async def test_it_warns_after_three_and_stops_at_five() -> None:
+    model = scripted(STUCK)
+    values = await say(chain(model, LoopDetectionMiddleware(), tools=[look]), "go")
+    assert [warned(heard.messages) for heard in model.calls] == [False, False, False, True, True]
+    assert "3 times" in model.calls[3].texts[-1]
+    assert kinds(values).count("tool") == 4
+    last = values["messages"][-1]
+    assert last.tool_calls == []
+    assert "again and again (look)" in last.text
+    assert not warned(values["messages"]), "the warning is not stored"
+
+
+async def test_a_warning_that_helps_lets_the_run_go_on() -> None:
+    model = scripted(*[STUCK] * 3, calls("look", at="y"), says("done"))
+    values = await say(chain(model, LoopDetectionMiddleware(), tools=[look]), "go")
+    assert texts(values)[-1] == "done"
+    assert [warned(heard.messages) for heard in model.calls] == [False] * 3 + [True, False]
+
+
+async def test_other_arguments_are_other_calls_and_their_order_is_none() -> None:
+    different = [calls("look", at=str(number)) for number in range(9)]
+    values = await say(
+        chain(scripted(*different, says("done")), LoopDetectionMiddleware(), tools=[look]), "go"
+    )
+    assert texts(values)[-1] == "done"
+    first, second = ToolUse("look", {"at": "x"}), ToolUse("look", {"at": "y"})
+    swapped = [Script(tools=(first, second)), Script(tools=(second, first))] * 2
+    model = scripted(*swapped, says("done"))
+    await say(chain(model, LoopDetectionMiddleware(), tools=[look]), "go")
+    assert warned(model.calls[3].messages)
+
+
+async def test_calls_between_do_not_hide_a_loop_but_a_small_window_does() -> None:
+    steps = [step for number in range(5) for step in (STUCK, calls("look", at=f"other {number}"))]
+    values = await say(chain(scripted(*steps, says("done")), LoopDetectionMiddleware(), tools=[look]), "go")
+    assert "again and again" in texts(values)[-1]
+    small = LoopDetectionMiddleware(warn_at=2, stop_at=3, window=3)
+    values = await say(chain(scripted(*steps, says("done")), small, tools=[look]), "go")
+    assert texts(values)[-1] == "done"
+
+
+async def test_each_turn_and_each_thread_counts_for_itself() -> None:
+    model = scripted(*[STUCK, STUCK, says("done")] * 3)
+    graph = chain(model, LoopDetectionMiddleware(), tools=[look])
+    for _ in range(3):
+        assert texts(await say(graph, "go"))[-1] == "done"
+    assert not any(warned(heard.messages) for heard in model.calls)
+
+
+async def test_what_was_said_before_it_was_stopped_stays() -> None:
+    talking = Script(reply="Let me look.", tools=STUCK.tools)
+    values = await say(chain(scripted(talking), LoopDetectionMiddleware(), tools=[look]), "go")
+    assert texts(values)[-1].startswith("Let me look.\n\nI stopped here")
+    thinking = Script(reply="Let me look.", thinking="hm", tools=STUCK.tools)
+    values = await say(chain(scripted(thinking), LoopDetectionMiddleware(), tools=[look]), "go")
+    assert "I stopped here" in texts(values)[-1]
+
+
+@pytest.mark.parametrize("limits", [(1, 5, 20), (5, 5, 20), (3, 5, 4)])
+def test_limits_that_make_no_sense(limits: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="2 <= warn_at < stop_at <= window"):
+        LoopDetectionMiddleware(warn_at=limits[0], stop_at=limits[1], window=limits[2])

@@ -1,0 +1,133 @@
+"""A thread's title: after the first full exchange, never in a stream, never a reason to fail."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
+
+from agent.middleware.title import TitleMiddleware
+from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "saw"
+
+
+async def titled(
+    reply: str, text: str = "How do I boil an egg, please tell me?", **limits: Any
+) -> str | None:
+    namer = scripted(says(reply))
+    graph = chain(scripted(says("Boil water first.")), TitleMiddleware(model=namer, **limits))
+    title: str | None = (await say(graph, text)).get("title")
+    return title
+
+
+async def test_the_first_full_exchange_is_titled_once() -> None:
+    namer = scripted(says("Boiling an egg"))
+    model = scripted(calls("look"), says("Boil water first."), says("Ten minutes."))
+    graph = chain(model, TitleMiddleware(model=namer), tools=[look])
+    values = await say(graph, "How?")
+    assert values["title"] == "Boiling an egg"
+    prompt = namer.calls[0].texts[0]
+    assert "How?" in prompt
+    assert "Boil water first." in prompt
+    assert (await say(graph, "How long?"))["title"] == "Boiling an egg"
+    assert len(namer.calls) == 1
+
+
+async def test_without_a_model_of_its_own_it_asks_the_agents() -> None:
+    model = scripted(says("Boil water first."), says("Eggs"))
+    values = await say(chain(model, TitleMiddleware()), "How?")
+    assert values["title"] == "Eggs"
+    assert texts(values) == ["How?", "Boil water first."]
+
+
+async def test_its_tokens_reach_no_stream() -> None:
+    graph = chain(scripted(says("Boil water first.")), TitleMiddleware(model=scripted(says("Secret title"))))
+    source = {"messages": [HumanMessage("How?")]}
+    streamed = ""
+    async for chunk, _ in graph.astream(source, THREAD, stream_mode="messages"):
+        streamed += chunk.text
+    assert streamed == "Boil water first."
+
+
+@pytest.mark.parametrize(
+    ("reply", "title"),
+    [
+        ('"Boiling an egg."', "Boiling an egg"),
+        ("# Boiling an egg\n\nI hope this helps!", "Boiling an egg"),
+        ("<think>They ask about eggs</think>\nEggs", "Eggs"),
+        ("one two three four five six seven eight", "one two three four five six"),
+        ("   ", "How do I boil an egg,"),
+        ("<think>never ends", "How do I boil an egg,"),
+        ("x" * 80, "x" * 60),
+    ],
+)
+async def test_what_a_model_says_is_made_a_title(reply: str, title: str) -> None:
+    assert await titled(reply) == title
+
+
+async def test_the_limits_are_the_callers() -> None:
+    assert await titled("one two three", max_words=2) == "one two"
+    assert await titled("one two three", max_chars=9) == "one two"
+
+
+@pytest.mark.parametrize("kind", ["auth", "crash", "timeout"])
+async def test_a_model_that_fails_leaves_the_first_words(kind: str) -> None:
+    assert await titled("never", text="How do I boil an egg, please?") is not None
+    namer = scripted(says("never", fail=kind))
+    values = await say(
+        chain(scripted(says("Boil water.")), TitleMiddleware(model=namer)), "How do I boil an egg, please?"
+    )
+    assert values["title"] == "How do I boil an egg,"
+    assert texts(values)[-1] == "Boil water."
+
+
+async def test_a_model_that_never_answers_is_given_up() -> None:
+    async def for_ever(_: float) -> None:
+        await asyncio.Event().wait()
+
+    namer = scripted(says("never", delay=1.0), sleep=for_ever)
+    graph = chain(scripted(says("Boil water.")), TitleMiddleware(model=namer, seconds=0.01))
+    assert (await say(graph, "How?"))["title"] == "How?"
+
+
+async def test_structured_content_is_read_as_text() -> None:
+    namer = scripted(says("Eggs", thinking="they want eggs"))
+    graph = chain(scripted(says("Boil water.", thinking="a secret thought")), TitleMiddleware(model=namer))
+    blocks = [{"type": "text", "text": "How?"}, {"type": "image", "base64": "xx", "mime_type": "image/png"}]
+    values = await graph.ainvoke({"messages": [HumanMessage(content=blocks)]}, THREAD)
+    assert values["title"] == "Eggs"
+    prompt = namer.calls[0].texts[0]
+    assert "How?" in prompt
+    assert "Boil water." in prompt
+    assert "secret" not in prompt
+    assert "base64" not in prompt
+
+
+async def test_where_the_person_wrote_nothing_the_answer_names_it() -> None:
+    namer = scripted(says("", fail="crash"))
+    graph = chain(scripted(says("A picture of an egg.")), TitleMiddleware(model=namer))
+    blocks = [{"type": "image", "base64": "xx", "mime_type": "image/png"}]
+    values = await graph.ainvoke({"messages": [HumanMessage(content=blocks)]}, THREAD)
+    assert values["title"] == "A picture of an egg"
+
+
+async def test_a_template_is_filled_and_may_hold_braces_in_what_it_quotes() -> None:
+    namer = scripted(says("ok"))
+    middleware = TitleMiddleware(model=namer, prompt_template="Name {user} / {assistant} in {max_words}")
+    await say(chain(scripted(says("use {x}")), middleware), "what is {y}?")
+    assert namer.calls[0].texts == ["Name what is {y}? / use {x} in 6"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"max_words": 0}, "room"), ({"max_chars": 0}, "room"), ({"prompt_template": "{name}"}, "template")],
+)
+def test_settings_that_make_no_title(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        TitleMiddleware(**wrong)

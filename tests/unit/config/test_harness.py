@@ -1,0 +1,132 @@
+"""The sections about how the agent works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent.config import AgentConfig
+from agent.config.upgrade import upgraded
+
+if TYPE_CHECKING:
+    from .conftest import Folder
+
+V = "config_version: 1\n"
+MODELS = "models: [{name: a, use: 'x:Y'}, {name: b, use: 'x:Y'}]\n"
+
+
+def test_the_published_defaults() -> None:
+    config = AgentConfig()
+    assert config.title.model_dump() == {
+        "enabled": True,
+        "max_words": 6,
+        "max_chars": 60,
+        "prompt_template": None,
+    }
+    assert not config.summarization.enabled
+    assert [size.pair() for size in config.summarization.trigger] == [("tokens", 16_000)]
+    assert config.summarization.keep.pair() == ("messages", 20)
+    assert config.summarization.model_name is None
+    assert not config.guardrails.enabled
+    assert config.guardrails.provider.use == "agent.middleware.guardrail:AllowlistProvider"
+    assert config.tools == config.tool_groups == config.model_calls.fallback_models == ()
+    assert config.model_calls.retries == 0
+
+
+def test_sizes_are_of_the_kind_that_langchain_takes(folder: Folder) -> None:
+    config = folder.load(
+        V + "summarization: {trigger: [{type: fraction, value: 0.5}], keep: {type: tokens, value: 9}}"
+    ).config
+    assert [size.pair() for size in config.summarization.trigger] == [("fraction", 0.5)]
+    assert repr(config.summarization.keep.pair()) == "('tokens', 9)"
+
+
+def test_further_keys_go_to_the_class_and_their_secrets_show_nowhere(folder: Folder) -> None:
+    config = folder.load(
+        V + "tools: [{name: t, group: g, use: 'a.b:c', api_key: $K, limit: 3}]\n"
+        "guardrails: {provider: {use: 'a:B', token: $K, tools: [x]}}\n",
+        {"K": "very-secret"},
+    ).config
+    assert config.tools[0].passed_on() == {"api_key": "very-secret", "limit": 3}
+    assert config.guardrails.provider.passed_on() == {"token": "very-secret", "tools": ["x"]}
+    assert "very-secret" not in repr(config)
+
+
+def test_a_provider_that_is_switched_off_needs_no_variable(folder: Folder) -> None:
+    folder.load(V + "guardrails: {enabled: false, provider: {use: 'a:B', token: $UNSET}}\n")
+
+
+def test_without_models_a_name_is_looked_for_later(folder: Folder) -> None:
+    text = "model_calls: {fallback_models: [local]}\nsummarization: {model_name: local}\n"
+    assert folder.load(V + text).config.model_calls.fallback_models == ("local",)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ("tools: [{name: t, group: g}]", "tools[0].use", "is missing; add it"),
+        (
+            "tools: [{name: t, group: g, use: here}]",
+            "tools[0].use",
+            "expected package.module:name, such as langchain_openai:ChatOpenAI",
+        ),
+        (
+            "tools: [{name: t, group: g, use: 'a:b'}, {name: t, group: g, use: 'a:c'}]",
+            "tools",
+            "two tools have the name t; rename one",
+        ),
+        (
+            "tools: [{name: t, group: g, use: 'a:b'}]\ntool_groups: [{name: h}]",
+            "tool_groups",
+            "the tool t is of the group g, which is not here; add it",
+        ),
+        ("tool_groups: [{name: g}, {name: g}]", "tool_groups", "two groups have the name g; rename one"),
+        ("tool_groups: [{name: g, x: 1}]", "tool_groups[0].x", "unknown key; known here: name"),
+        (
+            MODELS + "model_calls: {fallback_models: [a, c]}",
+            "model_calls",
+            "there is no model named c; known: a, b",
+        ),
+        (
+            MODELS + "summarization: {model_name: c}",
+            "summarization",
+            "there is no model named c; known: a, b",
+        ),
+        (
+            "summarization: {trigger: []}",
+            "summarization.trigger",
+            "expected at least one size; enabled: false switches summaries off",
+        ),
+        (
+            "summarization: {keep: {type: fraction, value: 2}}",
+            "summarization.keep",
+            "expected a fraction of at most 1, got 2",
+        ),
+        (
+            "summarization: {keep: {type: messages, value: 1.5}}",
+            "summarization.keep",
+            "expected a whole number of messages, got 1.5",
+        ),
+        (
+            "title: {prompt_template: 'A {thing}'}",
+            "title.prompt_template",
+            "expected {max_words}, {user} and {assistant} alone in braces; write other braces twice",
+        ),
+    ],
+)
+def test_what_stops_the_start(folder: Folder, text: str, key: str, message: str) -> None:
+    [line] = folder.refuse(V + text + "\n")
+    assert line.split(": ", 1)[1] == f"{key}: {message}"
+
+
+def test_an_upgrade_brings_the_new_sections_with_their_comments_and_leaves_the_rest() -> None:
+    old = "# mine\ntitle:\n  # short ones\n  max_words: 3\n\nlimits: {queue: 1}   # few\n"
+    new, added, _ = upgraded(old, "c.yaml")
+    kept = ["# mine", "title:", "  # short ones", "  max_words: 3"]
+    assert [line for line in new.splitlines() if line in kept] == kept
+    assert {"title.enabled", "title.max_chars", "summarization", "guardrails", "model_calls"} <= set(added)
+    assert "  max_chars: 60 # characters that are kept at most" in new
+    assert "# Permission before each tool call; without a decision nothing runs.\nguardrails:\n" in new
+    assert new.index("max_words: 3") < new.index("queue: 1}   # few") < new.index("guardrails:")
+    assert upgraded(new, "c.yaml")[0] == new
