@@ -64,6 +64,13 @@ async def resumed(home: Path, run_id: str) -> AsyncIterator[tuple[Process, list[
         yield second, state["values"]["messages"]
 
 
+def state_usage(messages: list[Any]) -> dict[str, int]:
+    """What the answers among the messages cost together."""
+    kinds = ("input_tokens", "output_tokens", "total_tokens")
+    said = [message["usage_metadata"] for message in messages if message["type"] == "ai"]
+    return {kind: sum(usage[kind] for usage in said) for kind in kinds}
+
+
 def has_run(home: Path, count: int) -> Callable[[Process], Any]:
     """So many tools have begun."""
 
@@ -82,6 +89,8 @@ async def test_what_may_have_had_an_effect_is_not_run_again(tmp_path: Path) -> N
         assert messages[2]["status"] == "error"
         assert UNKNOWN in messages[2]["content"]
         assert UNKNOWN in last_heard(home)[-1]
+        run = await second.client.runs.get(THREAD, run_id)
+        assert run["metadata"]["usage"] == state_usage(messages), "the first attempt's tokens count too"
         # The next time that it is asked for is another call, which is made.
         await second.client.runs.wait(THREAD, "tooled", **asked("work"))
         assert ran(home) == ["work", "work"]
