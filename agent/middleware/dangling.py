@@ -4,36 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.middleware.answers import Handler, Request, Response, updating
+from agent.middleware.answers import Handler, Request, Response, answer_of, updating, with_answer, with_text
 
 UNANSWERED = "Interrupted: this call has no result, and whether it had an effect is unknown."
 UNREADABLE = "This call was not made: its arguments could not be read. Write them as JSON."
+GIVEN_UP = "I could not call {tools}: what I wrote for it was unreadable."
+TRIES = 2
 
 
 class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     """Gives unanswered tool calls an error as their result, right after the message that made them.
 
-    A result that stands elsewhere is moved there, one that belongs to no call is left out. Hook:
-    `wrap_model_call`, since nobody but the model needs it; the repaired messages are stored together with
-    the answer, and only when something was repaired.
+    A result that stands elsewhere is moved there, one that belongs to no call is left out. An answer that
+    holds nothing but calls with unreadable arguments is asked for again, at most `tries` times, since a run
+    would end with it; beside other calls such a call is taken out. Hook: `wrap_model_call`, since nobody but
+    the model needs it. The repair is stored together with the answer, and only where no older answer would
+    have to be written again (clients would take it for a new one); otherwise it is made for each call.
     """
+
+    def __init__(self, *, tries: int = TRIES) -> None:
+        super().__init__()
+        self._tries = tries
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with a conversation that is whole."""
         whole = repaired(request.messages)
-        if whole == request.messages:
-            return await handler(request)
-        response = await handler(request.override(messages=whole))
-        stored = {message.id: message for message in request.state["messages"] if message.id}
-        kept = [stored.get(message.id or "", message) for message in whole]
-        return updating(response, messages=[RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept, *response.result])
+        response = await self._readable(request.override(messages=whole), handler)
+        writes = _writes(request.state["messages"], whole, response)
+        return updating(response, messages=writes) if writes else response
+
+    async def _readable(self, request: Request, handler: Handler) -> Response:
+        response = await handler(request)
+        for _ in range(self._tries):
+            answer = answer_of(response)
+            if answer is None or not answer.invalid_tool_calls or answer.tool_calls:
+                break
+            told = [*request.messages, answer, *_results(answer, {})]
+            response = await handler(request.override(messages=told))
+        answer = answer_of(response)
+        if answer is None or not answer.invalid_tool_calls:
+            return response
+        clean = answer.model_copy(update={"invalid_tool_calls": []})
+        if not clean.tool_calls and not clean.text.strip():
+            names = {call["name"] or "a tool" for call in answer.invalid_tool_calls}
+            clean = with_text(clean, GIVEN_UP.format(tools=", ".join(sorted(names))))
+        return with_answer(response, clean)
 
 
 def repaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -46,22 +68,36 @@ def repaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             whole += _results(message, results)
         elif not isinstance(message, ToolMessage):
             whole.append(message)
-    return whole if _order(whole) != _order(messages) else list(messages)
+    return whole
 
 
 def _results(message: AIMessage, results: dict[str, ToolMessage]) -> Iterator[ToolMessage]:
     """The results of the message's calls in the order in which they came, then what stands for the others."""
-    calls = [(call, UNANSWERED) for call in message.tool_calls]
-    calls += [(call, UNREADABLE) for call in message.invalid_tool_calls]  # type: ignore[misc]
-    wanted = {call["id"] for call, _ in calls if call["id"]}
-    for call_id in [found for found in results if found in wanted]:
-        yield results.pop(call_id)
-        wanted.discard(call_id)
-    for call, text in calls:
-        if call["id"] in wanted:
-            wanted.discard(call["id"])
-            yield ToolMessage(text, tool_call_id=call["id"], name=call["name"] or "unknown", status="error")
+    calls: list[tuple[str | None, str, str]] = []
+    calls += [(call["id"], call["name"], UNANSWERED) for call in message.tool_calls]
+    calls += [(call["id"], call["name"] or "unknown", UNREADABLE) for call in message.invalid_tool_calls]
+    wanted = {call_id for call_id, _, _ in calls if call_id}
+    for found in [found for found in results if found in wanted]:
+        yield results.pop(found)
+        wanted.discard(found)
+    for call_id, name, text in calls:
+        if call_id in wanted:
+            wanted.discard(call_id)
+            yield ToolMessage(text, tool_call_id=call_id, name=name, status="error", id=str(uuid4()))
 
 
-def _order(messages: Sequence[AnyMessage]) -> list[int]:
-    return [id(message) for message in messages]
+def _writes(stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response: Response) -> list[Any]:
+    """What makes the stored messages whole: from the first difference on, all is taken out and put back."""
+    same = 0
+    for old, new in zip(stored, whole, strict=False):
+        if old.id != new.id:
+            break
+        same += 1
+    known = {message.id: message for message in stored}
+    tail = [known.get(message.id, message) for message in whole[same:]]
+    if (same == len(stored) and not tail) or any(isinstance(message, AIMessage) for message in tail):
+        return []
+    for message in response.result:
+        message.id = message.id or str(uuid4())
+    gone = [RemoveMessage(id=m.id) for m in [*stored[same:], *response.result] if m.id]
+    return [*gone, *tail, *response.result]

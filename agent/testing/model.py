@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseRunManager, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessageChunk,
@@ -23,6 +23,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
+from langgraph.constants import TAG_NOSTREAM
 from pydantic import Field, PrivateAttr
 
 from agent.testing.script import Script, ToolUse, fault, from_environment, markers
@@ -46,7 +47,8 @@ class ScriptedChatModel(BaseChatModel):
 
     With `steps` each call takes the next of them, and every call after the last one takes the last. `calls`
     is what it was given so far, the last `remember` times. `environ` and `sleep` are injected so that tests
-    stay in control; see `agent.testing.script` for what markers and variables mean.
+    stay in control; see `agent.testing.script` for what markers and variables mean. They steer answers to
+    people: calls that middleware makes for itself (tagged `nostream`) follow the script alone.
     """
 
     script: Script = Field(default_factory=Script)
@@ -78,7 +80,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages, kwargs)
+        script, chunks = self._prepare(messages, kwargs, run_manager)
         if script.delay:
             await self.sleep(script.delay)
         for count, chunk in enumerate(chunks):
@@ -95,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined([chunk async for chunk in self._astream(messages, stop, **kwargs)])
+        return _joined([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
 
     def _stream(
         self,
@@ -104,7 +106,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages, kwargs)
+        script, chunks = self._prepare(messages, kwargs, run_manager)
         for count, chunk in enumerate(chunks):
             _fail_at(script, count)
             yield chunk
@@ -117,17 +119,19 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined(list(self._stream(messages, stop, **kwargs)))
+        return _joined(list(self._stream(messages, stop, run_manager, **kwargs)))
 
     def _prepare(
-        self, messages: list[BaseMessage], kwargs: Mapping[str, Any]
+        self, messages: list[BaseMessage], kwargs: Mapping[str, Any], manager: BaseRunManager | None
     ) -> tuple[Script, list[ChatGenerationChunk]]:
         self._calls.append(Heard(tuple(messages), kwargs.get("seen_tools", ())))
         while len(self._calls) > self.remember:
             self._calls.popleft()
         planned = self._planned()
         heard, fields = _heard(messages)
-        script = planned.steered({**from_environment(self.environ), **fields})
+        if manager is None or TAG_NOSTREAM not in manager.tags:
+            planned = planned.steered({**from_environment(self.environ), **fields})
+        script = planned
         calls = script.calls if self.steps or not isinstance(messages[-1], ToolMessage) else ()
         tokens = [] if calls and script.reply is None else script.answer(heard)
         thoughts = script.thoughts()

@@ -1,31 +1,31 @@
 """What the model sees of uploads: names always, small texts quoted, images where it can see.
 
-A message of a person carries `additional_kwargs["files"]`: a list of `{filename, size, path}`. The stored
-message stays as it is; only the copy for the model is filled in.
+A message of a person carries `additional_kwargs["files"]`, what came with it, and `["new_files"]`, what is
+new in the thread besides: lists of `{filename, size, path}`. The stored message stays as it is; only the copy
+for the model is filled in.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import mimetypes
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.config import get_config
 
-from agent.errors import FileError
-from agent.uploads.folders import UPLOADS, ThreadFolders
+from agent.context import RunContext
+from agent.ports.uploads import UploadStore
+from agent.results import UploadInfo
 from agent.uploads.names import safe_name
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
 IMAGE_BYTES = 5_000_000
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+CAME, NEW = "files", "new_files"
+_NOTES = {CAME: "Files that came with this message:", NEW: "New files in this conversation:"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,88 +46,113 @@ class _Room:
 class ShowUploads(AgentMiddleware[Any, Any]):
     """Puts uploads of this thread into the messages that came with them."""
 
-    def __init__(self, folders: ThreadFolders, limits: ShowLimits) -> None:
+    def __init__(self, store: UploadStore, limits: ShowLimits) -> None:
         super().__init__()
-        self._folders = folders
+        self._store = store
         self._limits = limits
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model with the files in view."""
-        if not any(_files(message) for message in request.messages):
+        thread_id = RunContext.of(request.runtime).thread_id
+        if thread_id is None or not any(listed_in(message) for message in request.messages):
             return await handler(request)
-        thread_id = str(get_config().get("configurable", {}).get("thread_id", ""))
-        shown = await asyncio.to_thread(
-            with_uploads, request.messages, thread_id, self._folders, self._limits
-        )
+        shown = await with_uploads(request.messages, thread_id, self._store, self._limits)
         return await handler(request.override(messages=shown))
 
 
-def with_uploads(
-    messages: Sequence[AnyMessage], thread_id: str, folders: ThreadFolders, limits: ShowLimits
+def listed_in(message: AnyMessage) -> list[str]:
+    """The names of the files that a message lists, those that came with it first."""
+    return [name for key in _NOTES for name in _names(message, key)]
+
+
+async def with_uploads(
+    messages: Sequence[AnyMessage], thread_id: str, store: UploadStore, limits: ShowLimits
 ) -> list[AnyMessage]:
-    """The messages with their files, newest first until the limits are reached. Blocking."""
-    room = _Room(limits.texts, limits.images if limits.vision else 0)
-    shown = [_with_files(message, thread_id, folders, room) for message in reversed(messages)]
-    return shown[::-1]
+    """The messages with their files, newest first until the limits are reached."""
+    show = _Showing(
+        thread_id,
+        store,
+        {upload.filename: upload for upload in await store.listed(thread_id)},
+        _Room(limits.texts, limits.images if limits.vision else 0),
+    )
+    return [await show.message(message) for message in reversed(messages)][::-1]
 
 
-def _with_files(message: AnyMessage, thread_id: str, folders: ThreadFolders, room: _Room) -> AnyMessage:
-    files = _files(message)
-    if not files:
-        return message
-    lines: list[str] = []
-    images: list[dict[str, Any]] = []
-    for name in files:
-        path = _located(folders, thread_id, name)
-        if path is None:
-            lines.append(f"- {name} (no longer there)")
-            continue
-        lines.append(f"- {name} ({path.stat().st_size} bytes)")
-        if image := _image(path, room):
-            images.append(image)
-        elif text := _text(path, room):
-            lines.append(_quoted(name, text))
-    note = "Files that came with this message:\n" + "\n".join(lines)
-    text = f"{message.text}\n\n{note}" if message.text else note
-    content: Any = [{"type": "text", "text": text}, *images] if images else text
-    return message.model_copy(update={"content": content})
+@dataclass(frozen=True, slots=True)
+class _Showing:
+    """One call of a model: what is there, and how much may still be shown."""
+
+    thread_id: str
+    store: UploadStore
+    uploads: Mapping[str, UploadInfo]
+    room: _Room
+
+    async def message(self, message: AnyMessage) -> AnyMessage:
+        """The message with the files that it lists."""
+        notes: list[str] = []
+        images: list[dict[str, Any]] = []
+        for key, title in _NOTES.items():
+            if names := _names(message, key):
+                lines = await self._lines(names, images)
+                notes.append("\n".join([title, *lines]))
+        if not notes:
+            return message
+        text = "\n\n".join(filter(None, [message.text, *notes]))
+        content: Any = [{"type": "text", "text": text}, *_images_of(message), *images]
+        return message.model_copy(update={"content": content if len(content) > 1 else text})
+
+    async def _lines(self, names: Iterable[str], images: list[dict[str, Any]]) -> list[str]:
+        lines: list[str] = []
+        for name in names:
+            upload = self.uploads.get(name)
+            if upload is None:
+                lines.append(f"- {name} (no longer there)")
+                continue
+            lines.append(f"- {name} ({upload.size} bytes)")
+            if image := await self._image(upload):
+                images.append(image)
+            elif text := await self._text(upload):
+                lines.append(_quoted(name, text))
+        return lines
+
+    async def _image(self, upload: UploadInfo) -> dict[str, Any] | None:
+        if upload.mime_type not in IMAGE_TYPES or self.room.images <= 0:
+            return None
+        content = await self.store.read(self.thread_id, upload.filename, limit=IMAGE_BYTES)
+        if content is None:
+            return None
+        self.room.images -= 1
+        encoded = base64.b64encode(content).decode()
+        return {"type": "image", "base64": encoded, "mime_type": upload.mime_type}
+
+    async def _text(self, upload: UploadInfo) -> str | None:
+        limit = min(TEXT_BYTES, self.room.texts)
+        if upload.size > limit or not upload.size:
+            return None
+        content = await self.store.read(self.thread_id, upload.filename, limit=limit)
+        try:
+            text = (content or b"").decode()
+        except UnicodeDecodeError:
+            return None
+        if "\x00" in text:
+            return None
+        self.room.texts -= upload.size
+        return text
 
 
-def _files(message: AnyMessage) -> list[str]:
-    listed = message.additional_kwargs.get("files") if isinstance(message, HumanMessage) else None
+def _names(message: AnyMessage, key: str) -> list[str]:
+    listed = message.additional_kwargs.get(key) if isinstance(message, HumanMessage) else None
     if not isinstance(listed, list):
         return []
     names = [entry.get("filename") for entry in listed if isinstance(entry, dict)]
     return [safe_name(name) for name in names if isinstance(name, str) and name]
 
 
-def _located(folders: ThreadFolders, thread_id: str, name: str) -> Path | None:
-    try:
-        return folders.find(thread_id, f"{UPLOADS}/{name}")
-    except FileError:
-        return None
-
-
-def _image(path: Path, room: _Room) -> dict[str, Any] | None:
-    kind = mimetypes.guess_type(path.name)[0]
-    if kind not in IMAGE_TYPES or room.images <= 0 or path.stat().st_size > IMAGE_BYTES:
-        return None
-    room.images -= 1
-    return {"type": "image", "base64": base64.b64encode(path.read_bytes()).decode(), "mime_type": kind}
-
-
-def _text(path: Path, room: _Room) -> str | None:
-    size = path.stat().st_size
-    if size > min(TEXT_BYTES, room.texts) or not size:
-        return None
-    try:
-        text = path.read_bytes().decode()
-    except UnicodeDecodeError:
-        return None
-    if "\x00" in text:
-        return None
-    room.texts -= size
-    return text
+def _images_of(message: AnyMessage) -> list[Any]:
+    """The blocks of a message that are no text."""
+    if isinstance(message.content, str):
+        return []
+    return [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
 
 
 def _quoted(name: str, text: str) -> str:

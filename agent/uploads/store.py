@@ -15,6 +15,7 @@ from typing import BinaryIO, Self
 
 from agent.errors import FileMissing, FileRefused
 from agent.results import UploadInfo
+from agent.state import ThreadData
 from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique
 from agent.uploads.names import check_name, safe_name
 
@@ -145,12 +146,31 @@ class UploadStore:
         """The uploads of the thread, by name; none for an unknown thread."""
         return await asyncio.to_thread(self._list, thread_id)
 
+    async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
+        """The content of one; None where it is gone or larger than `limit` bytes."""
+        return await asyncio.to_thread(self._read, thread_id, filename, limit)
+
+    def folders(self, thread_id: str) -> ThreadData:
+        """The host paths of the thread's folders, which need not exist yet."""
+        return ThreadData(
+            workspace_path=str(self._folders.area(thread_id, "workspace")),
+            uploads_path=str(self._folders.area(thread_id, "uploads")),
+            outputs_path=str(self._folders.area(thread_id, "outputs")),
+        )
+
     async def delete(self, thread_id: str, filename: str) -> None:
         """Delete one. Raises BadIdentifier or FileMissing."""
         await asyncio.to_thread(self._delete, thread_id, filename)
 
     def _list(self, thread_id: str) -> list[UploadInfo]:
         return [describe(thread_id, path) for path in self._folders.files(thread_id, "uploads")]
+
+    def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
+        try:
+            path = self._folders.find(thread_id, f"{UPLOADS}/{filename}")
+        except FileMissing:
+            return None
+        return path.read_bytes() if path.stat().st_size <= limit else None
 
     def _delete(self, thread_id: str, filename: str) -> None:
         name = check_name(filename)

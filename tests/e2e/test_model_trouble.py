@@ -41,8 +41,9 @@ async def chat(tmp_path: Path, llmock: LLMock, provider: str) -> AsyncIterator[D
     """A person on Telegram, whose bot's agent uses this provider."""
     model = (
         f'models: [{{name: m, use: "{CLASSES[provider]}", model: some-model, api_key: {KEY}, timeout: 1.0,'
-        f' base_url: "{llmock.base_url(provider)}", max_retries: 1, supports_tools: true}}]'
+        f' base_url: "{llmock.base_url(provider)}", max_retries: 1}}]\ntitle: {{enabled: false}}'
     )
+    llmock.tool_mode("off")
     async with on_platform("telegram") as person, at_work(tmp_path, person, model):
         yield person
 
@@ -73,7 +74,7 @@ async def test_each_failure_is_one_useful_line_and_the_next_message_is_answered(
             assert f'⚠️ The model "m" failed: {line}' in said, name
             assert "/retry" in said
             assert KEY not in said
-            llmock.reset()
+            llmock.reset().tool_mode("off")
         llmock.reply("All is well again.")
         assert await told(person, "and now?") == "All is well again."
 

@@ -30,7 +30,9 @@ async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
         f' base_url: "{llmock.base_url()}"}}'
         for name in ("first", "second")
     )
-    async with on_platform("telegram") as driver, at_work(tmp_path, driver, f"models: [{both}]"):
+    llmock.tool_mode("off")
+    config = f"models: [{both}]\ntitle: {{enabled: false}}"
+    async with on_platform("telegram") as driver, at_work(tmp_path, driver, config):
         yield driver
 
 

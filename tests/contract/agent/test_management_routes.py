@@ -15,7 +15,7 @@ from starlette.routing import Route
 from agent.api import management_routes
 from agent.api.endpoints import guarded
 from agent.config.errors import ConfigErrors
-from agent.errors import ModelUnavailable
+from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.results import (
     Deleted,
     ErrorBody,
@@ -101,7 +101,7 @@ async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient
 async def test_an_unknown_model_is_404_and_names_the_known(client: httpx.AsyncClient) -> None:
     response = await client.get("/api/models/nope")
     assert response.status_code == 404
-    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small.'
+    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small, broken, missing.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
@@ -316,6 +316,15 @@ def test_a_use_that_is_no_chat_model_stops_the_start(home: Path, config: Path) -
 def test_a_missing_package_does_not_stop_the_start(home: Path, config: Path) -> None:
     config.write_text("models: [{name: m, use: 'langchain_nowhere:ChatNowhere'}]")
     assert management_routes(home, config)
+
+
+def test_a_tool_or_guardrail_that_cannot_be_made_stops_the_start(home: Path, config: Path) -> None:
+    config.write_text("tools: [{name: bad, group: g, use: 'pathlib:Nope'}]")
+    with pytest.raises(ToolUnavailable, match=r'The tool "bad" is not there: pathlib has no Nope'):
+        management_routes(home, config)
+    config.write_text("guardrails: {enabled: true, provider: {use: 'pathlib:Path'}}")
+    with pytest.raises(GuardrailUnavailable, match=r"pathlib:Path is no guardrail provider"):
+        management_routes(home, config)
 
 
 def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> None:

@@ -180,3 +180,12 @@ async def test_a_made_file_is_in_the_outputs_and_in_the_state(
     values = await run(ready.artifact, "[file=../big.bin] [size=5000]")
     assert values["artifacts"] == ["/mnt/user-data/outputs/big.bin"]
     assert (outputs / "big.bin").stat().st_size == 5000
+
+
+async def test_markers_and_variables_steer_answers_to_people_alone() -> None:
+    scripted = ScriptedChatModel(environ={"ROEBOT_SCRIPT_FAIL": "auth"}, script=Script(reply="A title"))
+    said = [HumanMessage("Person: [fail=timeout] [delay=100] hi")]
+    answer = await scripted.ainvoke(said, {"tags": ["nostream"]})
+    assert answer.text == "A title"
+    with pytest.raises(Exception, match="scripted: no answer in time"):
+        await scripted.ainvoke([HumanMessage("[fail=timeout] hi")])

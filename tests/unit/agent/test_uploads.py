@@ -233,7 +233,7 @@ def put(folders: ThreadFolders, name: str, content: bytes) -> None:
 
 
 def shown(folders: ThreadFolders, *messages: Any, limits: ShowLimits = VISION) -> list[Any]:
-    return with_uploads(list(messages), THREAD, folders, limits)
+    return asyncio.run(with_uploads(list(messages), THREAD, UploadStore(folders), limits))
 
 
 def test_small_texts_are_quoted_and_others_named(folders: ThreadFolders) -> None:
@@ -292,7 +292,7 @@ async def test_the_model_sees_the_files_and_the_state_does_not(folders: ThreadFo
     await asyncio.to_thread(put, folders, "a.md", b"the content")
     graph = create_agent_graph(
         ScriptedChatModel(environ={}),
-        middleware=[ShowUploads(folders, ShowLimits())],
+        middleware=[ShowUploads(UploadStore(folders), ShowLimits())],
         checkpointer=InMemorySaver(),
     )
     config: Any = {"configurable": {"thread_id": THREAD}}
@@ -301,5 +301,7 @@ async def test_the_model_sees_the_files_and_the_state_does_not(folders: ThreadFo
     assert result["messages"][0].text == "read"
     result = await graph.ainvoke({"messages": [HumanMessage("plain")]}, config)
     assert result["messages"][-1].text == "plain"
-    bare = create_agent_graph(ScriptedChatModel(environ={}), middleware=[ShowUploads(folders, ShowLimits())])
+    bare = create_agent_graph(
+        ScriptedChatModel(environ={}), middleware=[ShowUploads(UploadStore(folders), ShowLimits())]
+    )
     assert (await bare.ainvoke({"messages": [HumanMessage("plain")]}))["messages"][-1].text == "plain"

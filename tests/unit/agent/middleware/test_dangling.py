@@ -4,9 +4,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.tools import tool
 
 from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
-from tests.harness.agents import THREAD, chain, kinds, says, scripted, steps_of, texts
+from agent.testing import Script, ToolUse
+from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 
 def called(*ids: str) -> AIMessage:
@@ -50,6 +52,56 @@ async def test_a_result_elsewhere_comes_home_and_one_of_no_call_goes() -> None:
         HumanMessage("go"), called("a"), HumanMessage("wait"), result("a"), result("never called")
     )
     assert texts(seen) == ["go", "", "result of a", "wait"]
+
+
+@tool
+async def work(what: str) -> str:
+    """Work."""
+    return f"did {what}"
+
+
+BROKEN = Script(tools=(ToolUse("work", "what: it", "x"),))
+
+
+async def test_an_answer_with_nothing_but_unreadable_calls_is_asked_for_again() -> None:
+    model = scripted(BROKEN, calls("work", what="it"), says("done"))
+    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    assert texts(values) == ["go", "", "did it", "done"], "the unreadable one leaves no trace"
+    assert kinds(model.calls[1].messages) == ["human", "ai", "tool"]
+    assert "could not be read" in model.calls[1].texts[-1]
+
+
+async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
+    model = scripted(BROKEN)
+    values = await say(chain(model, DanglingToolCallMiddleware(tries=1), tools=[work]), "go")
+    assert texts(values) == ["go", "I could not call work: what I wrote for it was unreadable."]
+    assert len(model.calls) == 2
+    assert values["messages"][-1].invalid_tool_calls == []
+
+
+async def test_beside_a_good_call_an_unreadable_one_is_taken_out() -> None:
+    both = Script(tools=(ToolUse("work", {"what": "it"}, "a"), ToolUse("work", "what: it", "b")))
+    model = scripted(both, says("done"))
+    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    assert texts(values) == ["go", "", "did it", "done"]
+    assert values["messages"][1].invalid_tool_calls == []
+
+
+async def test_no_older_answer_is_written_again() -> None:
+    history = [
+        HumanMessage("go"),
+        called("a"),
+        HumanMessage("and?"),
+        AIMessage("old answer"),
+        HumanMessage("hm"),
+    ]
+    graph = chain(scripted(says("done")), DanglingToolCallMiddleware())
+    written = []
+    async for update in graph.astream({"messages": history}, THREAD, stream_mode="updates"):
+        for change in update.values():
+            for part in change if isinstance(change, list) else [change]:
+                written += [m.text for m in part["messages"] if m.type == "ai"]
+    assert set(written) == {"done"}, "clients would show it as new"
 
 
 async def test_a_call_that_could_not_be_read_is_answered_too() -> None:

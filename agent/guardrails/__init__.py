@@ -1,0 +1,16 @@
+"""Who may call which tool: decisions, and providers that make them."""
+
+from agent.guardrails.allowlist import AllowlistProvider
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
+from agent.guardrails.policy import PolicyProvider
+
+__all__ = [
+    "Allow",
+    "AllowlistProvider",
+    "Ask",
+    "Decision",
+    "Deny",
+    "GuardrailProvider",
+    "PolicyProvider",
+    "ToolRequest",
+]

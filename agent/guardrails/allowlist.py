@@ -1,0 +1,46 @@
+"""Tools by name: allowed, denied, or only after asking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
+
+
+class AllowlistProvider:
+    """Denies what `denied` names, and what `allowed` does not where it is given; asks for what `ask` names.
+
+    Names may hold `*`. `denied` beats `ask`, which beats `allowed`.
+    """
+
+    def __init__(
+        self, *, allowed: Iterable[str] | None = None, denied: Iterable[str] = (), ask: Iterable[str] = ()
+    ) -> None:
+        self._allowed = None if allowed is None else _names("allowed", allowed)
+        self._denied, self._ask = _names("denied", denied), _names("ask", ask)
+
+    async def evaluate(self, request: ToolRequest, /) -> Decision:
+        """See `GuardrailProvider`."""
+        name = request.tool
+        if matches(name, self._denied):
+            return Deny(f"the tool {name} is not allowed here", "tool_denied")
+        if matches(name, self._ask):
+            return Ask(f"May the agent use {name}?")
+        if self._allowed is not None and not matches(name, self._allowed):
+            return Deny(f"the tool {name} is not on the list of allowed ones", "tool_not_listed")
+        return Allow()
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns covers the name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _names(field: str, given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise ValueError(f"`{field}` is a list of tool names, not one text.")
+    names = tuple(given)
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"`{field}` has an entry that is no tool name.")
+    return names

@@ -1,0 +1,50 @@
+"""What is asked of a guardrail, and what it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agent.context import RunContext
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call that is about to be made, and whose run it is (`context.user_id`, `context.roles`)."""
+
+    tool: str
+    args: Mapping[str, Any]
+    call_id: str
+    context: RunContext = field(default_factory=RunContext)
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Make the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Don't. `reason` goes to the model; `code` is for the log and for programs."""
+
+    reason: str
+    code: str = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person decides; `question` is what they read."""
+
+    question: str
+
+
+Decision = Allow | Deny | Ask
+
+
+class GuardrailProvider(Protocol):
+    """Decides. An exception, a time-out and anything that is no decision count as a denial."""
+
+    def evaluate(self, request: ToolRequest, /) -> Decision | Awaitable[Decision]:
+        """The decision. A plain function runs in a thread of its own, so it may block."""
+        ...

@@ -1,0 +1,1 @@
+"""What an agent remembers beyond a thread."""

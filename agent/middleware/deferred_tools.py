@@ -1,0 +1,107 @@
+"""Keeps a long list of tools out of the prompt: the model searches, and what it finds joins its list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+from pydantic import BaseModel, Field
+
+from agent.middleware.answers import Handler, Request, Response, with_system
+from agent.middleware.tool_journal import Result, ToolHandler
+from agent.ports.tools import ToolCatalogue
+from agent.state import ThreadState
+from agent.tools.catalogue import ListedTools
+
+NAME = "tool_search"
+THRESHOLD = 20
+FOUND = 5
+LISTED = 300
+LINE = 200
+DESCRIPTION = """Find tools that are not in your list, and add them to it.
+
+Give words for what you want to do, or names of such tools split by commas. What is found can be called in
+your next answer."""
+PROMPT = """You have more tools than your list shows. Find them by `tool_search` before you say that you can't
+do something. They are: {names}."""
+HIDDEN = "The tool {name} is not in your list yet. Find it by `tool_search` first, then call it."
+NOTHING = "No tool fits. Try other words, or go on without."
+
+
+class Search(BaseModel):
+    """The arguments of `tool_search`."""
+
+    query: str = Field(description="Words for what you want to do, or names of tools split by commas.")
+
+
+class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
+    """Shows the first `threshold` tools and those named by `always`; the others are found by `tool_search`.
+
+    What is found is added to the thread's `promoted_tools`, so other threads don't see it. With no more than
+    `threshold` tools nothing is hidden and there is no search. A call of a hidden tool is refused, since the
+    model has not seen its arguments. `catalogue` searches the agent's own tools unless another is given.
+    Hooks: `wrap_model_call` for the list, `wrap_tool_call` for the refusal; the tool writes the state.
+    """
+
+    state_schema = ThreadState
+
+    def __init__(
+        self,
+        *,
+        threshold: int = THRESHOLD,
+        always: Collection[str] = (),
+        catalogue: ToolCatalogue | None = None,
+    ) -> None:
+        """Raises ValueError for a threshold below 1."""
+        super().__init__()
+        if threshold < 1:
+            raise ValueError(f"At least one tool has to be shown, not {threshold}.")
+        self._threshold, self._always, self._catalogue = threshold, frozenset(always), catalogue
+        search = StructuredTool.from_function(
+            coroutine=self._search, name=NAME, description=DESCRIPTION, args_schema=Search, infer_schema=False
+        )
+        search.metadata = {"idempotent": True}
+        self.tools: list[BaseTool] = [search]
+
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        """Call the model with the shorter list."""
+        hidden = self._hidden(request.tools, request.state)
+        deferred = self._hidden(request.tools, {})
+        drop = hidden if deferred else {NAME}
+        if not drop:
+            return await handler(request)
+        kept = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in drop]
+        request = request.override(tools=kept)
+        if hidden:
+            names = sorted(hidden)
+            more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+            request = with_system(request, PROMPT.format(names=", ".join(names[:LISTED]) + more))
+        return await handler(request)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
+        """Run a tool that was shown."""
+        call = request.tool_call
+        if call["name"] in self._hidden(request.runtime.tools, request.state):
+            text = HIDDEN.format(name=call["name"])
+            return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
+        return await handler(request)
+
+    def _hidden(self, tools: Sequence[Any], state: Any) -> set[str]:
+        names = [tool.name for tool in tools if isinstance(tool, BaseTool) and tool.name != NAME]
+        shown = {*names[: self._threshold], *self._always, *(state.get("promoted_tools") or ())}
+        return set(names) - shown
+
+    async def _search(self, query: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+        hidden = self._hidden(runtime.tools, runtime.state)
+        catalogue = self._catalogue or ListedTools(tool for tool in runtime.tools if tool.name in hidden)
+        found = [entry for entry in catalogue.search(query, limit=FOUND) if entry.name in hidden]
+        lines = [f"- {entry.name}: {' '.join(entry.description.split())[:LINE]}" for entry in found]
+        text = "\n".join(["Added to your list:", *lines]) if found else NOTHING
+        message = ToolMessage(text, tool_call_id=runtime.tool_call_id or "", name=NAME)
+        return Command(update={"messages": [message], "promoted_tools": [entry.name for entry in found]})

@@ -1,0 +1,104 @@
+"""Asks before a tool is called: allowed, denied, or a person decides."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from typing import Any
+
+import structlog
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import interrupt
+
+from agent.context import RunContext
+from agent.guardrails.allowlist import AllowlistProvider
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
+from agent.middleware.tool_journal import Result, ToolHandler
+from agent.models.errors import scrubbed
+
+log = structlog.get_logger(__name__)
+SECONDS = 10.0
+APPROVE, REJECT = "approve", "reject"
+DENIED = "Not allowed: {reason}. Don't try to get around this; go on without it, or tell the person."
+REJECTED = "A person was asked and rejected this call. Go on without it, or ask what they want instead."
+_UNDECIDED = Deny("it could not be checked whether this call is allowed", "guardrail_failed")
+_SAID_BY = re.compile(r"^[^\n:]{1,100}: ")
+
+
+class GuardrailMiddleware(AgentMiddleware[Any, Any]):
+    """Has every tool call judged by `provider` (everything is allowed without one).
+
+    A denial becomes an error result that says why. A question becomes an interrupt whose value has `type`
+    "approval", `question`, `options`, `tool`, `args` and `call_id`; the call is made when it is resumed with
+    "approve", and rejected by anything else. An exception, a decision that takes longer than `seconds` and
+    anything that is no decision deny. Hook: `wrap_tool_call`, around retries and the tool itself.
+    """
+
+    def __init__(self, *, provider: GuardrailProvider | None = None, seconds: float = SECONDS) -> None:
+        super().__init__()
+        self._provider = provider or AllowlistProvider()
+        self._seconds = seconds
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
+        """Run the tool where it is allowed."""
+        call = request.tool_call
+        context = RunContext.of(request.runtime)  # type: ignore[arg-type]
+        decision = await self._decided(ToolRequest(call["name"], call["args"], call["id"] or "", context))
+        if isinstance(decision, Deny):
+            log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
+            return _refusal(request, DENIED.format(reason=decision.reason.rstrip(". ")))
+        if isinstance(decision, Ask) and not approved(interrupt(_question(decision, request))):
+            return _refusal(request, REJECTED)
+        return await handler(request)
+
+    async def _decided(self, request: ToolRequest) -> Decision:
+        try:
+            async with asyncio.timeout(self._seconds):
+                decision = await self._evaluate(request)
+        except Exception as error:  # noqa: BLE001 - supervisor: whatever a provider raises denies the call
+            detail = scrubbed(str(error))
+            log.warning("guardrail_failed", tool=request.tool, error=type(error).__name__, detail=detail)
+            return _UNDECIDED
+        if not isinstance(decision, Allow | Deny | Ask):
+            log.warning(
+                "guardrail_failed", tool=request.tool, error="no decision", detail=repr(decision)[:80]
+            )
+            return _UNDECIDED
+        return decision
+
+    async def _evaluate(self, request: ToolRequest) -> Any:
+        evaluate = self._provider.evaluate
+        if inspect.iscoroutinefunction(evaluate):
+            return await evaluate(request)
+        decision = await asyncio.to_thread(evaluate, request)
+        return await decision if inspect.isawaitable(decision) else decision
+
+
+def approved(answer: Any) -> bool:
+    """Whether the answer to an approval is a yes: the word, maybe after the name of who says it."""
+    if isinstance(answer, dict):
+        answer = answer.get("decision", answer.get("answer"))
+    if not isinstance(answer, str):
+        return False
+    plain = answer.strip()
+    return APPROVE in {plain.casefold(), _SAID_BY.sub("", plain, count=1).casefold()}
+
+
+def _question(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:
+    call = request.tool_call
+    return {
+        "type": "approval",
+        "question": decision.question,
+        "options": [APPROVE, REJECT],
+        "tool": call["name"],
+        "args": call["args"],
+        "call_id": call["id"],
+    }
+
+
+def _refusal(request: ToolCallRequest, text: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")

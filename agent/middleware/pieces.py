@@ -1,0 +1,85 @@
+"""A long conversation as pieces of text that each fit one call: nothing is left out, nothing reworded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from agent.models.window import estimate
+
+OVERLAP = 200
+_WHO = {"human": "Person", "ai": "Assistant", "system": "System"}
+
+
+def pieces(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
+    """The messages as texts of about `tokens` at most each, cut between messages wherever that is possible.
+
+    A message that is longer alone is split, and its parts overlap, so that no sentence is only found in two
+    halves.
+    """
+    found: list[str] = []
+    open_piece: list[str] = []
+    cost = 0
+    for text in _parts(messages, tokens):
+        price = estimate(text)
+        if open_piece and cost + price > tokens:
+            found.append("\n".join(open_piece))
+            open_piece, cost = [], 0
+        open_piece.append(text)
+        cost += price
+    return [*found, "\n".join(open_piece)] if open_piece else found
+
+
+def rendered(message: AnyMessage) -> str:
+    """Who said what, tool calls and results included; of what is no text only that it was there."""
+    who = _WHO.get(message.type, message.type.capitalize())
+    if isinstance(message, ToolMessage):
+        who = f"Result of {message.name or 'a tool'}"
+    lines = [f"{who}: {_text(message.content)}"]
+    if isinstance(message, AIMessage):
+        calls = ((call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls)
+        lines += [f"{who} called {name} with {args}" for name, args in calls]
+    return "\n".join(lines)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(_block(block) for block in content)
+
+
+def _block(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    kind = str(block.get("type"))
+    if kind == "text":
+        return str(block.get("text") or "")
+    return "" if kind in {"thinking", "reasoning", "tool_use", "tool_call", "function_call"} else f"[{kind}]"
+
+
+def _parts(messages: Iterable[AnyMessage], tokens: int) -> Iterator[str]:
+    for message in messages:
+        text = rendered(message)
+        if estimate(text) <= tokens:
+            yield text
+        else:
+            yield from split(text, tokens)
+
+
+def split(text: str, tokens: int) -> Iterator[str]:
+    """Parts of at most `tokens`, ended at a space where there is one, each starting inside of the last."""
+    at = 0
+    while at < len(text):
+        size = max(tokens // 3, 1)
+        while at + size < len(text) and estimate(text[at : at + size * 5 // 4]) <= tokens:
+            size = size * 5 // 4 + 1
+        end = min(at + size, len(text))
+        if end < len(text) and (space := text.rfind(" ", at + size // 2, end)) > 0:
+            end = space
+        yield text[at:end]
+        if end == len(text):
+            return
+        at = max(end - min(OVERLAP, (end - at) // 4), at + 1)

@@ -1,0 +1,165 @@
+"""Replaces the older part of a long conversation by a summary of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import SummarizationMiddleware as LangchainSummarization
+from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
+from langchain.agents.middleware.summarization import ContextSize, TriggerClause
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+
+from agent.context import RunContext
+from agent.errors import ModelUnavailable
+from agent.middleware.answers import Handler, Request, Response, updating
+from agent.middleware.internal import internal_config
+from agent.middleware.pieces import pieces
+from agent.models.errors import scrubbed
+from agent.state import ThreadState
+from agent.usage import Usage, usage_of
+
+log = structlog.get_logger(__name__)
+Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
+BeforeCut = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
+TRIGGER: ContextSize = ("tokens", 60_000)
+KEEP: ContextSize = ("messages", 20)
+PIECE_TOKENS = 8_000
+SMALLEST_PIECE = 500
+PROMPT = """Below is a part of a conversation, with a summary of what was before it. Both will be replaced by
+what you write, so write down all that is needed to go on: what the person wants and decided, facts, names,
+numbers, dates and file paths exactly as they are, what was done and found out, what is still open. Keep
+everything from the earlier summary that still holds. Write in the conversation's language, in short points,
+and nothing but the summary.
+
+<earlier_summary>
+{summary}
+</earlier_summary>
+
+<conversation>
+{messages}
+</conversation>"""
+
+
+class SummarizationMiddleware(AgentMiddleware[Any, Any]):
+    """Summarizes the older messages when `trigger` is met, and keeps the newest as `keep` says.
+
+    Both are langchain's, as is the choice of where to cut: tool calls stay with their results. Every message
+    that goes is read by the summarizer in full, in pieces of `piece_tokens`, each with the summary so far;
+    `model` writes it, or the agent's own. The last message of a person stays even where the rest of its turn
+    goes. `before_cut` gets the messages first. A summary that fails is logged, and the call is made with
+    everything. `fraction` needs a model whose profile says how much it takes.
+
+    Hook: `wrap_model_call`, which knows the agent's model and costs no step; the cut is stored with the
+    answer. The summary takes the place and id of the first message that goes, so that no other message is
+    written again. Its tokens reach no stream.
+    """
+
+    state_schema = ThreadState
+    transformers = (InternalCallTransformer,)
+
+    def __init__(
+        self,
+        *,
+        model: BaseChatModel | None = None,
+        trigger: Trigger = TRIGGER,
+        keep: ContextSize = KEEP,
+        piece_tokens: int = PIECE_TOKENS,
+        prompt: str = PROMPT,
+        before_cut: BeforeCut | None = None,
+    ) -> None:
+        """Raises ValueError for pieces too small, or a prompt with a field that there is not."""
+        super().__init__()
+        if piece_tokens < SMALLEST_PIECE:
+            raise ValueError(f"A piece has at least {SMALLEST_PIECE} tokens.")
+        try:
+            prompt.format(summary="", messages="")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"The summary's prompt has a field that is not known: {error}.") from error
+        self._model, self._trigger, self._keep = model, trigger, keep
+        self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
+        self._rules: tuple[BaseChatModel, _Rules] | None = None
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with a conversation that is short enough."""
+        stored = {message.id: message for message in request.state["messages"]}
+        cut = self._rules_for(request.model).cut(request.messages)
+        if not cut or any(isinstance(m, ToolMessage) and m.id not in stored for m in request.messages):
+            return await handler(request)
+        going = [stored[message.id] for message in cut if message.id in stored]
+        done = await self._summarized(request, going)
+        if done is None:
+            return await handler(request)
+        summary, usage = done
+        gone = {message.id for message in cut}
+        kept = [message for message in request.messages if message.id not in gone]
+        response = await handler(request.override(messages=[summary, *kept]))
+        writes = [summary, *(RemoveMessage(id=m.id) for m in going if m.id and m.id != summary.id)]
+        return updating(response, messages=writes, **({"usage": usage} if usage else {}))
+
+    async def _summarized(
+        self, request: Request, going: Sequence[AnyMessage]
+    ) -> tuple[HumanMessage, Usage | None] | None:
+        """The message that replaces what goes, and what it cost; None where it could not be made."""
+        try:
+            if self._before_cut is not None:
+                await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
+            model = self._model or request.model
+            answers = await self._folded(model, going, self._piece_tokens)
+        except Exception as error:  # noqa: BLE001 - supervisor: the answer may come out without a summary
+            log.warning("summary_failed", error=type(error).__name__, detail=scrubbed(str(error)))
+            return None
+        text = answers[-1].text.strip() if answers else ""
+        if not text:
+            log.warning("summary_failed", error="empty")
+            return None
+        [message] = LangchainSummarization._build_new_messages(text)
+        message.id = going[0].id or str(uuid4())
+        return message, usage_of(answers)
+
+    async def _folded(
+        self, model: BaseChatModel, going: Sequence[AnyMessage], tokens: int
+    ) -> list[BaseMessage]:
+        """The answer to each piece; the last one is the summary. Too large pieces are made smaller."""
+        try:
+            answers: list[BaseMessage] = []
+            summary = "(none)"
+            for piece in pieces(going, tokens):
+                prompt = HumanMessage(self._prompt.format(summary=summary, messages=piece))
+                answers.append(await model.ainvoke([prompt], internal_config("summarization")))
+                summary = answers[-1].text.strip() or summary
+            return answers
+        except ContextOverflowError:
+            if tokens // 2 < SMALLEST_PIECE:
+                raise
+            return await self._folded(model, going, tokens // 2)
+
+    def _rules_for(self, model: BaseChatModel) -> _Rules:
+        """langchain's rules for a model, which depend on how it counts and how much it takes."""
+        if self._rules is None or self._rules[0] is not model:
+            try:
+                self._rules = (model, _Rules(model, trigger=self._trigger, keep=self._keep))
+            except ValueError as error:
+                raise ModelUnavailable(f"Summarization can't be set up for this model: {error}") from error
+        return self._rules[1]
+
+
+class _Rules(LangchainSummarization[Any, Any]):
+    """When to cut, and where."""
+
+    def cut(self, messages: list[AnyMessage]) -> list[AnyMessage]:
+        """The messages that go; none where there is room."""
+        if not self._should_summarize(messages, self.token_counter(messages)):
+            return []
+        going = messages[: max(self._determine_cutoff_index(messages), 0)]
+        people = [
+            m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs
+        ]
+        return [message for message in going if not people or message is not people[-1]]

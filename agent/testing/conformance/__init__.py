@@ -1,0 +1,23 @@
+"""Suites that every implementation of a port passes: subclass one and give it its fixture.
+
+class TestMyProvider(SandboxSuite):
+    @pytest.fixture
+    def provider(self, tmp_path):
+        return MyProvider(tmp_path)
+"""
+
+from agent.testing.conformance.catalogue import CatalogueSuite
+from agent.testing.conformance.journal import JournalSuite
+from agent.testing.conformance.memory import MemorySuite
+from agent.testing.conformance.sandbox import SandboxSuite
+from agent.testing.conformance.subagents import SubagentSuite
+from agent.testing.conformance.uploads import UploadSuite
+
+__all__ = [
+    "CatalogueSuite",
+    "JournalSuite",
+    "MemorySuite",
+    "SandboxSuite",
+    "SubagentSuite",
+    "UploadSuite",
+]

@@ -1,0 +1,61 @@
+"""What every memory does."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from agent.ports.memory import MemoryScope, MemoryStore
+
+ADA = MemoryScope("person", "bot", "telegram:1")
+OTHERS = (
+    MemoryScope("person", "bot", "telegram:2"),
+    MemoryScope("person", "other-bot", "telegram:1"),
+    MemoryScope("group", "bot", "telegram:1"),
+)
+FACT = "I live in Lisbon."
+TOLD = (HumanMessage(FACT), AIMessage("Noted."))
+
+
+@pytest.mark.asyncio
+class MemorySuite:
+    """Who runs it gives it a fixture `store`, a new one for each case, and maybe `settle`.
+
+    A store that asks a model needs one that keeps what it is told word by word.
+    """
+
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        """The store; to be overridden."""
+        raise NotImplementedError("a conformance suite needs a fixture named store")
+
+    async def settle(self, store: MemoryStore) -> None:
+        """Wait until what was queued is remembered; at once, unless overridden."""
+
+    async def test_what_was_told_is_remembered(self, store: MemoryStore) -> None:
+        """By its scope."""
+        await store.queue(ADA, "t-1", TOLD)
+        await self.settle(store)
+        assert FACT in await store.text(ADA)
+
+    async def test_nothing_crosses_from_one_scope_to_another(self, store: MemoryStore) -> None:
+        """Neither between people, nor accounts, nor kinds."""
+        await store.queue(ADA, "t-1", TOLD)
+        await self.settle(store)
+        for other in OTHERS:
+            assert FACT not in await store.text(other)
+
+    async def test_nobody_is_known_at_first(self, store: MemoryStore) -> None:
+        """Which is no text at all."""
+        assert await store.text(ADA) == ""
+
+    async def test_threads_add_up_and_telling_again_is_once(self, store: MemoryStore) -> None:
+        """A later update of a thread replaces the earlier one."""
+        await store.queue(ADA, "t-1", TOLD)
+        await store.queue(ADA, "t-1", [*TOLD, HumanMessage("I have a cat."), AIMessage("Nice.")])
+        await store.queue(ADA, "t-2", [HumanMessage("I like tea."), AIMessage("Me too.")])
+        await self.settle(store)
+        text = await store.text(ADA)
+        assert text.count(FACT) == 1
+        assert "I have a cat." in text
+        assert "I like tea." in text

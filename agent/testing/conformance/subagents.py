@@ -1,0 +1,37 @@
+"""What every runner of subagents does."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.context import RunContext
+from agent.ports.subagents import SubagentRunner, SubagentStatus, SubagentTask
+
+
+@pytest.mark.asyncio
+class SubagentSuite:
+    """Who runs it gives it a fixture `runner`, whose subagents answer with what they are asked."""
+
+    @pytest.fixture
+    def runner(self) -> SubagentRunner:
+        """The runner; to be overridden."""
+        raise NotImplementedError("a conformance suite needs a fixture named runner")
+
+    async def test_the_two_kinds_are_there(self, runner: SubagentRunner) -> None:
+        """With a line for the model."""
+        kinds = {kind.name: kind.description for kind in runner.kinds}
+        assert {"general-purpose", "bash"} <= set(kinds)
+        assert all(kinds.values())
+
+    async def test_a_task_is_done(self, runner: SubagentRunner) -> None:
+        """And its result comes back."""
+        result = await runner.run(SubagentTask("call-1", "Say it", "the word"), RunContext(thread_id="t-1"))
+        assert result.status is SubagentStatus.COMPLETED
+        assert "the word" in result.text
+
+    async def test_an_unknown_kind_fails(self, runner: SubagentRunner) -> None:
+        """Naming it, without an exception."""
+        task = SubagentTask("call-1", "Say it", "the word", kind="poet")
+        result = await runner.run(task, RunContext(thread_id="t-1"))
+        assert result.status is SubagentStatus.FAILED
+        assert "poet" in result.text

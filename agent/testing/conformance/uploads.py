@@ -1,0 +1,61 @@
+"""What every store of uploads does."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.errors import BadIdentifier
+from agent.ports.uploads import UploadStore
+
+
+@pytest.mark.asyncio
+class UploadSuite:
+    """Who runs it gives it a fixture `store`, a new one for each case, and says how a file gets there."""
+
+    @pytest.fixture
+    def store(self) -> UploadStore:
+        """The store; to be overridden."""
+        raise NotImplementedError("a conformance suite needs a fixture named store")
+
+    async def put(self, store: UploadStore, thread_id: str, filename: str, content: bytes) -> None:
+        """Upload a file; to be overridden."""
+        raise NotImplementedError("a conformance suite needs to know how a file is uploaded")
+
+    async def test_files_are_listed_by_name(self, store: UploadStore) -> None:
+        """With size, type and the path that the agent sees."""
+        await self.put(store, "t-1", "b.png", b"12345")
+        await self.put(store, "t-1", "a.txt", b"1")
+        first, second = await store.listed("t-1")
+        assert (first.filename, first.size, first.mime_type) == ("a.txt", 1, "text/plain")
+        assert (second.path, second.size) == ("/mnt/user-data/uploads/b.png", 5)
+
+    async def test_a_file_is_read_up_to_a_limit(self, store: UploadStore) -> None:
+        """What is larger or missing is None."""
+        await self.put(store, "t-1", "a.txt", b"12345")
+        assert await store.read("t-1", "a.txt", limit=5) == b"12345"
+        assert await store.read("t-1", "a.txt", limit=4) is None
+        assert await store.read("t-1", "none.txt", limit=5) is None
+
+    async def test_threads_are_apart(self, store: UploadStore) -> None:
+        """Files and folders."""
+        await self.put(store, "t-1", "a.txt", b"1")
+        assert list(await store.listed("t-2")) == []
+        assert await store.read("t-2", "a.txt", limit=9) is None
+        assert store.folders("t-1")["uploads_path"] != store.folders("t-2")["uploads_path"]
+
+    async def test_a_thread_has_three_folders(self, store: UploadStore) -> None:
+        """Always the same ones."""
+        folders = store.folders("t-1")
+        assert set(folders) == {"workspace_path", "uploads_path", "outputs_path"}
+        assert len(set(folders.values())) == 3
+        assert store.folders("t-1") == folders
+
+    @pytest.mark.parametrize("thread_id", ["", "..", "a/b", "a.b"])
+    async def test_ids_that_no_thread_has(self, store: UploadStore, thread_id: str) -> None:
+        """Are refused before anything is touched."""
+        with pytest.raises(BadIdentifier):
+            await store.listed(thread_id)
+        with pytest.raises(BadIdentifier):
+            await store.read(thread_id, "a.txt", limit=9)
+        with pytest.raises(BadIdentifier):
+            store.folders(thread_id)

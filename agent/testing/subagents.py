@@ -1,0 +1,33 @@
+"""Subagents that answer by a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agent.context import RunContext
+from agent.ports.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask
+
+KINDS = (
+    SubagentKind("general-purpose", "Any work that takes several steps."),
+    SubagentKind("bash", "Running commands."),
+)
+
+
+class ScriptedSubagents:
+    """See `agent.ports.subagents.SubagentRunner`. `results` by prompt; without one it repeats the prompt."""
+
+    def __init__(self, results: Mapping[str, SubagentResult] | None = None) -> None:
+        self._results = results or {}
+        self.tasks: list[SubagentTask] = []
+
+    @property
+    def kinds(self) -> Sequence[SubagentKind]:
+        """See `SubagentRunner`."""
+        return KINDS
+
+    async def run(self, task: SubagentTask, context: RunContext) -> SubagentResult:
+        """See `SubagentRunner`."""
+        self.tasks.append(task)
+        if task.kind not in {kind.name for kind in KINDS}:
+            return SubagentResult(SubagentStatus.FAILED, f"There is no subagent {task.kind}.")
+        return self._results.get(task.prompt) or SubagentResult(SubagentStatus.COMPLETED, task.prompt)

@@ -1,0 +1,53 @@
+"""A list of tools that can be searched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from langchain_core.tools import BaseTool
+
+from agent.ports.tools import ToolEntry
+
+_WORD = re.compile(r"[^\W_]+")
+IN_NAME, IN_DESCRIPTION = 3, 1
+
+
+class ListedTools:
+    """See `ToolCatalogue`. A word in a name counts three times; a tool with no word of the query is out."""
+
+    def __init__(self, tools: Iterable[BaseTool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def entries(self) -> Sequence[ToolEntry]:
+        """See `ToolCatalogue`."""
+        return [_entry(tool) for tool in self._tools.values()]
+
+    def search(self, query: str, *, limit: int) -> Sequence[ToolEntry]:
+        """See `ToolCatalogue`."""
+        named = [name.strip() for name in query.split(",")]
+        exact = [self._tools[name] for name in dict.fromkeys(named) if name in self._tools]
+        if exact and len(exact) == len(set(named)):
+            return [_entry(tool) for tool in exact[:limit]]
+        words = set(_words(query))
+        scores = [(_score(words, tool), tool) for tool in self._tools.values()]
+        best = sorted((pair for pair in scores if pair[0]), key=lambda pair: -pair[0])
+        return [_entry(tool) for _, tool in best[:limit]]
+
+    def get(self, name: str) -> BaseTool | None:
+        """See `ToolCatalogue`."""
+        return self._tools.get(name)
+
+
+def _entry(tool: BaseTool) -> ToolEntry:
+    return ToolEntry(tool.name, tool.description)
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _score(words: set[str], tool: BaseTool) -> int:
+    name, description = _words(tool.name), set(_words(tool.description))
+    in_name = sum(any(word in part for part in name) for word in words)
+    return IN_NAME * in_name + IN_DESCRIPTION * len(words & description)

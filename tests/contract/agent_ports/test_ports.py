@@ -1,0 +1,167 @@
+"""The implementations of the agent's ports under their suites."""
+
+import stat
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from langchain_core.tools import BaseTool
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from agent.memory.process import ProcessMemory
+from agent.middleware.tool_journal import MemoryJournal, StoreJournal
+from agent.ports.journal import ToolJournal
+from agent.ports.memory import MemoryStore
+from agent.ports.sandbox import SandboxError, SandboxProvider
+from agent.ports.subagents import SubagentRunner
+from agent.ports.tools import ToolCatalogue
+from agent.sandbox.local import LocalSandboxProvider
+from agent.testing.conformance import (
+    CatalogueSuite,
+    JournalSuite,
+    MemorySuite,
+    SandboxSuite,
+    SubagentSuite,
+    UploadSuite,
+)
+from agent.testing.memory import RecordingMemory
+from agent.testing.sandbox import MemorySandboxProvider
+from agent.testing.subagents import ScriptedSubagents
+from agent.testing.uploads import MemoryUploadStore
+from agent.tools.catalogue import ListedTools
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
+
+
+def local(home: Path, **limits: int) -> LocalSandboxProvider:
+    return LocalSandboxProvider(UploadStore(ThreadFolders(home)).folders, **limits)
+
+
+class TestMemorySandbox(SandboxSuite):
+    @pytest.fixture
+    def provider(self) -> SandboxProvider:
+        return MemorySandboxProvider()
+
+
+class TestLocalSandbox(SandboxSuite):
+    @pytest.fixture
+    def provider(self, tmp_path: Path) -> SandboxProvider:
+        return local(tmp_path)
+
+    async def test_what_is_left_in_the_background_ends_with_the_command(
+        self, provider: SandboxProvider
+    ) -> None:
+        sandbox = await self.acquired(provider)
+        result = await sandbox.execute_command("sleep 60 & echo $!")
+        assert result.exit_code == 0
+        left = f"/proc/{result.output.strip()}"
+        alive = f"test -e {left} && ! grep -q '^State:.Z' {left}/status"
+        gone = await sandbox.execute_command(f"while {alive}; do :; done", seconds=10)
+        assert not gone.timed_out, "nobody may have buried it yet, but it is dead"
+
+    async def test_a_command_gets_no_variable_of_the_service(
+        self, provider: SandboxProvider, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+        result = await (await self.acquired(provider)).execute_command("env")
+        assert "sk-secret" not in result.output
+        assert "PATH=" in result.output
+
+    async def test_a_link_leads_nowhere(self, provider: SandboxProvider) -> None:
+        sandbox = await self.acquired(provider)
+        await sandbox.execute_command("ln -s /etc outside; ln -s /etc/hosts hosts")
+        for path in ("outside/hosts", "hosts"):
+            with pytest.raises(SandboxError, match="outside"):
+                await sandbox.read_file(path)
+            with pytest.raises(SandboxError, match="outside"):
+                await sandbox.write_file(path, b"x")
+        with pytest.raises(SandboxError, match="outside"):
+            await sandbox.list_dir("outside")
+
+    async def test_folders_are_private_and_made_when_used(self, tmp_path: Path) -> None:
+        provider = local(tmp_path)
+        sandbox = await self.acquired(provider)
+        assert list(tmp_path.iterdir()) == [], "acquiring touches nothing"
+        await sandbox.write_file("a.txt", b"x")
+        workspace = tmp_path / "threads" / "thread-1" / "user-data" / "workspace"
+        assert (workspace / "a.txt").read_bytes() == b"x"
+        assert stat.S_IMODE(workspace.stat().st_mode) == 0o700
+
+    async def test_too_large_a_file_is_not_read(self, provider: SandboxProvider) -> None:
+        sandbox = await self.acquired(provider)
+        await sandbox.execute_command("head -c 10000001 /dev/zero > big")
+        with pytest.raises(SandboxError, match="larger than 10 MB"):
+            await sandbox.read_file("big")
+
+
+@pytest.mark.parametrize("kind", ["memory", "local"])
+async def test_what_nobody_releases_does_not_stay_for_ever(kind: str, tmp_path: Path) -> None:
+    provider: SandboxProvider = MemorySandboxProvider(most=2) if kind == "memory" else local(tmp_path, held=2)
+    ids = [await provider.acquire(f"t-{number}") for number in range(3)]
+    assert [provider.get(sandbox_id) is None for sandbox_id in ids] == [True, False, False]
+
+
+class TestProcessJournal(JournalSuite):
+    @pytest.fixture
+    def journal(self) -> ToolJournal:
+        return MemoryJournal()
+
+
+class TestStoreJournal(JournalSuite):
+    @pytest.fixture
+    def journal(self) -> ToolJournal:
+        return StoreJournal(InMemoryStore())
+
+
+class TestSqliteJournal(JournalSuite):
+    @pytest_asyncio.fixture
+    async def journal(self, tmp_path: Path) -> AsyncIterator[ToolJournal]:
+        async with AsyncSqliteStore.from_conn_string(str(tmp_path / "store.db")) as store:
+            await store.setup()
+            yield StoreJournal(store)
+
+
+class TestRecordingMemory(MemorySuite):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return RecordingMemory()
+
+
+class TestProcessMemory(MemorySuite):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return ProcessMemory()
+
+
+class TestMemoryUploads(UploadSuite):
+    @pytest.fixture
+    def store(self) -> MemoryUploadStore:
+        return MemoryUploadStore()
+
+    async def put(self, store: MemoryUploadStore, thread_id: str, filename: str, content: bytes) -> None:  # type: ignore[override]
+        store.put(thread_id, filename, content)
+
+
+class TestLocalUploads(UploadSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> UploadStore:
+        return UploadStore(ThreadFolders(tmp_path))
+
+    async def put(self, store: UploadStore, thread_id: str, filename: str, content: bytes) -> None:  # type: ignore[override]
+        async with store.batch(thread_id) as batch:
+            await batch.begin(filename)
+            await batch.write(content)
+            await batch.commit()
+
+
+class TestListedTools(CatalogueSuite):
+    def catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
+        return ListedTools(tools)
+
+
+class TestScriptedSubagents(SubagentSuite):
+    @pytest.fixture
+    def runner(self) -> SubagentRunner:
+        return ScriptedSubagents()

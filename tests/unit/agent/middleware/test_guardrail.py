@@ -1,0 +1,186 @@
+"""Every tool call is judged; whatever goes wrong with that denies it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.tools import tool
+from langgraph.types import Command
+
+from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, ToolRequest
+from agent.middleware.guardrail import GuardrailMiddleware, approved
+from agent.testing import Script, ToolUse
+from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
+
+done: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_done() -> None:
+    done.clear()
+
+
+@tool
+async def delete(path: str) -> str:
+    """Delete."""
+    done.append(path)
+    return f"deleted {path}"
+
+
+class Judge:
+    """Gives one decision, or raises it; remembers what it was asked."""
+
+    def __init__(self, decision: Any) -> None:
+        self.decision = decision
+        self.asked: list[ToolRequest] = []
+
+    def evaluate(self, request: ToolRequest, /) -> Decision:
+        self.asked.append(request)
+        if isinstance(self.decision, Exception):
+            raise self.decision
+        return self.decision  # type: ignore[no-any-return]
+
+
+class AsyncJudge(Judge):
+    async def evaluate(self, request: ToolRequest, /) -> Decision:  # type: ignore[override]
+        return super().evaluate(request)
+
+
+def judged(provider: Any, *steps: Script, **options: Any) -> Any:
+    guardrail = GuardrailMiddleware(provider=provider, **options)
+    return chain(
+        scripted(*(steps or (calls("delete", "c1", path="a"), says("ok")))), guardrail, tools=[delete]
+    )
+
+
+@pytest.mark.parametrize("kind", [Judge, AsyncJudge])
+async def test_what_is_allowed_runs(kind: type[Judge]) -> None:
+    judge = kind(Allow())
+    assert texts(await say(judged(judge), "go"))[2] == "deleted a"
+    [request] = judge.asked
+    assert (request.tool, request.args, request.call_id) == ("delete", {"path": "a"}, "c1")
+
+
+@pytest.mark.parametrize("kind", [Judge, AsyncJudge])
+async def test_what_is_denied_does_not_and_the_model_hears_why(kind: type[Judge]) -> None:
+    values = await say(judged(kind(Deny("the file is precious.", "precious"))), "go")
+    result = values["messages"][2]
+    assert (result.status, result.tool_call_id, result.name) == ("error", "c1", "delete")
+    assert result.text.startswith("Not allowed: the file is precious. Don't")
+    assert done == []
+    assert texts(values)[-1] == "ok"
+
+
+async def test_the_provider_knows_whose_run_it_is() -> None:
+    judge = Judge(Allow())
+    person = {"user_id": "telegram:1", "roles": ["admin"], "chat_kind": "private"}
+    await say(judged(judge), "go", {"configurable": {"thread_id": "t-1", **person}})
+    context = judge.asked[0].context
+    assert (context.user_id, context.roles, context.thread_id) == ("telegram:1", ("admin",), "t-1")
+
+
+@pytest.mark.parametrize("nonsense", [RuntimeError("key sk-abcdefgh"), None, True, "allow", Allow])
+async def test_whatever_is_no_decision_denies(nonsense: Any) -> None:
+    values = await say(judged(Judge(nonsense)), "go")
+    assert "could not be checked" in texts(values)[2]
+    assert done == []
+
+
+async def test_a_decision_that_does_not_come_denies() -> None:
+    class Slow:
+        async def evaluate(self, _: ToolRequest, /) -> Decision:
+            await asyncio.Event().wait()
+            return Allow()
+
+    assert "could not be checked" in texts(await say(judged(Slow(), seconds=0.01), "go"))[2]
+    assert done == []
+
+
+async def test_a_person_is_asked_and_approves() -> None:
+    judge = Judge(Ask("May it go?"))
+    graph = judged(judge)
+    asked = (await say(graph, "go"))["__interrupt__"][0].value
+    assert asked == {
+        "type": "approval",
+        "question": "May it go?",
+        "options": ["approve", "reject"],
+        "tool": "delete",
+        "args": {"path": "a"},
+        "call_id": "c1",
+    }
+    assert done == [], "nothing runs before the answer"
+    assert texts(await graph.ainvoke(Command(resume="approve"), THREAD))[2] == "deleted a"
+    assert done == ["a"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["reject", "no", "", "approve it all", {"decision": "reject"}, 1, ["approve"]]
+)
+async def test_anything_but_a_yes_rejects(answer: Any) -> None:
+    graph = judged(Judge(Ask("May it go?")))
+    await say(graph, "go")
+    values = await graph.ainvoke(Command(resume=answer), THREAD)
+    assert "rejected this call" in texts(values)[2]
+    assert values["messages"][2].status == "error"
+    assert done == []
+
+
+@pytest.mark.parametrize(
+    "answer", ["approve", " Approve ", "Ada: approve", {"decision": "approve"}, {"answer": "approve"}]
+)
+def test_forms_of_a_yes(answer: Any) -> None:
+    assert approved(answer)
+
+
+async def test_two_questions_at_once_are_answered_each_for_itself() -> None:
+    both = Script(tools=(ToolUse("delete", {"path": "a"}, "c1"), ToolUse("delete", {"path": "b"}, "c2")))
+    graph = judged(Judge(Ask("May it go?")), both, says("ok"))
+    asked = (await say(graph, "go"))["__interrupt__"]
+    answers = {
+        question.id: "approve" if question.value["call_id"] == "c2" else "reject" for question in asked
+    }
+    values = await graph.ainvoke(Command(resume=answers), THREAD)
+    assert done == ["b"]
+    assert texts(values)[-1] == "ok"
+
+
+async def test_a_decision_that_changed_meanwhile_counts() -> None:
+    judge = Judge(Ask("May it go?"))
+    graph = judged(judge)
+    await say(graph, "go")
+    judge.decision = Deny("not any more")
+    assert "not any more" in texts(await graph.ainvoke(Command(resume="approve"), THREAD))[2]
+    assert done == []
+
+
+@pytest.mark.parametrize(
+    ("lists", "runs"),
+    [
+        ({}, True),
+        ({"allowed": ["delete"]}, True),
+        ({"allowed": ["del*"]}, True),
+        ({"allowed": []}, False),
+        ({"allowed": ["read"]}, False),
+        ({"denied": ["delete"]}, False),
+        ({"denied": ["read"]}, True),
+        ({"allowed": ["*"], "denied": ["de*"]}, False),
+    ],
+)
+async def test_the_list_by_name(lists: dict[str, Any], runs: bool) -> None:
+    await say(judged(AllowlistProvider(**lists)), "go")
+    assert bool(done) is runs
+
+
+async def test_the_list_can_ask() -> None:
+    graph = judged(AllowlistProvider(allowed=["read"], ask=["delete"]))
+    assert "May the agent use delete?" in (await say(graph, "go"))["__interrupt__"][0].value["question"]
+
+
+async def test_without_a_provider_everything_runs() -> None:
+    assert texts(await say(judged(None), "go"))[2] == "deleted a"
+
+
+@pytest.mark.parametrize("wrong", [{"allowed": "delete"}, {"denied": [""]}, {"ask": [3]}])
+def test_lists_that_are_none(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="tool name"):
+        AllowlistProvider(**wrong)

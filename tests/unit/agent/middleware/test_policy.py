@@ -1,0 +1,130 @@
+"""The passport: what the agent may do, within which limits."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from agent.context import RunContext
+from agent.errors import GuardrailUnavailable
+from agent.guardrails import Allow, Ask, Deny, PolicyProvider, ToolRequest
+from agent.guardrails.loading import load_provider
+from agent.middleware.guardrail import GuardrailMiddleware
+from tests.harness.agents import calls, chain, say, says, scripted, texts
+from tests.unit.agent.middleware.test_guardrail import delete
+
+PASSPORT: dict[str, Any] = {
+    "spec_version": "oap/1.0",
+    "status": "active",
+    "capabilities": [
+        {"id": "web.fetch", "tools": ["web_*"]},
+        {"id": "system.command.execute", "tools": ["bash"], "roles": ["owner", "admin"]},
+        {"id": "mail.send", "tools": ["mail_send"], "require_approval": True},
+        {"id": "data.file.delete", "tools": ["delete"]},
+    ],
+    "limits": {
+        "system.command.execute": {
+            "allowed": {"command": ["git *", "ls*"]},
+            "blocked": {"command": ["*sudo*"]},
+        },
+        "data.file.delete": {"blocked": {"path": ["/mnt/user-data/uploads/*"]}},
+    },
+}
+
+
+async def decision(tool: str, *roles: str, policy: Any = PASSPORT, **args: Any) -> Any:
+    request = ToolRequest(tool, args, "c1", RunContext(roles=roles))
+    return await PolicyProvider(policy, now=lambda: datetime(2026, 11, 22, tzinfo=UTC)).evaluate(request)
+
+
+@pytest.mark.parametrize(
+    ("tool", "roles", "args", "expected"),
+    [
+        ("web_search", (), {}, Allow),
+        ("bash", ("admin",), {"command": "git status"}, Allow),
+        ("bash", ("member",), {"command": "git status"}, "role_not_allowed"),
+        ("bash", (), {"command": "git status"}, "role_not_allowed"),
+        ("bash", ("owner",), {"command": "rm -rf /"}, "limit_exceeded"),
+        ("bash", ("owner",), {"command": "git log; sudo ls"}, "limit_exceeded"),
+        ("bash", ("owner",), {}, "limit_exceeded"),
+        ("mail_send", (), {}, Ask),
+        ("delete", (), {"path": "/mnt/user-data/outputs/a"}, Allow),
+        ("delete", (), {"path": "/mnt/user-data/uploads/a"}, "limit_exceeded"),
+        ("other", ("owner",), {}, "tool_not_allowed"),
+    ],
+)
+async def test_capabilities_roles_and_limits(tool: str, roles: Any, args: Any, expected: Any) -> None:
+    found = await decision(tool, *roles, **args)
+    if isinstance(expected, str):
+        assert isinstance(found, Deny)
+        assert found.code == expected
+    else:
+        assert isinstance(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"status": "suspended"}, "passport_not_active"),
+        ({"expires_at": "2026-11-21T00:00:00Z"}, "passport_expired"),
+        ({"expires_at": "2026-11-21T00:00:00"}, "passport_expired"),
+    ],
+)
+async def test_a_passport_that_does_not_count_any_more(change: dict[str, str], code: str) -> None:
+    assert (await decision("web_search", policy=PASSPORT | change)).code == code
+    assert isinstance(
+        await decision("web_search", policy=PASSPORT | {"expires_at": "2027-01-01T00:00:00Z"}), Allow
+    )
+
+
+async def test_of_several_capabilities_the_one_that_allows_most_counts() -> None:
+    more = [*PASSPORT["capabilities"], {"id": "shell.read", "tools": ["bash"], "require_approval": True}]
+    policy = PASSPORT | {"capabilities": more}
+    assert isinstance(await decision("bash", "member", policy=policy, command="ls"), Ask)
+    assert isinstance(await decision("bash", "admin", policy=policy, command="ls"), Allow)
+
+
+async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "passport.yaml"
+    guardrail = GuardrailMiddleware(provider=PolicyProvider(path))
+
+    async def told() -> str:
+        model = scripted(calls("delete", path="x"), says("ok"))
+        return texts(await say(chain(model, guardrail, tools=[delete]), "go"))[2]
+
+    assert "could not be checked" in await told(), "there is no file yet"
+    path.write_text(yaml.safe_dump(PASSPORT))
+    assert await told() == "deleted x"
+    path.write_text(yaml.safe_dump(PASSPORT | {"status": "revoked"}))
+    assert "passport is revoked" in await told()
+    path.write_text("capabilities: [{id: x}]")
+    assert "could not be checked" in await told()
+
+
+def test_a_mapping_that_is_no_passport_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        PolicyProvider({"capabilities": [{"id": "x", "tools": []}]})
+
+
+def test_a_provider_is_loaded_by_name() -> None:
+    provider = load_provider("agent.guardrails:AllowlistProvider", {"allowed": ["a"]})
+    assert provider.__class__.__name__ == "AllowlistProvider"
+
+
+@pytest.mark.parametrize(
+    ("use", "settings", "why"),
+    [
+        ("no_such_package:Guard", {}, "package of the guardrail"),
+        ("agent.guardrails:Nothing", {}, "has no Nothing"),
+        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit"),
+        ("agent.guardrails:AllowlistProvider", {"wrong": 1}, "don't fit"),
+        ("agent.context:RunContext", {}, "no method evaluate"),
+    ],
+)
+def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(GuardrailUnavailable, match=why) as caught:
+        load_provider(use, settings)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,215 @@
+"""The older part of a long conversation becomes a summary of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+
+from agent.context import RunContext
+from agent.errors import ModelUnavailable
+from agent.middleware.dangling import DanglingToolCallMiddleware
+from agent.middleware.memory import remembering
+from agent.middleware.summarization import SummarizationMiddleware
+from agent.middleware.token_usage import TokenUsageMiddleware
+from agent.testing import Script, ScriptedChatModel
+from agent.testing.memory import RecordingMemory
+from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
+
+
+def summarizing(writer: ScriptedChatModel | None = None, **options: Any) -> SummarizationMiddleware:
+    options.setdefault("trigger", ("messages", 6))
+    options.setdefault("keep", ("messages", 2))
+    return SummarizationMiddleware(model=writer or scripted(says("SUMMARY")), **options)
+
+
+async def talk(graph: Any, turns: int, config: Any = THREAD) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for number in range(turns):
+        values = await say(graph, f"fact {number}", config)
+    return values
+
+
+async def test_the_older_part_goes_and_its_summary_reaches_the_call() -> None:
+    writer, model = scripted(says("SUMMARY")), scripted(says("ok"))
+    graph = chain(model, summarizing(writer), system_prompt="You help.")
+    values = await talk(graph, 4)
+    assert len(writer.calls) == 1
+    read = writer.calls[0].texts[0]
+    assert [f"fact {number}" in read for number in range(4)] == [True, True, True, False]
+    seen = model.calls[-1].texts
+    assert seen[0] == "You help."
+    assert "SUMMARY" in seen[1]
+    assert seen[2:] == ["ok", "fact 3"]
+    assert texts(values) == [*seen[1:], "ok"], "the thread is cut too"
+
+
+async def test_a_summary_is_itself_summarized_later() -> None:
+    writer = scripted(says("FIRST"), says("SECOND"))
+    graph = chain(scripted(says("ok")), summarizing(writer))
+    await talk(graph, 6)
+    assert "FIRST" in writer.calls[1].texts[0]
+    assert "SECOND" in (await talk(graph, 1))["messages"][0].text
+
+
+async def test_below_the_trigger_nothing_happens_and_it_costs_no_step() -> None:
+    writer = scripted(says("SUMMARY"))
+    with_it, bare = chain(scripted(says("ok")), summarizing(writer)), chain(scripted(says("ok")))
+    for graph in (with_it, bare):
+        await talk(graph, 3)
+    assert writer.calls == []
+    assert await steps_of(with_it) == await steps_of(bare)
+
+
+async def test_without_a_writer_the_agents_own_model_writes() -> None:
+    model = scripted(*[says("ok")] * 3, says("SUMMARY"), says("ok"))
+    graph = chain(model, SummarizationMiddleware(trigger=("messages", 6), keep=("messages", 2)))
+    values = await talk(graph, 4)
+    assert "SUMMARY" in texts(values)[0]
+
+
+@tool
+async def look(at: str) -> str:
+    """Look."""
+    return f"saw {at}"
+
+
+async def test_calls_stay_with_their_results_and_the_question_stays() -> None:
+    model = scripted(*[calls("look", at=f"place {number}") for number in range(8)], says("done"))
+    graph = chain(model, summarizing(trigger=("messages", 7), keep=("messages", 3)), tools=[look])
+    values = await say(graph, "look everywhere")
+    for heard in model.calls:
+        open_calls = set()
+        for message in heard.messages:
+            if isinstance(message, AIMessage):
+                open_calls = {call["id"] for call in message.tool_calls}
+            elif isinstance(message, ToolMessage):
+                assert message.tool_call_id in open_calls, "a result without its call"
+                open_calls.discard(message.tool_call_id)
+            assert isinstance(message, AIMessage | ToolMessage) or not open_calls
+        assert "look everywhere" in heard.texts, "what the person asked for is never summarized away"
+        assert len(heard.messages) < 8
+    assert texts(values)[-1] == "done"
+
+
+async def test_three_hundred_turns(tmp_path: Any) -> None:
+    trigger, keep = 2_000, 600
+    written: list[str] = []
+
+    class Writer(ScriptedChatModel):
+        """Copies the facts that it reads, as a good summarizer would, and keeps the last of them."""
+
+        def _planned(self) -> Script:
+            written.append(self.calls[-1].texts[0])
+            return says(f"summary number {len(written)}")
+
+    model = scripted(says("noted, and some words more to make it longer"), remember=400)
+    writer = Writer(environ={})
+    graph = chain(
+        model, summarizing(writer, trigger=("tokens", trigger), keep=("tokens", keep), piece_tokens=500)
+    )
+    config: Any = {**THREAD}
+    for number in range(300):
+        values = await say(graph, f"The code of drawer {number} is {number * 7919:08} & <safe>.", config)
+    everything = "\n".join(written)
+    kept = "\n".join(texts(values))
+    for number in range(300):
+        fact = f"The code of drawer {number} is {number * 7919:08} & <safe>."
+        assert fact in everything or fact in kept, "read word by word, or still there"
+    assert len(written) > 10
+    for before, after in zip(model.calls, model.calls[1:], strict=False):
+        assert len(after.messages) <= len(before.messages) + 2
+    longest = max(sum(len(text) for text in heard.texts) for heard in model.calls)
+    assert longest / 4 < trigger, f"about {longest // 4} tokens"
+    assert f"summary number {len(written)}" in model.calls[-1].texts[0]
+
+
+@pytest.mark.parametrize("kind", ["auth", "crash", "overloaded"])
+async def test_a_summary_that_fails_leaves_everything(kind: str) -> None:
+    model = scripted(says("ok"))
+    graph = chain(model, summarizing(scripted(says("", fail=kind))))
+    values = await talk(graph, 5)
+    assert len(values["messages"]) == 10
+    assert texts(values)[0] == "fact 0"
+
+
+async def test_an_empty_summary_is_none() -> None:
+    values = await talk(chain(scripted(says("ok")), summarizing(scripted(says(" ")))), 4)
+    assert len(values["messages"]) == 8
+
+
+async def test_pieces_too_large_for_the_writer_are_made_smaller() -> None:
+    class Small(ScriptedChatModel):
+        def _planned(self) -> Script:
+            fits = len(self.calls[-1].texts[0]) < 4_000
+            return says("SUMMARY") if fits else says("", fail="context", after=0)
+
+    graph = chain(scripted(says("ok " * 900)), summarizing(Small(environ={}), piece_tokens=8_000))
+    assert "SUMMARY" in texts(await talk(graph, 4))[0]
+
+
+async def test_its_tokens_reach_no_stream_and_no_old_answer_is_written_again() -> None:
+    graph = chain(scripted(says("old"), says("old"), says("old"), says("new")), summarizing())
+    await talk(graph, 3)
+    source = {"messages": [HumanMessage("fact 3")]}
+    streamed, written = "", []
+    async for mode, data in graph.astream(source, THREAD, stream_mode=["messages", "updates"]):
+        if mode == "messages":
+            streamed += data[0].text
+            continue
+        for change in data.values():
+            for part in change if isinstance(change, list) else [change]:
+                written += [m.text for m in part.get("messages", ()) if m.type == "ai"]
+    assert streamed == "new"
+    assert written == ["new"]
+
+
+async def test_memory_gets_what_goes_before_it_goes() -> None:
+    memory = RecordingMemory()
+    seen: list[int] = []
+
+    async def before_cut(context: RunContext, messages: Sequence[AnyMessage]) -> None:
+        seen.append(len(messages))
+        await remembering(memory)(context, messages)
+
+    graph = chain(scripted(says("ok")), summarizing(before_cut=before_cut))
+    person = {"configurable": {"thread_id": "t-1", "user_id": "telegram:1", "account": "bot"}}
+    await talk(graph, 4, person)
+    assert seen == [7]
+    assert memory.queued[0][2] == ["fact 0", "ok", "fact 1", "ok", "fact 2", "ok", "fact 3"]
+
+
+async def test_its_cost_counts() -> None:
+    writer = scripted(says("SUMMARY", usage=(500, 5)))
+    graph = chain(scripted(says("ok", usage=(10, 1))), summarizing(writer), TokenUsageMiddleware())
+    usage = (await talk(graph, 4))["usage"]
+    assert usage == {"input_tokens": 540, "output_tokens": 9, "total_tokens": 549}
+
+
+async def test_with_a_call_that_lacks_its_result_it_waits_for_the_next_call() -> None:
+    writer = scripted(says("SUMMARY"))
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
+    history = [HumanMessage("1"), AIMessage("2"), HumanMessage("3"), AIMessage("4"), HumanMessage("5"), call]
+    graph = chain(scripted(says("ok")), DanglingToolCallMiddleware(), summarizing(writer))
+    values = await graph.ainvoke({"messages": [*history, HumanMessage("and?")]}, THREAD)
+    assert writer.calls == []
+    assert kinds(values)[5:] == ["ai", "tool", "human", "ai"]
+    values = await say(graph, "go on")
+    assert len(writer.calls) == 1
+    assert "SUMMARY" in texts(values)[0]
+
+
+async def test_a_fraction_is_of_what_the_model_takes() -> None:
+    model = scripted(says("ok " * 40), profile={"max_input_tokens": 400})
+    graph = chain(model, summarizing(trigger=("fraction", 0.5), keep=("messages", 2)))
+    assert "SUMMARY" in texts(await talk(graph, 8))[0]
+    blind = chain(scripted(says("ok")), summarizing(trigger=("fraction", 0.5)))
+    with pytest.raises(ModelUnavailable, match="profile"):
+        await talk(blind, 1)
+
+
+@pytest.mark.parametrize("wrong", [{"piece_tokens": 10}, {"prompt": "{conversation}"}])
+def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"piece|prompt"):
+        SummarizationMiddleware(**wrong)

@@ -1,0 +1,236 @@
+"""A thread's folders, its new files and its sandbox."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.exceptions import ModelTimeoutError
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
+from langgraph.types import Command, interrupt
+
+from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.thread_data import ThreadDataMiddleware
+from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
+from agent.middleware.uploads import UploadsMiddleware
+from agent.testing import Script, ToolUse
+from agent.testing.sandbox import MemorySandboxProvider
+from agent.testing.uploads import MemoryUploadStore
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.shown import ShowLimits
+from agent.uploads.store import UploadStore
+from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
+
+BOX = "memory-t-1"
+
+
+async def changes(graph: Any, text: str, node: str) -> Any:
+    """What a node wrote in a turn; None where it wrote nothing."""
+    written = {}
+    async for update in graph.astream({"messages": [HumanMessage(text)]}, THREAD, stream_mode="updates"):
+        written.update(update)
+    return written[node]
+
+
+async def test_the_folders_are_written_once(tmp_path: Path) -> None:
+    store = UploadStore(ThreadFolders(tmp_path))
+    graph = chain(scripted(says("ok")), ThreadDataMiddleware(store=store))
+    node = "ThreadDataMiddleware.before_agent"
+    folder = tmp_path / "threads" / "t-1" / "user-data"
+    assert await changes(graph, "go", node) == {
+        "thread_data": {
+            "workspace_path": str(folder / "workspace"),
+            "uploads_path": str(folder / "uploads"),
+            "outputs_path": str(folder / "outputs"),
+        }
+    }
+    assert await changes(graph, "again", node) is None
+    assert list(tmp_path.iterdir()) == [], "nothing is made before it is needed"
+
+
+async def test_a_run_without_a_thread_has_none_of_it() -> None:
+    provider = MemorySandboxProvider()
+    store = MemoryUploadStore()
+    parts = (
+        ThreadDataMiddleware(store=store),
+        UploadsMiddleware(store=store),
+        SandboxMiddleware(provider=provider),
+    )
+    graph = chain(scripted(says("ok")), *parts, checkpointer=None)
+    values = await say(graph, "go", {})
+    assert texts(values) == ["go", "ok"]
+    assert not {"thread_data", "uploaded_files", "sandbox"} & set(values)
+    assert provider.log == []
+
+
+def test_they_are_made_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in (ThreadDataMiddleware, UploadsMiddleware, SandboxMiddleware):
+        kind()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def files() -> MemoryUploadStore:
+    return MemoryUploadStore()
+
+
+async def test_new_files_are_announced_once_and_shown_with_their_message(files: MemoryUploadStore) -> None:
+    model = scripted(says("ok"))
+    graph = chain(model, UploadsMiddleware(store=files))
+    files.put("t-1", "notes.txt", b"buy eggs")
+    values = await say(graph, "read them")
+    seen = model.calls[0].texts[-1]
+    assert seen.startswith("read them\n\nNew files in this conversation:\n- notes.txt (8 bytes)")
+    assert "buy eggs" in seen
+    assert texts(values)[0] == "read them", "the stored text stays as it was written"
+    assert [file["filename"] for file in values["uploaded_files"]] == ["notes.txt"]
+    files.put("t-1", "more.txt", b"and milk")
+    await say(graph, "and this")
+    assert "more.txt" in model.calls[1].texts[-1]
+    assert "notes.txt" not in model.calls[1].texts[-1]
+    assert "buy eggs" in model.calls[1].texts[0], "the model goes on seeing the first one where it came"
+    await say(graph, "thanks")
+    assert model.calls[2].texts[-1] == "thanks"
+    assert await changes(graph, "bye", "UploadsMiddleware.before_agent") is None
+
+
+async def test_a_file_that_came_with_a_message_is_not_announced_again(files: MemoryUploadStore) -> None:
+    model = scripted(says("ok"))
+    graph = chain(model, UploadsMiddleware(store=files))
+    files.put("t-1", "notes.txt", b"buy eggs")
+    with_file = HumanMessage("read it", additional_kwargs={"files": [{"filename": "notes.txt"}]})
+    await graph.ainvoke({"messages": [with_file]}, THREAD)
+    assert model.calls[0].texts[-1].startswith("read it\n\nFiles that came with this message:\n- notes.txt")
+    assert "New files" not in model.calls[0].texts[-1]
+    await say(graph, "and?")
+    assert model.calls[1].texts[-1] == "and?"
+
+
+async def test_a_file_that_went_and_came_back_changed_is_new(files: MemoryUploadStore) -> None:
+    model = scripted(says("ok"))
+    graph = chain(model, UploadsMiddleware(store=files))
+    files.put("t-1", "a.png", b"png")
+    await say(graph, "one")
+    files.remove("t-1", "a.png")
+    assert (await say(graph, "two"))["uploaded_files"] == []
+    assert "a.png (no longer there)" in model.calls[1].texts[0]
+
+
+async def test_an_image_is_shown_to_a_model_that_sees(files: MemoryUploadStore) -> None:
+    files.put("t-1", "a.png", b"png")
+    for vision in (True, False):
+        model = scripted(says("ok"))
+        graph = chain(model, UploadsMiddleware(store=files, limits=ShowLimits(vision=vision)))
+        content = [
+            {"type": "text", "text": "look"},
+            {"type": "image", "base64": "own", "mime_type": "image/png"},
+        ]
+        await graph.ainvoke({"messages": [HumanMessage(content=content)]}, THREAD)
+        shown = [
+            block.get("base64") for block in model.calls[0].messages[-1].content if isinstance(block, dict)
+        ]
+        assert shown == ([None, "own", "cG5n"] if vision else [None, "own"])
+
+
+async def test_a_sandbox_is_there_for_the_run_and_given_back_after() -> None:
+    provider = MemorySandboxProvider()
+    held: list[list[str]] = []
+
+    @tool
+    async def peek() -> str:
+        """Peek."""
+        held.append(provider.held)
+        return "peeked"
+
+    graph = chain(scripted(calls("peek"), says("ok")), SandboxMiddleware(provider=provider), tools=[peek])
+    values = await say(graph, "go")
+    assert values["sandbox"] == {"sandbox_id": BOX}
+    assert held == [[BOX]]
+    assert provider.log == [("acquired", BOX), ("released", BOX)]
+    assert await changes(graph, "again", "SandboxMiddleware.before_agent") is None
+    assert provider.held == []
+
+
+async def test_a_run_that_fails_leaks_nothing() -> None:
+    provider = MemorySandboxProvider()
+    graph = chain(scripted(says("", fail="timeout")), SandboxMiddleware(provider=provider))
+    with pytest.raises(ModelTimeoutError):
+        await say(graph, "go")
+    assert provider.held == []
+
+
+async def test_a_tool_that_fails_and_is_told_keeps_it() -> None:
+    provider = MemorySandboxProvider()
+
+    @tool
+    async def broken() -> str:
+        """Fail."""
+        raise ValueError("no")
+
+    parts = SandboxMiddleware(provider=provider), ToolErrorHandlingMiddleware()
+    await say(chain(scripted(calls("broken"), says("ok")), *parts, tools=[broken]), "go")
+    assert provider.log == [("acquired", BOX), ("released", BOX)]
+
+
+async def test_a_run_that_stops_to_ask_gives_it_back_and_gets_it_again() -> None:
+    provider = MemorySandboxProvider()
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        return f"they said {interrupt('?')} while {provider.held} was held"
+
+    graph = chain(scripted(calls("ask"), says("ok")), SandboxMiddleware(provider=provider), tools=[ask])
+    await say(graph, "go")
+    assert provider.held == []
+    values = await graph.ainvoke(Command(resume="yes"), THREAD)
+    assert texts(values)[2] == f"they said yes while ['{BOX}'] was held"
+    assert provider.held == []
+
+
+async def test_one_call_that_ends_the_run_does_not_take_it_from_another() -> None:
+    provider = MemorySandboxProvider()
+    asked = asyncio.Event()
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        asked.set()
+        return str(interrupt("?"))
+
+    @tool
+    async def slow() -> str:
+        """Go on for a while after the question."""
+        await asked.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return f"held {provider.held}"
+
+    both = Script(tools=(ToolUse("ask"), ToolUse("slow")))
+    graph = chain(scripted(both, says("ok")), SandboxMiddleware(provider=provider), tools=[ask, slow])
+    await say(graph, "go")
+    assert provider.held == []
+    values = await graph.ainvoke(Command(resume="yes"), THREAD)
+    assert f"held ['{BOX}']" in texts(values)
+
+
+async def test_a_cancelled_run_leaks_nothing() -> None:
+    provider = MemorySandboxProvider()
+    begun = asyncio.Event()
+
+    @tool
+    async def hang() -> str:
+        """Hang."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    graph = chain(scripted(calls("hang")), SandboxMiddleware(provider=provider), tools=[hang])
+    run = asyncio.create_task(say(graph, "go"))
+    await begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert provider.held == []
