@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 from langchain.agents.middleware import ModelFallbackMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
@@ -13,18 +11,26 @@ from langchain_core.language_models import BaseChatModel
 from agent.assembly import assemble, tools_of
 from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
-from agent.errors import GuardrailUnavailable, ModelCallFailed
+from agent.errors import ModelCallFailed
 from agent.features import Middleware, RuntimeFeatures
+from agent.guardrails.loading import load_provider
+from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.memory import MemoryMiddleware, remembering
+from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
+from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
+from agent.middleware.uploads import UploadsMiddleware
 from agent.models.calls import ModelCalls
-from agent.models.errors import scrubbed
 from agent.models.spec import ModelSpec
 from agent.models.vision import WithoutVision
 from agent.models.window import ContextWindow
+from agent.ports.memory import MemoryStore
+from agent.sandbox.local import LocalSandboxProvider
 from agent.switches import Switches
 from agent.uploads.folders import ThreadFolders
-from agent.uploads.shown import ShowLimits, ShowUploads
+from agent.uploads.shown import ShowLimits
 from agent.uploads.store import UploadStore
 
 LONGEST_WAIT = 60.0
@@ -38,6 +44,7 @@ class Parts:
     spec: ModelSpec
     switches: Switches
     folders: ThreadFolders
+    memory: MemoryStore
     fallbacks: Sequence[BaseChatModel] = ()
     summarizer: BaseChatModel | None = None
 
@@ -50,12 +57,17 @@ def chain_of(
     A model without tools gets no middleware that brings some. Blocking. Raises ValueError for extras that
     find no place, GuardrailUnavailable for a provider that can't be made.
     """
+    wanted = features or features_of(parts)
+    files = UploadsMiddleware(
+        store=UploadStore(parts.folders), limits=ShowLimits(vision=parts.spec.supports_vision)
+    )
     chain = assemble(
-        features or features_of(parts),
+        wanted,
         extra,
         plan_mode=parts.switches.plan_mode,
-        given=_configured(parts),
-        inner=_around_calls(parts),
+        given={**_configured(parts, wanted), **_on_disk(parts.folders), "uploads": files},
+        # people send files whether there is a sandbox or not
+        inner=[*([files] if wanted.sandbox is False else []), *_around_calls(parts)],
     )
     return chain if parts.spec.supports_tools else [one for one in chain if not tools_of(one)]
 
@@ -73,29 +85,38 @@ def features_of(parts: Parts) -> RuntimeFeatures:
     )
 
 
-def _configured(parts: Parts) -> dict[str, Middleware]:
+def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:
     """The built-in middleware that has parameters in the configuration, by slot."""
     title = parts.config.title
     made: dict[str, Middleware] = {
+        "memory": MemoryMiddleware(store=parts.memory),
         "title": TitleMiddleware(
             max_words=title.max_words,
             max_chars=title.max_chars,
             prompt_template=title.prompt_template or TITLE_PROMPT,
-        )
+        ),
     }
-    if parts.config.summarization.enabled:
-        made["summarization"] = _summarization(parts)
-    if parts.config.guardrails.enabled:
+    if features.summarization is True:
+        before_cut = remembering(parts.memory) if features.memory is True else None
+        made["summarization"] = _summarization(parts, before_cut)
+    if features.guardrail is True:
         made["guardrail"] = _guardrail(parts.config.guardrails)
     return made
 
 
+def _on_disk(folders: ThreadFolders) -> dict[str, Middleware]:
+    """The built-in middleware that works with the thread's folders, by slot."""
+    store = UploadStore(folders)
+    return {
+        "thread_data": ThreadDataMiddleware(store=store),
+        "sandbox": SandboxMiddleware(provider=LocalSandboxProvider(store.folders)),
+    }
+
+
 def _around_calls(parts: Parts) -> list[Middleware]:
-    """What stands around the model itself: shows files, tries again, and names what went wrong."""
+    """What stands around the model itself: fits the messages to it, tries again, names what went wrong."""
     calls, spec = parts.config.model_calls, parts.spec
-    chain: list[Middleware] = [
-        ShowUploads(UploadStore(parts.folders), ShowLimits(vision=spec.supports_vision))
-    ]
+    chain: list[Middleware] = []
     if not spec.supports_vision:
         chain.append(WithoutVision(model_name=spec.name, strict=not parts.config.allow_degradation))
     if spec.context_tokens is not None:
@@ -120,31 +141,16 @@ def _may_work_later(error: Exception) -> bool:
     return isinstance(error, ModelCallFailed) and error.retryable
 
 
-def _summarization(parts: Parts) -> Middleware:
-    from agent.middleware.summarization import SummarizationMiddleware
-
+def _summarization(parts: Parts, before_cut: BeforeCut | None) -> Middleware:
     config = parts.config.summarization
     return SummarizationMiddleware(
         model=parts.summarizer,
         trigger=[size.pair() for size in config.trigger],
         keep=config.keep.pair(),
+        before_cut=before_cut,
     )
 
 
 def _guardrail(config: GuardrailsConfig) -> Middleware:
-    provider = guardrail_provider(config)
-    from agent.middleware.guardrail import GuardrailMiddleware
-
-    return GuardrailMiddleware(provider=provider)
-
-
-def guardrail_provider(config: GuardrailsConfig) -> Any:
-    """The configured provider. Blocking. Raises GuardrailUnavailable: without one nothing may run."""
-    module, _, name = config.provider.use.partition(":")
-    try:
-        return getattr(import_module(module), name)(**config.provider.passed_on())
-    except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
-        detail = scrubbed(f"{type(error).__name__}: {error}".splitlines()[0])
-        raise GuardrailUnavailable(
-            f"The guardrail {config.provider.use} can't be used ({detail}); nothing runs without it."
-        ) from None
+    provider = config.provider
+    return GuardrailMiddleware(provider=load_provider(provider.use, provider.passed_on()))

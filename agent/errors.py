@@ -6,7 +6,6 @@
     │   ├── ModelUnavailable      a provider package, key or the local model is missing
     │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`
     ├── ToolUnavailable           a configured tool can't be made; field `name`
-    ├── GuardrailUnavailable      the configured provider of permissions can't be made
     ├── ProfileError              an agent of one's own can't be used; field `name`
     │   ├── ProfileUnknown        a name that none has; field `known`
     │   └── ProfileBroken         its files can't be used
@@ -68,10 +67,6 @@ class ToolUnavailable(AgentError):
     def __init__(self, message: str, *, name: str) -> None:
         self.name = name
         super().__init__(f'The tool "{name}" {message}')
-
-
-class GuardrailUnavailable(AgentError):
-    """Who decides about tool calls can't be made; so no call may be made either."""
 
 
 class ProfileError(AgentError):

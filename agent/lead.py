@@ -22,6 +22,7 @@ from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable, ProfileBroken
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
+from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -74,6 +75,7 @@ class LeadAgent:
         self._source = source
         self._home = home
         self._additions = additions or Additions()
+        self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
         self._current: tuple[Catalog, AgentConfig] | None = None
@@ -122,6 +124,7 @@ class LeadAgent:
             spec,
             switches,
             ThreadFolders(self._home),
+            self._memory,
             fallbacks=[self._model(catalog, name, switches) for name in _others(config, spec)],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
         )

@@ -11,8 +11,10 @@ from starlette.routing import BaseRoute, Route
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
 from agent.api.models import model_routes
+from agent.guardrails.loading import load_provider
 from agent.models.source import ModelSource
 from agent.results import Health
+from agent.tools.loading import load_tools
 
 __all__ = ["management_routes"]
 
@@ -20,11 +22,16 @@ __all__ = ["management_routes"]
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
     """Health, models, uploads, artifacts and local data of threads below `home`.
 
-    Loads the configuration and the classes of its models at once, so that a start that can't work stops:
-    raises ConfigErrors or ModelUnavailable. Without `config_path` the file is found as always.
+    Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
+    start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
+    GuardrailUnavailable. Without `config_path` the file is found as always.
     """
     source = ModelSource(config_path)
     source.verify()
+    config = source.load()
+    load_tools(config.tools)
+    if config.guardrails.enabled:
+        load_provider(config.guardrails.provider.use, config.guardrails.provider.passed_on())
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),

@@ -23,11 +23,13 @@ KNOWN = {
     "json file=langgraph.json",
     "mermaid",
     "python client",
+    "python embedded",
     "python file=board.py",
     "python file=conftest.py",
     "python file=graph.py",
     "python file=test_board.py",
     "text",
+    "yaml agent",
     "yaml config",
 }
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")

@@ -15,7 +15,8 @@ from starlette.routing import Route
 from agent.api import management_routes
 from agent.api.endpoints import guarded
 from agent.config.errors import ConfigErrors
-from agent.errors import ModelUnavailable
+from agent.errors import ModelUnavailable, ToolUnavailable
+from agent.guardrails.loading import GuardrailUnavailable
 from agent.results import Deleted, ErrorBody, Health, ModelInfo, ModelList, Outcome, UploadList, UploadResult
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
@@ -304,6 +305,15 @@ def test_a_use_that_is_no_chat_model_stops_the_start(home: Path, config: Path) -
 def test_a_missing_package_does_not_stop_the_start(home: Path, config: Path) -> None:
     config.write_text("models: [{name: m, use: 'langchain_nowhere:ChatNowhere'}]")
     assert management_routes(home, config)
+
+
+def test_a_tool_or_guardrail_that_cannot_be_made_stops_the_start(home: Path, config: Path) -> None:
+    config.write_text("tools: [{name: bad, group: g, use: 'pathlib:Nope'}]")
+    with pytest.raises(ToolUnavailable, match=r'The tool "bad" is not there: pathlib has no Nope'):
+        management_routes(home, config)
+    config.write_text("guardrails: {enabled: true, provider: {use: 'pathlib:Path'}}")
+    with pytest.raises(GuardrailUnavailable, match=r"pathlib:Path is no guardrail provider"):
+        management_routes(home, config)
 
 
 def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> None:

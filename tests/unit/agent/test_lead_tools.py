@@ -11,7 +11,6 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.errors import (
-    GuardrailUnavailable,
     ModelCallFailed,
     ModelUnavailable,
     ModelUnknown,
@@ -19,7 +18,9 @@ from agent.errors import (
     ProfileUnknown,
     ToolUnavailable,
 )
-from agent.lead import LeadAgent
+from agent.features import RuntimeFeatures
+from agent.guardrails.loading import GuardrailUnavailable
+from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.switches import Switches
@@ -244,9 +245,68 @@ async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path:
 
 async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) -> None:
     text = ONE + "guardrails: {enabled: true, provider: {use: 'no_such_pkg:X', api_key: very-secret}}\n"
-    with pytest.raises(GuardrailUnavailable, match="nothing runs without it") as caught:
+    with pytest.raises(GuardrailUnavailable, match="guardrail no_such_pkg:X is missing") as caught:
         await lead(tmp_path, text).graph(Switches())
     assert "very-secret" not in str(caught.value)
+
+
+async def test_a_guardrail_decides_about_each_call(tmp_path: Path) -> None:
+    use = "agent.middleware.guardrail:AllowlistProvider"
+    text = f"guardrails: {{enabled: true, provider: {{use: '{use}', denied: [lookup]}}}}\n"
+    agent = lead(tmp_path, ONE + text + f"tools: [{entry('lookup', 'lookup')}]\n", asks("lookup", word="ab"))
+    values = await said(agent)
+    assert values["messages"][-2].text.startswith("Not allowed: the tool lookup is not allowed here")
+
+
+async def test_summaries_are_written_by_the_model_that_is_named(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="ok"),), spare=(Script(reply="what was said"),))
+    text = TWO + (
+        "summarization: {enabled: true, model_name: spare, keep: {type: messages, value: 2},\n"
+        "  trigger: [{type: tokens, value: 100000}, {type: messages, value: 5}]}\n"
+    )
+    graph = (await lead(tmp_path, text, models).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for number in range(4):
+        await graph.ainvoke({"messages": [HumanMessage(f"fact {number}")]}, config)
+    assert "fact 0" in models.made["spare"].calls[0].texts[0]
+    assert "what was said" in " ".join(models.made["m"].calls[-1].texts)
+
+
+async def test_a_thread_gets_its_title_as_configured(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="Fine"), Script(reply="one two three four")))
+    text = ONE.replace("{enabled: false}", "{max_words: 3, prompt_template: 'Name this: {user}'}")
+    assert (await said(lead(tmp_path, text, models), "my trip"))["title"] == "one two three"
+    assert models.made["m"].calls[1].texts == ["Name this: my trip"]
+
+
+async def test_new_files_of_a_thread_are_announced(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="ok"),))
+    agent = lead(tmp_path, ONE, models)
+    uploads = tmp_path / "home/threads/t/user-data/uploads"
+    uploads.mkdir(parents=True)
+    (uploads / "notes.txt").write_text("the content")
+    await said(agent, "read it")
+    heard = models.made["m"].calls[0].texts[-1]
+    assert "notes.txt" in heard
+    assert "the content" in heard
+
+
+async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="ok"),))
+    path = tmp_path / "config.yaml"
+    path.write_text("config_version: 1\n" + ONE.replace("false", "true"))
+    source = ModelSource(path, environ={}, cwd=tmp_path, clock=lambda: 0.0)
+    additions = Additions(features=RuntimeFeatures(memory=True, summarization=True))
+    agent = LeadAgent(source, tmp_path / "home", additions=additions, make_model=models)
+    saver = InMemorySaver()
+    for thread, text in (("a", "I like tea"), ("b", "What do I like?")):
+        graph = (await agent.graph(Switches(plan_mode=thread == "b"))).copy({"checkpointer": saver})
+        config: Any = {"configurable": {"thread_id": thread, "user_id": "web:1", "chat_kind": "private"}}
+        values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
+    assert "I like tea" in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
+    assert "title" not in values
+    assert values["sandbox"]["sandbox_id"]
+    assert str(tmp_path / "home") in values["thread_data"]["uploads_path"]
 
 
 def profile(folder: Path, name: str, config: str | None = None, soul: str | None = None) -> None:
