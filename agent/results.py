@@ -36,6 +36,15 @@ class ModelList(_Result):
     reason: str
 
 
+class ModelProbe(_Result):
+    """Whether a model answers, after so many `seconds`; `detail` tells a person why it does not."""
+
+    name: str
+    ok: bool
+    detail: str | None = None
+    seconds: float
+
+
 class UploadInfo(_Result):
     """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it."""
 

@@ -218,6 +218,7 @@ class Turn:
     run_id: str = ""
     checkpoint: str = ""
     model: str = ""
+    plan: bool = False
     repeats: int = 0
     stopped: bool = False
     answers: str = ""

@@ -7,11 +7,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
+from agent.models.probe import probe
 from agent.models.source import ModelSource
 
 
 def model_routes(source: ModelSource) -> list[BaseRoute]:
-    """`GET /api/models` and `GET /api/models/{name}`."""
+    """`GET /api/models`, `GET /api/models/{name}` and `POST /api/models/{name}/probe`."""
 
     async def listing(_: Request) -> Response:
         return answer((await source.catalog()).listing())
@@ -20,7 +21,12 @@ def model_routes(source: ModelSource) -> list[BaseRoute]:
         catalog = await source.catalog()
         return answer(catalog.info(catalog.pick(request.path_params["name"])))
 
+    async def probed(request: Request) -> Response:
+        catalog = await source.catalog()
+        return answer(await probe(catalog.pick(request.path_params["name"])))
+
     return [
         Route("/api/models", guarded(listing), methods=["GET"]),
+        Route("/api/models/{name:path}/probe", guarded(probed), methods=["POST"]),
         Route("/api/models/{name:path}", guarded(one), methods=["GET"]),
     ]

@@ -16,6 +16,8 @@ import aiohttp
 import httpx
 from httpx_aiohttp import HttpxAiohttpClient
 
+from agent.models.patience import give_up
+
 # What the openai package gives its own client (openai._constants).
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
@@ -40,7 +42,9 @@ _open: list[httpx.AsyncClient] = []
 @asynccontextmanager
 async def shared_client() -> AsyncIterator[None]:
     """While this is open, models that can take an HTTP client are made with one that they share."""
-    made = await asyncio.to_thread(_Client, limits=LIMITS, follow_redirects=True)
+    made = await asyncio.to_thread(
+        _Client, limits=LIMITS, follow_redirects=True, event_hooks={"response": [give_up]}
+    )
     async with made as client:
         _open.append(client)
         try:

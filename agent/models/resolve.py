@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from agent.errors import ModelUnavailable
 from agent.models.errors import scrubbed
 from agent.models.http import open_client
+from agent.models.patience import bounded
 from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
@@ -55,7 +56,9 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
     if effort is not None:
         settings["reasoning_effort"] = effort
     try:
-        return named(chosen(**settings), spec.name)
+        made = chosen(**settings)
+        bounded(made)
+        return named(made, spec.name)
     except ValidationError as error:
         where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))
         raise ModelUnavailable(

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from typing import Any
 
 import structlog
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,6 +25,7 @@ from agent.runtime.http import assistants, items, runs, threads
 from agent.runtime.http.context import Parts
 from agent.runtime.http.respond import answer, on_api_error, refusal
 from agent.runtime.http.security import Guard
+from agent.runtime.items import ItemStore
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -55,8 +55,7 @@ async def open_runtime(
         stack.push_async_callback(store.close)
         await store.open()
         saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints, faults=faults))
-        kept = await stack.enter_async_context(AsyncSqliteStore.from_conn_string(str(settings.items)))
-        await kept.setup()
+        kept = await stack.enter_async_context(ItemStore.open(settings.items))
         graphs = GraphRegistry(
             sources, saver=saver, store=kept, started_at=clock(), descriptions=descriptions
         )

@@ -140,6 +140,8 @@ class Outcome:
     interrupts: bytes = b"{}"
     error: Json | None = None
     interrupted_by_graph: bool = False
+    usage: Json | None = None
+    """Tokens that it took, where the graph counts them."""
 
 
 @dataclass(frozen=True, slots=True)

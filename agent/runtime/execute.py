@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, Send
 
 from agent.errors import BadRequest
+from agent.runtime.accounting import cost, values_before
 from agent.runtime.channel import RunChannel
 from agent.runtime.domain import Json, Outcome, Run, RunSpec, RunStatus
 from agent.runtime.encode import dumps
@@ -47,7 +48,8 @@ class Executor:
                 if source is not _DONE:
                     await self._stream(graph, source, config, run, channel, control, progress)
                 self.faults.reach(Step.LAST_CHECKPOINT)
-                return await _outcome(graph, run, progress)
+                outcome = await _outcome(graph, run, progress)
+                return replace(outcome, usage=await _used(graph, run, progress))
         except GraphDrained:
             raise
         except Exception as error:  # noqa: BLE001 - a graph may raise anything; the run ends with it
@@ -57,18 +59,20 @@ class Executor:
             if channel.wanted:
                 channel.emit("error", dumps(told))
             values = None if progress.values is None else dumps(progress.values)
-            return Outcome(RunStatus.ERROR, values=values, error=told)
+            used = cost(progress.first, progress.values)
+            return Outcome(RunStatus.ERROR, values=values, error=told, usage=used)
 
     async def snapshot(self, run: Run) -> Outcome:
         """What a cancelled run leaves behind: the values of its last checkpoint."""
         try:
             async with self.graphs.graph(run.spec.graph_id, run_config(run), access=READ) as graph:
                 state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})
+                used = cost(await values_before(graph, run), state.values)
         except Exception as error:  # noqa: BLE001 - the run ends all the same
             await log_failure("snapshot_failed", error, run_id=run.run_id)
             return Outcome(RunStatus.INTERRUPTED)
         interrupts = dumps(interrupts_view(state))
-        return Outcome(RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts)
+        return Outcome(RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts, usage=used)
 
     async def _input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
         """What the graph gets: the run's input, or nothing where an earlier attempt left a checkpoint."""
@@ -113,12 +117,14 @@ class Executor:
 
 @dataclass(slots=True)
 class _Progress:
-    """The newest state that the graph has shown."""
+    """The first and the newest state that the graph has shown."""
 
+    first: Any = None
     values: Any = None
     interrupted: bool = False
 
     def see(self, values: Any) -> None:
+        self.first = values if self.first is None else self.first
         self.values = values
         self.interrupted = isinstance(values, Mapping) and bool(values.get("__interrupt__"))
 
@@ -231,6 +237,16 @@ def _step(step: Any) -> Send | str:
             raise BadRequest("A step of command.goto needs a node")
         return Send(step["node"], step.get("input"))
     return str(step)
+
+
+async def _used(graph: AnyGraph, run: Run, progress: _Progress) -> Json | None:
+    """What all attempts of the run cost together."""
+    if run.attempt == 1:
+        return cost(progress.first, progress.values)
+    values = progress.values
+    if values is None:
+        values = (await graph.aget_state({"configurable": {"thread_id": run.thread_id}})).values
+    return cost(await values_before(graph, run), values)
 
 
 async def _outcome(graph: AnyGraph, run: Run, progress: _Progress) -> Outcome:

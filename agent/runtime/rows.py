@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from agent.runtime.domain import (
@@ -80,7 +80,8 @@ def run_from(row: Any) -> Run:
         thread_id=row.thread_id,
         assistant_id=row.assistant_id,
         status=RunStatus(row.status),
-        spec=spec_from_bytes(row.spec),
+        # The column has what was added when the run ended.
+        spec=replace(spec_from_bytes(row.spec), metadata=row.metadata),
         multitask_strategy=Multitask(row.multitask_strategy),
         created_at=row.created_at,
         updated_at=row.updated_at,

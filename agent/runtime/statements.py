@@ -81,6 +81,10 @@ START_RUN: Final = Prepared(
     )
 )
 PAUSE_RUN: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
+SET_RUN_USAGE: Final = "UPDATE runs SET metadata = json_set(metadata, '$.usage', json(?)) WHERE run_id = ?"
+SET_THREAD_USAGE: Final = (
+    "UPDATE threads SET metadata = json_set(metadata, '$.usage', json(?)) WHERE thread_id = ?"
+)
 FINISH_RUN: Final = Prepared(
     update(runs)
     .where(runs.c.run_id == bindparam("b_run_id"))

@@ -10,10 +10,12 @@ from sqlalchemy import Connection
 
 from agent.errors import Conflict, NotFound
 from agent.runtime import statements as sql
+from agent.runtime.accounting import usage_in
 from agent.runtime.domain import Json, Multitask, NewRun, Outcome, Run, RunStatus, Thread, ThreadStatus
-from agent.runtime.encode import loads
+from agent.runtime.encode import dumps, loads
 from agent.runtime.prepared import driver
 from agent.runtime.rows import run_from, run_row, thread_from, thread_row
+from agent.usage import added
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,19 @@ def finish_run(
             "b_log_events": logged,
         },
     )
+    if outcome.usage:
+        _account(connection, run, outcome.usage)
     _settle_thread(connection, run.thread_id, outcome, now)
+
+
+def _account(connection: Connection, run: Run, usage: Json) -> None:
+    """Write what the run cost into its metadata, and add it to what its thread did."""
+    connected = driver(connection)
+    connected.execute(sql.SET_RUN_USAGE, (dumps(usage), run.run_id))
+    found = connected.execute(sql.THREAD_METADATA, (run.thread_id,)).fetchone()
+    if found is not None:
+        total = added(usage_in(loads(found[0])), usage)
+        connected.execute(sql.SET_THREAD_USAGE, (dumps(total), run.thread_id))
 
 
 def _settle_thread(connection: Connection, thread_id: str, outcome: Outcome, now: float) -> None:

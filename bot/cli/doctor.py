@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -24,6 +26,7 @@ from bot.store.database import DAMAGED
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 NOT_FOUND = 404
+PROBE_SECONDS = 60.0
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 
 
@@ -170,13 +173,28 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         reason = f": {channel['reason']}" if channel.get("reason") else ""
         yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
     if models.is_success:
-        for model in models.json()["models"]:
-            note = f" ({model['note']})" if model.get("note") else ""
-            yield Finding(True, f"model {model['name']}: {model.get('display_name', '')}{note}")
+        with httpx.Client(base_url=url, headers=headers, timeout=PROBE_SECONDS, trust_env=False) as client:
+            yield from (_model(client, model) for model in models.json()["models"])
     elif models.status_code == NOT_FOUND:
         yield Finding(None, "models: this agent runtime lists none; it chooses for itself")
     else:
         yield Finding(False, f"models: {_detail(models)}")
+
+
+def _model(client: httpx.Client, model: dict[str, Any]) -> Finding:
+    """Whether the model answers a question of a few tokens."""
+    note = f" ({model['note']})" if model.get("note") else ""
+    named = f"model {model['name']}: {model.get('display_name', '')}{note}"
+    try:
+        asked = client.post(f"/api/models/{quote(model['name'])}/probe", json={})
+        found = asked.json() if asked.is_success else None
+    except (httpx.HTTPError, ValueError) as error:
+        return Finding(False, f"{named}, not probed: {type(error).__name__}")
+    if not isinstance(found, dict):
+        return Finding(None, f"{named}, not probed: the agent runtime answered {asked.status_code}")
+    if not found.get("ok"):
+        return Finding(False, f"{named}: {found.get('detail')}")
+    return Finding(True, f"{named}, answered in {float(found.get('seconds', 0.0)):.1f} s")
 
 
 def _unready(answer: httpx.Response) -> str:

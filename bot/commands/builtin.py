@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from bot.access import AccessPolicy, Role
 from bot.commands.registry import Command, Invocation, Registry, Result
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+
+# A status is wanted now, also where the runtime is busy.
+USAGE_SECONDS = 2.0
+_SWITCH = {"on": True, "off": False}
 
 
 async def help_(call: Invocation) -> Result:
@@ -131,6 +137,20 @@ async def model(call: Invocation) -> Result:
     return Result(texts("model_set_busy" if lane.turn else "model_set", name=name))
 
 
+async def plan(call: Invocation) -> Result:
+    """Let this conversation's turns begin with a plan or not, or show which it is."""
+    texts, services = call.texts, call.services
+    wanted = _SWITCH.get(call.words[0].lower()) if call.words else None
+    if wanted is None:
+        view = await services.store.conversation(call.turn.conversation)
+        return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
+    await services.store.set_plan(call.turn.conversation, wanted)
+    lane = await services.store.lane(call.turn.conversation)
+    if lane.turn:
+        return Result(texts("plan_on_busy" if wanted else "plan_off_busy"))
+    return Result(texts("plan_on" if wanted else "plan_off"))
+
+
 async def memory(call: Invocation) -> Result:
     """Say that memory comes later."""
     return Result(call.texts("memory_later"))
@@ -170,6 +190,8 @@ async def status(call: Invocation) -> Result:
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
         texts("status_queue", count=lane.queued),
         texts("status_model", name=model_name),
+        *([texts("plan_is_on")] if view and view.plan else []),
+        *await _tokens(call, view.thread_id if view else ""),
         texts("status_thread", thread=view.thread_id if view else ""),
         texts(
             "status_account",
@@ -179,6 +201,19 @@ async def status(call: Invocation) -> Result:
         ),
     ]
     return Result("\n\n".join(lines))
+
+
+async def _tokens(call: Invocation, thread_id: str) -> list[str]:
+    """What the thread cost so far, where the runtime says."""
+    try:
+        async with asyncio.timeout(USAGE_SECONDS):
+            used = await call.services.runtime.usage(thread_id) if thread_id else None
+    except (RuntimeProblem, TimeoutError):
+        return []
+    if used is None:
+        return []
+    counts = {"total": used.total_tokens, "input": used.input_tokens, "output": used.output_tokens}
+    return [call.texts("status_tokens", **counts)]
 
 
 async def accounts(call: Invocation) -> Result:
@@ -214,6 +249,7 @@ def builtin() -> Registry:
             Command("retry", retry),
             Command("models", models),
             Command("model", model, argument="[NAME]", most_words=1),
+            Command("plan", plan, argument="[on|off]", most_words=1),
             Command("memory", memory),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),

@@ -62,6 +62,8 @@ def _configurable(turn: Turn, agent: str) -> dict[str, Any]:
     }
     if turn.model:
         context["model_name"] = turn.model
+    if turn.plan:
+        context["is_plan_mode"] = True
     if agent:
         context["agent_name"] = agent
     return context

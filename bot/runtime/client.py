@@ -12,7 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate
-from bot.runtime.port import Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload
+from bot.runtime.port import Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload, Usage
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
@@ -168,6 +168,14 @@ class LangGraphRuntime:
         found = [_model(entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
+    async def usage(self, thread_id: str) -> Usage | None:
+        """See RuntimePort."""
+        with _problems():
+            # A search can leave the values out, which may be long.
+            threads = await self._client.threads.search(ids=[thread_id], select=["metadata"], limit=1)
+        found = (threads[0].get("metadata") or {}).get("usage") if threads else None
+        return _usage(found) if isinstance(found, dict) else None
+
     async def ready(self) -> bool:
         """See RuntimePort."""
         try:
@@ -195,6 +203,11 @@ def _answer(request: RunRequest) -> str:
         files = (message.get("additional_kwargs") or {}).get("files") or ()
         said += [str(message["content"]), *(f"[{file['filename']}: {file['path']}]" for file in files)]
     return "\n\n".join(filter(None, said))
+
+
+def _usage(found: dict[str, Any]) -> Usage | None:
+    counts = [found.get(name) for name in ("input_tokens", "output_tokens", "total_tokens")]
+    return Usage(*counts) if all(isinstance(count, int) for count in counts) else None  # type: ignore[arg-type]
 
 
 def _model(entry: dict[str, Any]) -> ModelInfo:

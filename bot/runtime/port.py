@@ -138,6 +138,15 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that the models of a thread took and gave."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Upload:
     """A file as the runtime keeps it."""
 
@@ -182,6 +191,10 @@ class RuntimePort(Protocol):
 
     async def models(self) -> Sequence[ModelInfo]:
         """The models on offer, the default one first."""
+        ...
+
+    async def usage(self, thread_id: str) -> Usage | None:
+        """What the runs of a thread cost so far; None where nobody counted."""
         ...
 
     async def ready(self) -> bool:

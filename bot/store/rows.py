@@ -117,6 +117,7 @@ def turn_in(row: Any, messages: Sequence[TurnMessage], notes: Sequence[ChangeNot
         run_id=row.run_id,
         checkpoint=row.checkpoint,
         model=row.model,
+        plan=bool(row.plan),
         repeats=row.repeats,
         stopped=bool(row.stopped),
         answers=row.answers,

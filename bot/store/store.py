@@ -115,6 +115,10 @@ class BotStore:
         """The model chosen for a conversation ("" for the default)."""
         await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})
 
+    async def set_plan(self, conversation: int, on: bool) -> None:
+        """Whether a conversation's turns begin with a plan."""
+        await self._database.run(_execute, sql.SET_PLAN, {"id": conversation, "plan": int(on)})
+
     async def count(self, account: str, name: str) -> None:
         """Raise a durable count by one."""
         await self._database.run(_execute, sql.COUNT_UP, {"account": account, "name": name})

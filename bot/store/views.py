@@ -24,6 +24,7 @@ class ConversationView:
     chat_kind: str
     thread_id: str
     model: str
+    plan: bool
     title: str
     created_at: float
     active_at: float
@@ -131,6 +132,7 @@ def _conversation(row: Any) -> ConversationView:
         chat_kind=row.chat_kind,
         thread_id=row.thread_id,
         model=row.model,
+        plan=bool(row.plan),
         title=row.title,
         created_at=row.created_at,
         active_at=row.active_at,

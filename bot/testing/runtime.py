@@ -21,6 +21,7 @@ from bot.runtime.port import (
     RunRequest,
     Text,
     Upload,
+    Usage,
 )
 
 
@@ -57,6 +58,7 @@ class ScriptedRuntime:
     by_key: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     checkpoints: dict[str, str | None] = field(default_factory=dict)
+    used: dict[str, Usage] = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
@@ -139,6 +141,11 @@ class ScriptedRuntime:
         if self.offered is None:
             raise RuntimeRefused(404, "not here")
         return self.offered
+
+    async def usage(self, thread_id: str) -> Usage | None:
+        """See RuntimePort."""
+        self._reachable()
+        return self.used.get(thread_id)
 
     async def ready(self) -> bool:
         """See RuntimePort."""

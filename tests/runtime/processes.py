@@ -43,8 +43,9 @@ def graphs_file(home: Path) -> Path:
     """A `langgraph.json` of the crash graphs."""
     home.mkdir(parents=True, exist_ok=True)
     file = home.parent / "langgraph.json"
-    names = ("counted", "patient", "asking")
-    file.write_text(json.dumps({"graphs": {name: f"tests.runtime.crash_graphs:{name}" for name in names}}))
+    graphs = {name: f"tests.runtime.crash_graphs:{name}" for name in ("counted", "patient", "asking")}
+    graphs["tooled"] = "tests.runtime.tool_graphs:tooled"
+    file.write_text(json.dumps({"graphs": graphs}))
     return file
 
 

@@ -16,7 +16,17 @@ from agent.api import management_routes
 from agent.api.endpoints import guarded
 from agent.config.errors import ConfigErrors
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.results import Deleted, ErrorBody, Health, ModelInfo, ModelList, Outcome, UploadList, UploadResult
+from agent.results import (
+    Deleted,
+    ErrorBody,
+    Health,
+    ModelInfo,
+    ModelList,
+    ModelProbe,
+    Outcome,
+    UploadList,
+    UploadResult,
+)
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """
@@ -25,6 +35,8 @@ models:
   - {name: gpt, display_name: GPT, use: "agent.testing:ScriptedChatModel", model: gpt-x,
      supports_vision: true}
   - {name: vendor/small, use: "agent.testing:ScriptedChatModel", supports_tools: false}
+  - {name: broken, use: "agent.testing:ScriptedChatModel", script: {fail: auth}}
+  - {name: missing, use: "no_such_provider:Chat"}
 """
 
 
@@ -76,10 +88,10 @@ async def test_health(client: httpx.AsyncClient) -> None:
 
 async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient) -> None:
     listing = ModelList.model_validate_json((await client.get("/api/models")).content)
-    assert [model.name for model in listing.models] == ["gpt", "vendor/small"]
+    assert [model.name for model in listing.models] == ["gpt", "vendor/small", "broken", "missing"]
     assert listing.default == "gpt"
     assert listing.reason == "It is the first one in the configuration."
-    assert [model.default for model in listing.models] == [True, False]
+    assert [model.default for model in listing.models] == [True, False, False, False]
     one = ModelInfo.model_validate_json((await client.get("/api/models/gpt")).content)
     assert (one.display_name, one.model, one.supports_vision, one.source) == ("GPT", "gpt-x", True, "config")
     slashed = ModelInfo.model_validate_json((await client.get("/api/models/vendor/small")).content)
@@ -89,7 +101,7 @@ async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient
 async def test_an_unknown_model_is_404_and_names_the_known(client: httpx.AsyncClient) -> None:
     response = await client.get("/api/models/nope")
     assert response.status_code == 404
-    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small.'
+    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small, broken, missing.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
@@ -319,3 +331,22 @@ def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> Non
     config.write_text("models: 3")
     with pytest.raises(ConfigErrors):
         management_routes(home, config)
+
+
+@pytest.mark.parametrize("name", ["gpt", "vendor/small"])
+async def test_a_model_that_answers_is_probed(client: httpx.AsyncClient, name: str) -> None:
+    probed = ModelProbe.model_validate_json((await client.post(f"/api/models/{name}/probe")).content)
+    assert (probed.name, probed.ok, probed.detail) == (name, True, None)
+
+
+async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) -> None:
+    probed = ModelProbe.model_validate_json((await client.post("/api/models/broken/probe")).content)
+    assert not probed.ok
+    assert probed.detail is not None
+    assert "refused the API key" in probed.detail
+    assert "sk-secret" not in probed.detail
+    missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
+    assert missing.detail is not None
+    assert "pip install no-such-provider" in missing.detail
+    assert (await client.post("/api/models/nope/probe")).status_code == 404
+    assert (await client.get("/api/models/gpt/probe")).status_code in {404, 405}

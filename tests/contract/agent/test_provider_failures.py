@@ -154,6 +154,16 @@ async def test_a_passing_limit_is_waited_out(llmock: LLMock) -> None:
     llmock.assert_resilient()
 
 
+@pytest.mark.parametrize("seconds", [61, 900])
+async def test_a_limit_beyond_all_patience_is_told_at_once(llmock: LLMock, seconds: int) -> None:
+    llmock.rate_limit(retry_after=seconds, times=None)
+    patient = spec("anthropic", llmock.base_url("anthropic"))
+    async with asyncio.timeout(20):
+        error = await failing(replace(patient, settings={**patient.settings, "max_retries": 2}))
+    assert str(error).endswith(f"(it asks to wait {seconds} s).")
+    assert len(llmock.requests) == 1
+
+
 @pytest_asyncio.fixture(loop_scope="module")
 async def refusing(tmp_path: Path) -> AsyncIterator[str]:
     """A server that answers like a content filter: no text, and the reason."""

@@ -17,7 +17,7 @@ from agent.api import management_routes
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text
+from bot.runtime.port import Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text, Usage
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.runtime.serving import serve
 
@@ -201,6 +201,15 @@ class TestRealOnly:
         models = await self.subject.port.models()
         assert models
         assert models[0].default
+
+    async def test_what_a_thread_cost_is_told_where_somebody_counts(self) -> None:
+        assert isinstance(self.subject.port, LangGraphRuntime)
+        port, threads = self.subject.port, self.subject.port._client.threads
+        assert await port.usage(str(uuid.uuid4())) is None
+        counts = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+        for said, understood in ((counts, Usage(10, 2, 12)), ({"input_tokens": 1}, None), ("many", None)):
+            thread = await threads.create(metadata={"usage": said})
+            assert await port.usage(thread["thread_id"]) == understood
 
     async def test_a_server_without_management_routes_says_so(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)

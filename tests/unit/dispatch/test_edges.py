@@ -10,7 +10,7 @@ from bot.clock import Clock
 from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
-from bot.runtime.port import Answer, Attempt, Ended, Interrupted
+from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Usage
 from bot.store.accept import Accepted
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
@@ -210,6 +210,50 @@ async def test_model_and_status_while_busy(at: Bench) -> None:
     assert any("when the running turn has ended" in text for text in texts)
     assert any("A turn is running (" in text for text in texts)
     assert any("does not answer" in text for text in texts)
+
+
+async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        assert "is_plan_mode" not in run.request.configurable
+        await at.adapter.hears("/plan ON")
+        await at.until(lambda: len(at.adapter.texts()) == 1)
+        run.end("error")
+        await closed(at, 2)
+        at.runtime.script = saying("done")
+        await at.adapter.hears("and now?")
+        await closed(at, 3)
+        last = list(at.runtime.runs.values())[-1]
+        assert last.request.configurable["is_plan_mode"] is True
+        for command in ("/plan", "/plan sideways", "/status", "/plan off", "/plan"):
+            await at.adapter.hears(command)
+        await closed(at, 8)
+        await at.adapter.hears("bye")
+        await closed(at, 9)
+        last = list(at.runtime.runs.values())[-1]
+        assert "is_plan_mode" not in last.request.configurable
+    texts = at.adapter.texts()
+    assert texts[0] == "Plan mode is on when the running turn has ended."
+    assert sum(text.startswith("Plan mode: on.") for text in texts) == 2
+    assert any("Plan mode: on." in text and "Nothing is running" in text for text in texts)
+    assert any(text.startswith("Plan mode is off") for text in texts)
+    assert any(text.startswith("Plan mode: off.") for text in texts)
+
+
+async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
+    at.runtime.script = saying("done")
+    async with at.running():
+        await at.adapter.hears("hello")
+        await closed(at, 1)
+        [run] = at.runtime.runs.values()
+        at.runtime.used[run.request.thread_id] = Usage(12_000, 345, 12_345)
+        await at.adapter.hears("/status")
+        await closed(at, 2)
+        at.runtime.down = True
+        await at.adapter.hears("/status")
+        await closed(at, 3)
+    assert "Tokens of this thread: 12,345 (12,000 in, 345 out)" in at.adapter.texts()[1]
+    assert "Tokens" not in at.adapter.texts()[2]
 
 
 async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
