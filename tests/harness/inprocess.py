@@ -13,8 +13,8 @@ from bot.config import load_config
 from bot.home import prepare_home
 from bot.service import Service, Settings
 from bot.store import BotStore, open_database
-from tests.harness.shared_agent import shared_agent
 from tests.harness.service import MODEL
+from tests.harness.shared_agent import shared_agent
 
 
 @asynccontextmanager
