@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from agent.context import RunContext
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, ToolRequest
+from agent.guardrails.loading import GuardrailUnavailable, load_provider
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 from tests.unit.agent.middleware.test_guardrail import delete
@@ -105,3 +106,24 @@ async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken
 def test_a_mapping_that_is_no_passport_is_refused() -> None:
     with pytest.raises(ValidationError):
         PolicyProvider({"capabilities": [{"id": "x", "tools": []}]})
+
+
+def test_a_provider_is_loaded_by_name() -> None:
+    provider = load_provider("agent.guardrails:AllowlistProvider", {"allowed": ["a"]})
+    assert provider.__class__.__name__ == "AllowlistProvider"
+
+
+@pytest.mark.parametrize(
+    ("use", "settings", "why"),
+    [
+        ("no_such_package:Guard", {}, "package of the guardrail"),
+        ("agent.guardrails:Nothing", {}, "has no Nothing"),
+        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit"),
+        ("agent.guardrails:AllowlistProvider", {"wrong": 1}, "don't fit"),
+        ("agent.context:RunContext", {}, "no method evaluate"),
+    ],
+)
+def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(GuardrailUnavailable, match=why) as caught:
+        load_provider(use, settings)
+    assert "secret" not in str(caught.value)
