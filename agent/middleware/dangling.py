@@ -37,7 +37,8 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         """Call the model with a conversation that is whole."""
         whole = repaired(request.messages)
         response = await self._readable(request.override(messages=whole), handler)
-        writes = _writes(request.state["messages"], whole, response)
+        stored = request.state["messages"]
+        writes = _writes(stored, repaired(stored, whole), response)
         return updating(response, messages=writes) if writes else response
 
     async def _readable(self, request: Request, handler: Handler) -> Response:
@@ -58,9 +59,12 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         return with_answer(response, clean)
 
 
-def repaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages with each call's result behind it; the same messages where nothing is wrong."""
-    results = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
+def repaired(messages: Sequence[AnyMessage], found: Sequence[AnyMessage] = ()) -> list[AnyMessage]:
+    """The messages with each call's result behind it; the same messages where nothing is wrong.
+
+    `found`: messages among which lacking results may be.
+    """
+    results = {m.tool_call_id: m for m in [*found, *messages] if isinstance(m, ToolMessage)}
     whole: list[AnyMessage] = []
     for message in messages:
         if isinstance(message, AIMessage):
@@ -93,8 +97,7 @@ def _writes(stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response:
         if old.id != new.id:
             break
         same += 1
-    known = {message.id: message for message in stored}
-    tail = [known.get(message.id, message) for message in whole[same:]]
+    tail = list(whole[same:])
     if (same == len(stored) and not tail) or any(isinstance(message, AIMessage) for message in tail):
         return []
     for message in response.result:

@@ -123,6 +123,43 @@ async def test_it_calls_a_tool_and_then_answers() -> None:
     assert [message.text for message in values["messages"][2:]] == ["4", "done"]
 
 
+async def test_calls_come_several_at_once_and_in_fragments() -> None:
+    uses = (ToolUse("add", {"a": 1, "b": 22}, "x"), ToolUse("add", {"a": 3, "b": 4}))
+    chat = model(script=Script(reply="let me see", tools=uses, fragment=3))
+    pieces = [piece for chunk in [c async for c in chat.astream("go")] for piece in chunk.tool_call_chunks]
+    assert [piece["name"] for piece in pieces if piece["name"]] == ["add", "add"]
+    assert max(len(piece["args"] or "") for piece in pieces) == 3
+    whole = await chat.ainvoke("go")
+    assert whole.text == "let me see"
+    assert [call["args"] for call in whole.tool_calls] == [{"a": 1, "b": 22}, {"a": 3, "b": 4}]
+    assert whole.tool_calls[0]["id"] == "x"
+    assert whole.response_metadata["finish_reason"] == "tool_calls"
+
+
+async def test_arguments_may_be_rubbish() -> None:
+    answer = await model(script=Script(tools=(ToolUse("add", "no JSON", "x"),))).ainvoke("go")
+    assert answer.tool_calls == []
+    assert [call["args"] for call in answer.invalid_tool_calls] == ["no JSON"]
+
+
+async def test_thoughts_come_first_as_blocks_of_their_own() -> None:
+    answer = await model(script=Script(reply="Four it is.", thinking="two and two")).ainvoke("go")
+    assert answer.text == "Four it is."
+    assert [block["type"] for block in answer.content] == ["thinking", "text"]
+    assert answer.content[0]["thinking"] == "two and two"
+
+
+async def test_usage_is_what_the_script_says() -> None:
+    answer = await model(script=Script(reply="hi", usage=(1_000, 20))).ainvoke("go")
+    assert answer.usage_metadata == {"input_tokens": 1_000, "output_tokens": 20, "total_tokens": 1_020}
+
+
+async def test_steps_are_taken_one_after_the_other_and_calls_are_remembered() -> None:
+    chat = model(steps=(Script(reply="one"), Script(reply="two")), remember=2)
+    assert [(await chat.ainvoke(text)).text for text in "abc"] == ["one", "two", "two"]
+    assert [heard.texts for heard in chat.calls] == [["b"], ["c"]]
+
+
 def test_markers_are_split_from_the_text() -> None:
     assert markers("[delay=1.0] hi [reply=a = b] there") == ("hi  there", {"delay": "1.0", "reply": "a = b"})
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.tools import tool
@@ -39,6 +40,22 @@ async def test_an_unanswered_call_gets_an_error_right_behind_it_and_keeps_it() -
     again = await graph.ainvoke({"messages": [HumanMessage("more")]}, THREAD)
     assert texts(again)[-2:] == ["more", "done"]
     assert kinds(again).count("tool") == 1, "it was stored"
+
+
+class Adds(AgentMiddleware[Any, Any]):
+    """Shows the model a message more, without storing it."""
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request.override(messages=[*request.messages, HumanMessage("by the way")]))
+
+
+async def test_what_others_only_show_is_not_stored() -> None:
+    model = scripted(says("done"))
+    graph = chain(model, Adds(), DanglingToolCallMiddleware())
+    values = await graph.ainvoke({"messages": [HumanMessage("go"), called("a"), HumanMessage("hm")]}, THREAD)
+    assert texts(model.calls[0].messages) == ["go", "", UNANSWERED, "hm", "by the way"]
+    assert texts(values) == ["go", "", UNANSWERED, "hm", "done"]
+    assert texts(await say(graph, "more"))[5:] == ["more", "done"]
 
 
 async def test_results_that_are_there_stay_and_the_lacking_one_follows_them() -> None:
