@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ from agent.middleware.tool_journal import Result, ToolHandler
 from agent.ports.sandbox import SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.state import ThreadState
+
+REMEMBERED = 10_000
 
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
@@ -55,6 +57,9 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the sandbox in use."""
+        # A model is asked: whatever ended a run before, this one goes on.
+        state: Mapping[str, Any] = request.state
+        self._ended.discard((state.get("sandbox") or {}).get("sandbox_id", ""))
         async with self._used(RunContext.of(request.runtime).thread_id):
             return await handler(request)
 
@@ -74,6 +79,8 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         try:
             yield
         except BaseException:
+            if len(self._ended) >= REMEMBERED:
+                self._ended.pop()
             self._ended.add(sandbox_id)
             raise
         finally:
@@ -81,5 +88,4 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
             if not self._calls[sandbox_id]:
                 del self._calls[sandbox_id]
                 if sandbox_id in self._ended:
-                    self._ended.discard(sandbox_id)
                     await self._provider.release(sandbox_id)
