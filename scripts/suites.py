@@ -10,13 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import IO
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -43,15 +41,13 @@ def local_model() -> str:
 @dataclass(frozen=True)
 class Suite:
     """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
-    cannot run here, "" if it can; `side_by_side` runs files on every core; `beside`: it mostly waits, so it
-    runs while those after it do, up to one that is not.
+    cannot run here, "" if it can; `side_by_side` runs files on every core.
     """
 
     name: str
     marked: str
     marker: str = ""
     side_by_side: bool = False
-    beside: bool = False
     missing: Callable[[], str] = lambda: ""
 
 
@@ -70,17 +66,19 @@ PARTS = (
     ),
 )
 LONG = (
-    Suite("random kills", "fault and soak", "fault", beside=True),
-    Suite("oracle", "oracle", "oracle", beside=True),
-    Suite("faults", "fault and not soak", "fault", side_by_side=True),
+    Suite("faults", "fault", "fault", side_by_side=True),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
-    Suite("soak and load", "soak and not fault", "soak"),
+    Suite("soak and load", "soak", "soak"),
+    Suite("oracle", "oracle", "oracle"),
 )
 
 
+LONGEST = "test_random_kills.py"
+
+
 def files(marker: str) -> list[str]:
-    """The test files that name the marker."""
-    found = sorted((ROOT / "tests").rglob("test_*.py"))
+    """The test files that name the marker; the one that takes longest begins, and has a core of its own."""
+    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name != LONGEST, file))
     return [str(file.relative_to(ROOT)) for file in found if f"mark.{marker}" in file.read_text()]
 
 
@@ -88,49 +86,15 @@ def command(suite: Suite) -> list[str]:
     """How it is called."""
     call = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
     call += ["-n", "auto", "--dist", "loadfile"] if suite.side_by_side else []
-    return call + (files(suite.marker) if suite.marker else ["tests"])
+    return [*call, "--no-loadscope-reorder", *files(suite.marker)] if suite.marker else [*call, "tests"]
 
 
-@dataclass
-class Call:
-    """A suite that has begun; `said` is what one beside others prints."""
-
-    suite: Suite
-    process: subprocess.Popen[bytes]
-    said: IO[bytes] | None
-    started: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    def begin(cls, suite: Suite) -> Call:
-        """Start it."""
-        said = tempfile.TemporaryFile() if suite.beside else None  # noqa: SIM115 - as long as the process
-        return cls(suite, subprocess.Popen(command(suite), cwd=ROOT, stdout=said, stderr=said), said)
-
-    def end(self) -> tuple[str, float]:
-        """Wait for it: "passed" or "failed", and the seconds it took."""
-        code = self.process.wait()
-        if self.said is not None:
-            print(f"\n=== {self.suite.name}", flush=True)
-            self.said.seek(0)
-            print(self.said.read().decode(errors="replace"), flush=True)
-        return "passed" if code == 0 else "failed", time.monotonic() - self.started
-
-
-def run(suites: Sequence[Suite]) -> dict[str, tuple[str, float]]:
-    """Run them in order: "passed", "failed" or "not run: why" by name, and the seconds."""
-    results: dict[str, tuple[str, float]] = {}
-    beside: list[Call] = []
-    for suite in suites:
-        if why := suite.missing():
-            results[suite.name] = (f"not run: {why}", 0.0)
-        elif suite.beside:
-            beside.append(Call.begin(suite))
-        else:
-            print(f"\n=== {suite.name}", flush=True)
-            results[suite.name] = Call.begin(suite).end()
-            results |= {call.suite.name: call.end() for call in beside}
-            beside.clear()
-    return results | {call.suite.name: call.end() for call in beside}
+def run(suite: Suite) -> str:
+    """ "passed", "failed" or "not run: why"."""
+    if why := suite.missing():
+        return f"not run: {why}"
+    print(f"\n=== {suite.name}", flush=True)
+    return "passed" if subprocess.call(command(suite), cwd=ROOT) == 0 else "failed"
 
 
 def main() -> int:
@@ -140,7 +104,10 @@ def main() -> int:
     if everything:
         # The adapters' tests run on Python's own loop too.
         os.environ["ROEBOT_TEST_BOTH_LOOPS"] = "1"
-    results = run(suites)
+    results = {}
+    for suite in suites:
+        started = time.monotonic()
+        results[suite.name] = (run(suite), time.monotonic() - started)
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")

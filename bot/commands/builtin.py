@@ -249,7 +249,7 @@ def builtin() -> Registry:
             Command("retry", retry),
             Command("models", models),
             Command("model", model, argument="[NAME]", most_words=1),
-            Command("plan", plan, argument="[on|off]", most_words=1),
+            Command("plan", plan, argument="[on/off]", most_words=1),
             Command("memory", memory),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),

@@ -74,12 +74,13 @@ async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(
     assert said.startswith("Plan mode is on")
     [said] = await told(person, "/plan")
     assert said.startswith("Plan mode: on")
-    llmock.call_tool("write_todos", {"todos": TODOS}).slow_first_token(2.0).reply("Sales went up.")
+    llmock.call_tool("write_todos", {"todos": TODOS}).reply("Sales went up.")
+    llmock.slow_first_token(1.5, times=2)
     person.writes("how did we do?")
     await until(lambda: person.texts()[-1] == "Sales went up.", 40.0, lambda: f"{person.texts()}")
     assert "write_todos" in offered(llmock)
     listed = [found.replace("\\", "") for found in person.versions()]
-    assert any("✓ Read the figures" in found and "Write it up" in found for found in listed)
+    assert any("✓ Read the figures" in found and "Write it up" in found for found in listed), listed
     [said] = await told(person, "/plan off")
     assert said.startswith("Plan mode is off")
     llmock.reply("Without again.")

@@ -19,7 +19,7 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.judge import Seen, answers, count_429, until
 from tests.harness.service import ServiceProcess, config_text
 
-pytestmark = [pytest.mark.fault, pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.fault, pytest.mark.may_block, pytest.mark.timeout(1800)]
 
 SEED, KILLS, CHATS = 20261122, 200, 6
 FIRST_CHAT = 4001

@@ -25,7 +25,7 @@ PROVIDERS = ["openai", "anthropic"]
 CLASSES = {"openai": "langchain_openai:ChatOpenAI", "anthropic": "langchain_anthropic:ChatAnthropic"}
 THINKING: dict[str, dict[str, Any]] = {
     "openai": {"reasoning_effort": "high"},
-    "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
+    "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
 }
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
@@ -42,7 +42,7 @@ def lead(home: Path, llmock: LLMock, provider: str, *, degrade: bool = True, **m
         "when_thinking_enabled": THINKING[provider],
         **more,
     }
-    overrides = {"models": [model], "allow_degradation": degrade}
+    overrides = {"models": [model], "allow_degradation": degrade, "title": {"enabled": False}}
     source = ModelSource(overrides=overrides, read_file=False, environ={})
     return LeadAgent(source, home, additions=Additions(checkpointer=InMemorySaver()))
 

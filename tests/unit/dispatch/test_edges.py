@@ -225,9 +225,9 @@ async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
         await closed(at, 3)
         last = list(at.runtime.runs.values())[-1]
         assert last.request.configurable["is_plan_mode"] is True
-        for command in ("/plan", "/plan sideways", "/status", "/plan off", "/plan"):
+        for count, command in enumerate(("/plan", "/plan sideways", "/status", "/plan off", "/plan"), 4):
             await at.adapter.hears(command)
-        await closed(at, 8)
+            await closed(at, count)
         await at.adapter.hears("bye")
         await closed(at, 9)
         last = list(at.runtime.runs.values())[-1]
