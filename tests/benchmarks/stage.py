@@ -143,10 +143,10 @@ access: {{default: allow}}
 
 
 def openai_model(url: str) -> str:
-    """The model section for a server of `model_server`."""
+    """The model section for a server of `model_server`; a relay gives no titles, so nobody does."""
     return (
         'models: [{name: scripted, use: "langchain_openai:ChatOpenAI", model: scripted, api_key: x,'
-        f' base_url: "{url}"}}]'
+        f' base_url: "{url}"}}]\ntitle: {{enabled: false}}'
     )
 
 

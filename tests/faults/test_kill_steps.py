@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,8 +29,9 @@ WORDS, EVERY = 24, 0.08
 ANSWER = " ".join(f"word{number}" for number in range(1, WORDS + 1))
 ASK = f"[every={EVERY}] [reply={ANSWER}]"
 AT_ONCE = f"[reply={ANSWER}]"
+# A last frame that shows everything needs no final call: the faster the words come, the less it shows.
+STREAMED = tuple(f"[every={every}] [reply={ANSWER}]" for every in (EVERY, 0.05, 0.03, 0.02, 0.03))
 RESTART_SECONDS = 20.0
-TRIES = 5
 # After these the platform may have posted what we do not know of.
 UNKNOWN = {Step.POST_INTENDED, Step.POSTED, Step.PART_SENT}
 # The steps of a reply that never streamed, as far as they are other calls.
@@ -83,10 +84,10 @@ async def eventually(done: Callable[[], Awaitable[bool]], service: ServiceProces
         await asyncio.sleep(0.05)
 
 
-async def dies(service: ServiceProcess, chat: Chat, ask: str) -> None:
-    """Ask until the step was reached: a last frame that shows everything already needs no final call."""
+async def dies(service: ServiceProcess, chat: Chat, asks: Sequence[str]) -> None:
+    """Ask one after the other until the step was reached."""
     assert service.process is not None
-    for asked in range(1, TRIES + 1):
+    for asked, ask in enumerate(asks, start=1):
         await chat.asks(ask)
         closed = turns(service.home) >= asked and open_turns(service.home) == 0
         deadline = time.monotonic() + RESTART_SECONDS
@@ -98,14 +99,14 @@ async def dies(service: ServiceProcess, chat: Chat, ask: str) -> None:
         with suppress(TimeoutError):
             assert await service.died(1.0) == -9, service.log()
             return
-    raise AssertionError(f"the step was not reached {TRIES} times: {service.log()}")
+    raise AssertionError(f"the step was not reached {len(asks)} times: {service.log()}")
 
 
-async def killed_and_restarted(service: ServiceProcess, chat: Chat, ask: str, step: Step) -> None:
+async def killed_and_restarted(service: ServiceProcess, chat: Chat, asks: Sequence[str], step: Step) -> None:
     """Ask, die at the step, start again, and judge when the service has ended: then nothing can follow."""
     service.start(**{VARIABLE: step.value})
     await ready(service, chat)
-    await dies(service, chat, ask)
+    await dies(service, chat, asks)
     service.start()
     await ready(service, chat)
     await settled(service, chat)
@@ -118,14 +119,14 @@ async def killed_and_restarted(service: ServiceProcess, chat: Chat, ask: str, st
 @pytest.mark.parametrize("place", PLACES)
 async def test_kill_at_each_step(place: str, step: Step, serve: Serve) -> None:
     async with chat_on(place) as chat:
-        await killed_and_restarted(serve(chat), chat, ASK, step)
+        await killed_and_restarted(serve(chat), chat, STREAMED, step)
 
 
 @pytest.mark.parametrize("step", NEVER_STREAMED)
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "slack-group"])
 async def test_kill_at_each_step_of_a_reply_that_never_streamed(place: str, step: Step, serve: Serve) -> None:
     async with chat_on(place) as chat:
-        await killed_and_restarted(serve(chat), chat, AT_ONCE, step)
+        await killed_and_restarted(serve(chat), chat, [AT_ONCE] * 3, step)
 
 
 @pytest.mark.parametrize("place", ["telegram", "slack", "feishu", "discord-group"])
