@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
 from agent.ports.journal import ToolJournal
@@ -40,10 +40,11 @@ class StoreJournal:
     async def begin(self, thread_id: str, call_id: str) -> bool:
         """See `ToolJournal`."""
         namespace = (NAMESPACE, thread_id)
-        if await self._store.aget(namespace, call_id) is not None:
-            return True
-        await self._store.aput(namespace, call_id, {"begun": True}, index=False)
-        return False
+        # One transaction; stores read before they write, in whatever order a batch is given.
+        found, _ = await self._store.abatch(
+            [GetOp(namespace, call_id), PutOp(namespace, call_id, {"begun": True}, index=False)]
+        )
+        return found is not None
 
     async def done(self, thread_id: str, call_id: str) -> None:
         """See `ToolJournal`."""

@@ -32,10 +32,12 @@ from agent.runtime.saver import RuntimeSaver
 from agent.testing import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
-RUNS = 10
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))
+RUNS = 3
 """Of each graph in a round."""
-MOST = 2.5
+MOST, WORST = 2.5, 4.0
+"""What the chain should cost, and what it must not; `docs/decisions/middleware-costs.md` says what for."""
+PERSON = {"user_id": "telegram:1", "platform": "telegram", "chat": "1", "chat_kind": "private"}
 ASK = {"messages": [{"role": "user", "content": "[tool=look] what is there?"}]}
 
 
@@ -54,22 +56,19 @@ class Measured:
     checkpoints: int = 0
 
 
-def made(slot: Slot, folder: Path) -> Middleware | None:
-    """The middleware as a server would have it; None where it can't be made of nothing."""
+def made(slot: Slot, folder: Path) -> Middleware:
+    """The middleware as a server would have it. Blocking."""
     module, _, name = slot.use.partition(":")
-    try:
-        kind = getattr(import_module(module), name)
-    except ModuleNotFoundError:
-        return None
+    kind = getattr(import_module(module), name)
     given = _GIVEN.get(slot.name)
     return kind(**given(folder)) if given else kind()  # type: ignore[no-any-return]
 
 
 def _uploads(folder: Path) -> dict[str, Any]:
     from agent.uploads.folders import ThreadFolders
-    from agent.uploads.store import LocalUploadStore
+    from agent.uploads.store import UploadStore
 
-    return {"store": LocalUploadStore(ThreadFolders(folder))}
+    return {"store": UploadStore(ThreadFolders(folder))}
 
 
 def _sandbox(folder: Path) -> dict[str, Any]:
@@ -107,21 +106,16 @@ async def graphs(folder: Path) -> AsyncIterator[dict[str, Measured]]:
     ):
         found = {"bare": Measured(graph([], saver, store))}
         for slot in SLOTS:
-            one = await asyncio.to_thread(made, slot, folder)
-            if one is None:
-                print(f"{slot.name}: not there")
-                continue
-            found[slot.name] = Measured(graph([one], saver, store))
-        names = list(found)[1:]
-        slots = [slot for slot in SLOTS if slot.name in names]
-        chain = [await asyncio.to_thread(made, slot, folder) for slot in slots]
-        found["full chain"] = Measured(graph([one for one in chain if one is not None], saver, store))
+            alone = await asyncio.to_thread(made, slot, folder)
+            found[slot.name] = Measured(graph([alone], saver, store))
+        chain = [await asyncio.to_thread(made, slot, folder) for slot in SLOTS]
+        found["full chain"] = Measured(graph(chain, saver, store))
         yield found
 
 
 async def once(measured: Measured, *, count: bool = False) -> None:
     """A run on a thread of its own; `count` notes how many checkpoints it wrote."""
-    config: Any = {"configurable": {"thread_id": str(uuid4())}}
+    config: Any = {"configurable": {**PERSON, "thread_id": str(uuid4())}}
     async for _ in measured.graph.astream(
         ASK, config, stream_mode=["values", "messages"], durability="async"
     ):
@@ -131,7 +125,7 @@ async def once(measured: Measured, *, count: bool = False) -> None:
 
 
 async def main() -> int:
-    """Measure and print; 1 where the whole chain costs too much."""
+    """Measure and print; 1 where the whole chain costs more than it ever may."""
     with tempfile.TemporaryDirectory() as name:
         async with graphs(Path(name)) as found:
             for measured in found.values():
@@ -147,7 +141,7 @@ async def main() -> int:
 
 
 def report(found: Mapping[str, Measured]) -> int:
-    """Print the figures; 1 where the whole chain costs too much."""
+    """Print the figures; 1 where the whole chain costs more than it ever may."""
     bare = found["bare"]
     base = statistics.median(bare.seconds)
     print(f"bare: {base * 1000:.1f} ms and {bare.checkpoints} checkpoints a run (a tool call and an answer)")
@@ -161,7 +155,7 @@ def report(found: Mapping[str, Measured]) -> int:
         )
         figures.append(Figure(name, ratio, MOST, detail=detail))
     print(table(figures))
-    return int(not figures[-1].holds)
+    return int(figures[-1].value > WORST)
 
 
 if __name__ == "__main__":

@@ -90,10 +90,10 @@ class Heard(AgentMiddleware[Any, Any]):
 class Obeys(ScriptedChatModel):
     """Calls the tools that the last person named, then answers."""
 
-    def _prepare(self, messages: Any, kwargs: Any) -> Any:
-        wanted = [message.text for message in messages if isinstance(message, HumanMessage)][-1]
-        self.script = Script(tools=TOOLS.get(wanted, ()))
-        return super()._prepare(messages, kwargs)
+    def _planned(self) -> Script:
+        heard = self.calls[-1].messages
+        wanted = [message.text for message in heard if isinstance(message, HumanMessage)][-1]
+        return Script(tools=TOOLS.get(wanted, ()))
 
 
 def tooled() -> Any:
