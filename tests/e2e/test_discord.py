@@ -214,7 +214,7 @@ async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: Se
     emulator.people.presses(chat, answers(emulator, chat)[0].id, STOP_LABEL)
     texts = await answered(emulator, chat, lambda texts: any("(stopped)" in text for text in texts))
     assert "word500" not in texts[0]
-    assert not any(buttons(emulator, chat))
+    await until(lambda: not any(buttons(emulator, chat)), 20.0, lambda: f"{buttons(emulator, chat)}")
 
 
 async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
@@ -230,7 +230,11 @@ async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
     await answered(emulator, here, lambda texts: any("(stopped)" in text for text in texts))
     [text] = await answered(emulator, there, lambda texts: "word60" in texts[0])
     assert text.split()[-1] == "word60"
-    assert not any(buttons(emulator, here) + buttons(emulator, there))
+
+    def left() -> list[list[str]]:
+        return [found for found in buttons(emulator, here) + buttons(emulator, there) if found]
+
+    await until(lambda: not left(), 20.0, lambda: f"{left()}")
 
 
 async def test_who_may_not_talk_to_the_bot_cannot_stop_it(tmp_path: Path, emulator: DiscordEmulator) -> None:

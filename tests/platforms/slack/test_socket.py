@@ -63,7 +63,7 @@ async def test_a_burst_keeps_its_order(running: Running) -> None:
 
 
 async def test_a_slow_chat_delays_no_other(running: Running) -> None:
-    running.emulator.fault("slow", method="users.info", seconds=1.0)
+    running.emulator.fault("slow", method="users.info", seconds=4.0)
     running.emulator.people.says("slow", user="U0000001")
     running.emulator.people.says("quick", user="U0000002")
     await running.shelf.until(2)
@@ -223,7 +223,7 @@ async def test_it_stops_at_once_and_leaves_nothing(emulator: SlackEmulator, trou
     if trouble == "stalled":
         emulator.stall()
     elif trouble == "busy":
-        emulator.fault("slow", method="users.info", seconds=1.0)
+        emulator.fault("slow", method="users.info", seconds=4.0)
         emulator.people.says("x", user="U0000042")
         await eventually(lambda: emulator.api.faults.struck)
     elif trouble == "streaming":
