@@ -17,6 +17,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable, ProfileBroken
@@ -133,7 +134,7 @@ class LeadAgent:
         prompt = system_prompt(
             wanted.today,
             small_model=spec.context_tokens is not None,
-            tools=bool(tools),
+            tools=bool(tools) or any(map(tools_of, chain)),
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(
