@@ -68,7 +68,9 @@ async def answered(
         return [seen["text"] for seen in answers(emulator, chat)]
 
     def settled() -> bool:
-        return condition(texts()) and not any(seen["streaming"] for seen in answers(emulator, chat))
+        # Only a final card has a summary: one whose stream is being opened again has none.
+        standing = [seen["summary"] and not seen["streaming"] for seen in answers(emulator, chat)]
+        return condition(texts()) and all(standing)
 
     await until(settled, seconds, lambda: f"{answers(emulator, chat)}")
     await asyncio.sleep(1.5)
