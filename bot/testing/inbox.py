@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds that `until` waits."""
 
 

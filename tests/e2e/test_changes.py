@@ -18,7 +18,7 @@ pytestmark = pytest.mark.may_block
 async def _until(read: Callable[[], Awaitable[list[str]]], wanted: Callable[[list[str]], bool]) -> None:
     """Wait for something to be stored."""
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not wanted(await read()):
                 await asyncio.sleep(0.02)
     except TimeoutError:

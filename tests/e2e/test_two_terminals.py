@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
@@ -46,9 +47,10 @@ channels:
 
 async def banner(service: ServiceProcess) -> str:
     """What the service says once it is ready."""
-    async with asyncio.timeout(SECONDS):
-        while "stop     Ctrl-C" not in service.log():
-            await asyncio.sleep(0.05)
+    deadline = Deadline(SECONDS)
+    while "stop     Ctrl-C" not in service.log():
+        assert not deadline.passed, service.log()
+        await asyncio.sleep(0.05)
     return service.log()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.dispatch.reply import REPEATED_MARK
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.machine import Deadline
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,10 @@ def answers(emulator: TelegramEmulator, chat: int) -> list[Seen]:
 
 async def until(condition: Callable[[], object], seconds: float, describe: Callable[[], str]) -> None:
     """Wait for something to be seen."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not condition():
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(describe()) from None
+    deadline = Deadline(seconds)
+    while not condition():
+        assert not deadline.passed, describe()
+        await asyncio.sleep(0.02)
 
 
 def complete(emulator: TelegramEmulator, chat: int, text: str) -> list[Seen]:

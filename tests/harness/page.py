@@ -7,7 +7,7 @@ import httpx
 from bot.dispatch.reply import REPEATED_MARK
 from tests.harness.wires.base import Standing
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class PageUser:

@@ -16,6 +16,7 @@ import psutil
 
 from bot.home import Running, running
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.machine import Deadline
 
 MODEL = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]'
 PERSON = 1001
@@ -74,32 +75,35 @@ class ServiceProcess:
     async def died(self, seconds: float = 30.0) -> int:
         """Wait until the process has ended by itself; its exit code."""
         assert self.process is not None
-        async with asyncio.timeout(seconds):
-            while self.process.poll() is None:
-                await asyncio.sleep(0.02)
+        deadline = Deadline(seconds)
+        while self.process.poll() is None:
+            if deadline.passed:
+                raise TimeoutError(self.log())
+            await asyncio.sleep(0.02)
         return self.process.returncode
 
     async def ready(self, seconds: float = 30.0) -> Running:
         """Wait until the service answers on its port."""
-        async with asyncio.timeout(seconds):
-            while (found := running(self.home)) is None or found.pid != self.pid:
-                assert self.process is not None
-                assert self.process.poll() is None, self.log()
-                await asyncio.sleep(0.02)
+        deadline = Deadline(seconds)
+        while (found := running(self.home)) is None or found.pid != self.pid:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log()
+            assert not deadline.passed, self.log()
+            await asyncio.sleep(0.02)
         return found
 
     def kill(self) -> None:
         """End it without a word."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(30)
 
     def stop(self) -> int:
         """Ask it to end; the exit code."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
     def log(self) -> str:
         """What it printed."""

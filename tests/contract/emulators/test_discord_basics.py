@@ -38,7 +38,7 @@ class Listener(discord.Client):
 
 
 async def eventually(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.002)
 

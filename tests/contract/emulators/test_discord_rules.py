@@ -269,9 +269,9 @@ async def test_it_runs_as_a_process_of_its_own() -> None:
         sys.executable, "-m", "bot.testing.emulators.discord", "--port", "0", stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    line = (await asyncio.wait_for(process.stdout.readline(), 20)).decode()
+    line = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
     base = line.split()[3]
     async with httpx.AsyncClient(trust_env=False) as client:
         assert (await client.get(f"{base}/gateway")).json()["url"].startswith("ws://127.0.0.1:")
     process.terminate()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), 30) == 0

@@ -47,7 +47,7 @@ class App:
         return self
 
     async def next(self) -> Frame:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return decode(await self.socket.receive_bytes())
 
     async def event(self) -> Any:
@@ -122,7 +122,7 @@ async def test_an_event_is_pushed_until_it_is_acknowledged(feishu: FeishuEmulato
     await app.answer(second, 500)
     third = await app.next()
     await app.answer(third)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while feishu.counters()["unanswered_events"]:
             await asyncio.sleep(0.01)
     assert feishu.pushes.sent[0].tries == 3
@@ -175,7 +175,7 @@ async def test_closing_and_what_waits(feishu: FeishuEmulator, app: App) -> None:
     assert feishu.close_sockets() == 1
     import aiohttp
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert (await app.socket.receive()).type is aiohttp.WSMsgType.CLOSE
         while feishu.counters()["connections"]:
             await asyncio.sleep(0.01)
@@ -258,4 +258,4 @@ async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
         said = await remote.do("says", text="hi")
         assert (await remote.do("view", chat=said["chat"]))["messages"][0]["text"] == "hi"
     process.terminate()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), 30) == 0

@@ -455,7 +455,7 @@ class Listener:
             await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
 
     async def until(self, count: int) -> list[SocketModeRequest]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while len(self.got) < count:
                 await asyncio.sleep(0.005)
         return self.got
@@ -471,7 +471,7 @@ async def listener(slack: SlackEmulator) -> AsyncIterator[Listener]:
 
 
 async def eventually(condition: Any) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -593,7 +593,7 @@ async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
     async with RemoteEmulator(url.removesuffix("/api/")) as remote:
         assert (await remote.do("counters"))["connections"] == 0
     process.terminate()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), 30) == 0
 
 
 async def test_bodies_that_make_no_sense(slack: SlackEmulator) -> None:

@@ -31,7 +31,7 @@ async def test_an_application_of_the_sdk_echoes(emulator: TelegramEmulator) -> N
         assert application.updater is not None
         await application.updater.start_polling()
         emulator.people.says("abc", user=7)
-        await asyncio.wait_for(answered.wait(), 10)
+        await asyncio.wait_for(answered.wait(), 30)
         await application.updater.stop()
         await application.stop()
     texts = [message["text"] for message in emulator.view(7)["messages"]]

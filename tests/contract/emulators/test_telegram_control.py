@@ -127,7 +127,7 @@ async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
             "rich",
         ]
     process.terminate()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), 30) == 0
 
 
 async def test_the_sdk_and_the_control_share_one_server(emulator: TelegramEmulator) -> None:

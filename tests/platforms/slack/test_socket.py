@@ -158,7 +158,7 @@ async def test_a_token_revoked_while_running_is_noticed(running: Running) -> Non
     running.emulator.close_sockets()
     assert running.task
     with pytest.raises(AccountRefused, match="token_revoked"):
-        await asyncio.wait_for(running.task, 10)
+        await asyncio.wait_for(running.task, 30)
 
 
 async def test_an_app_without_its_first_scope_says_so(emulator: SlackEmulator) -> None:
@@ -192,7 +192,7 @@ async def test_a_connection_that_does_not_come_back_is_lost(emulator: SlackEmula
     emulator.close_sockets()
     assert running.task
     with pytest.raises(AccountLost, match=r"no connection to Slack for 1\d\d s"):
-        await asyncio.wait_for(running.task, 20)
+        await asyncio.wait_for(running.task, 30)
     assert Live.DEAF in [state.live for state in running.states]
     assert LOST_AFTER == 120.0
 

@@ -108,7 +108,7 @@ async def test_a_click_survives_a_restart_before_it_was_fetched(running: Running
     await running.stop()
     running.emulator.people.presses(7, int(sent), "choice:0", user=7)
     await running.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await running.shelf.until(2)
     assert running.shelf.texts == ["go", "Yes, go on"]
 

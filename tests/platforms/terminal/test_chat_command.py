@@ -59,7 +59,7 @@ async def test_an_answer_that_stands_before_anybody_listens_is_heard(tmp_path: P
         await again.open()
         turn = await again.say("/help")
         await service.turn(turn)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             update = await anext(again.updates())
         assert (update.turn, update.state) == (turn, "done")
         assert "/help" in update.text
@@ -126,7 +126,7 @@ class Terminal:
         """Wait until `text` is shown; what was shown up to its end, which is then forgotten."""
         while text not in self.shown:
             self._more.clear()
-            await asyncio.wait_for(self._more.wait(), 20)
+            await asyncio.wait_for(self._more.wait(), 30)
         before, _, self.shown = self.shown.partition(text)
         return before + text
 
@@ -172,7 +172,7 @@ async def test_a_conversation_at_a_terminal(tmp_path: Path) -> None:
         screen.type("/status\n")
         assert "Nothing is running." in await screen.until("› ")
         screen.type("\x04")
-        assert await asyncio.wait_for(screen.process.wait(), 10) == 0
+        assert await asyncio.wait_for(screen.process.wait(), 30) == 0
 
 
 @pytest.mark.may_block
@@ -186,7 +186,7 @@ async def test_ctrl_c_stops_the_answer_and_at_the_prompt_ends(tmp_path: Path) ->
         await screen.until("Stopped.")
         await screen.until("› ")
         screen.type("\x03")
-        assert await asyncio.wait_for(screen.process.wait(), 10) == 0
+        assert await asyncio.wait_for(screen.process.wait(), 30) == 0
 
 
 @pytest.mark.may_block

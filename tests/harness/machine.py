@@ -1,0 +1,45 @@
+"""The time that the machine gave: a host with other guests takes processors away ("steal" in proc(5))."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+_STAT = Path("/proc/stat")
+_STEAL = 8
+"""The field of a processor's line that counts its stolen ticks."""
+
+
+def stolen() -> list[float]:
+    """Seconds that the host took from each processor since the start; none where the system does not tell."""
+    try:
+        lines = _STAT.read_text().splitlines()
+    except OSError:
+        return []
+    ticks = os.sysconf("SC_CLK_TCK")
+    processors = [line.split() for line in lines if line.startswith("cpu") and line[3:4].isdigit()]
+    return [int(fields[_STEAL]) / ticks for fields in processors if len(fields) > _STEAL]
+
+
+class Deadline:
+    """So many seconds from now, without those in which the host let this machine wait.
+
+    What is promised for a machine can't be judged on one that stands still.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._stolen = stolen()
+
+    @property
+    def spent(self) -> float:
+        """Seconds that the machine had since this was made."""
+        taken = [now - before for now, before in zip(stolen(), self._stolen, strict=False)]
+        return time.monotonic() - self._began - max(taken, default=0.0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is over."""
+        return self.spent >= self._seconds
