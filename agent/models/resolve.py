@@ -18,7 +18,6 @@ from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
 
-MAX_RETRIES = 2
 TIMEOUT_SECONDS = 120.0
 CHUNK_SECONDS = 60.0
 NAME_KEY = "roebot_model"
@@ -44,7 +43,7 @@ def load_class(use: str) -> type[BaseChatModel]:
 
 
 def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
-    """The chat model, with time-outs and a few retries unless its settings say otherwise. Blocking.
+    """The chat model, with time-outs and no retries of its own unless its settings say otherwise. Blocking.
 
     Raises ModelUnavailable; its text holds no setting's value.
     """
@@ -86,7 +85,8 @@ def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
     accepted = set(chosen.model_fields)
     accepted.update(field.alias for field in chosen.model_fields.values() if field.alias)
     offered = {
-        "max_retries": MAX_RETRIES,
+        # Who calls it tries again: see agent.models.attempts.
+        "max_retries": 0,
         "timeout": TIMEOUT_SECONDS,
         "stream_chunk_timeout": CHUNK_SECONDS,
         "http_async_client": open_client(),

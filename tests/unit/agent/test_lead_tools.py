@@ -221,11 +221,33 @@ async def test_a_failed_call_is_made_again(tmp_path: Path) -> None:
     assert (await said(agent))["messages"][-1].text == "third"
 
 
-async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path) -> None:
-    models = Models(m=(Script(fail="auth"), Script(reply="second")))
-    agent = lead(tmp_path, ONE + "model_calls: {retries: 2, retry_delay_seconds: 0}\n", models)
-    with pytest.raises(ModelCallFailed, match="refused the API key"):
-        await said(agent)
+@pytest.mark.parametrize(("fail", "told"), [("auth", "refused the API key"), ("crash", "unexpected failure")])
+async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path, fail: str, told: str) -> None:
+    models = Models(m=(Script(fail=fail), Script(reply="second")))
+    with pytest.raises(ModelCallFailed, match=told):
+        await said(lead(tmp_path, ONE, models))
+    assert len(models.made["m"].calls) == 1
+
+
+async def test_an_answer_that_failed_after_its_price_was_said_is_paid_for(tmp_path: Path) -> None:
+    lost = Script(reply="half an", fail="connection", after=9, usage=(10, 2))
+    models = Models(m=(lost, Script(reply="whole", usage=(10, 1))))
+    text = ONE + "model_calls: {retry_delay_seconds: 0}\n"
+    graph = (await lead(tmp_path, text, models).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    config: Any = {"configurable": {"thread_id": "t"}}
+    values: Any = None
+    async for mode, part in graph.astream(
+        {"messages": [HumanMessage("hi")]}, config, stream_mode=["messages", "values"]
+    ):
+        values = part if mode == "values" else values
+    assert values["messages"][-1].text == "whole"
+    assert values["usage"] == {"input_tokens": 20, "output_tokens": 3, "total_tokens": 23}
+
+
+async def test_retries_can_be_switched_off(tmp_path: Path) -> None:
+    models = Models(m=(Script(fail="overloaded"), Script(reply="second")))
+    with pytest.raises(ModelCallFailed, match="overloaded"):
+        await said(lead(tmp_path, ONE + "model_calls: {retries: 0}\n", models))
     assert len(models.made["m"].calls) == 1
 
 
