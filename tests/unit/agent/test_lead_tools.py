@@ -128,13 +128,24 @@ async def test_tools_come_from_the_configuration(
     assert "what your tools do" in models.made["m"].calls[0].texts[0]
 
 
+async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="ok"),))
+    await said(lead(tmp_path, ONE, models))
+    assert models.made["m"].calls[0].tools == ("ask_clarification",)
+    assert "what your tools do" in models.made["m"].calls[0].texts[0]
+    await said(lead(tmp_path, ONE.replace("'}", "', supports_tools: false}"), models))
+    assert models.made["m"].calls[1].tools == ()
+    assert "You have no tools" in models.made["m"].calls[1].texts[0]
+
+
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        (f"{HERE}:gone", f"is not there: {HERE} has no gone."),
+        (f"{HERE}:gone", f"can't be loaded: {HERE} has no gone (use: {HERE}:gone)."),
         (
             "no_such_pkg.tools:x",
-            "needs the package no_such_pkg, which is not installed: pip install no-such-pkg",
+            "can't be loaded: no_such_pkg.tools:x needs the package no_such_pkg, which is not installed."
+            " Install it: pip install no-such-pkg",
         ),
         (f"{HERE}:NOT_A_TOOL", f"is no tool: {HERE}:NOT_A_TOOL is of the type int."),
         (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
@@ -267,7 +278,9 @@ async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path:
 
 async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) -> None:
     text = ONE + "guardrails: {enabled: true, provider: {use: 'no_such_pkg:X', api_key: very-secret}}\n"
-    with pytest.raises(GuardrailUnavailable, match="guardrail no_such_pkg:X is missing") as caught:
+    with pytest.raises(
+        GuardrailUnavailable, match="can't be loaded: no_such_pkg:X needs the package"
+    ) as caught:
         await lead(tmp_path, text).graph(Switches())
     assert "very-secret" not in str(caught.value)
 
