@@ -64,9 +64,11 @@ def chain_of(
         extra,
         plan_mode=parts.switches.plan_mode,
         given={**_configured(parts, wanted), **_on_disk(parts.folders), "uploads": files},
-        # people send files whether there is a sandbox or not
-        inner=[*([files] if wanted.sandbox is False else []), *_around_calls(parts)],
+        inner=_around_calls(parts),
     )
+    if wanted.sandbox is False:
+        # People send files whether there is a sandbox or not.
+        chain = [files, *chain]
     return chain if parts.spec.supports_tools else [one for one in chain if not tools_of(one)]
 
 

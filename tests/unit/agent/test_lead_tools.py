@@ -340,7 +340,7 @@ async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path:
         values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
     assert "I like tea" in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
     assert "title" not in values
-    assert values["sandbox"]["sandbox_id"]
+    assert values["thread_data"]["workspace_path"]
     assert str(tmp_path / "home") in values["thread_data"]["uploads_path"]
 
 
