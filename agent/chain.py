@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain.agents.middleware import ModelFallbackMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
 
 from agent.assembly import assemble, tools_of
 from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
-from agent.errors import ModelCallFailed
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.loading import load_provider
 from agent.middleware.guardrail import GuardrailMiddleware
@@ -22,10 +20,10 @@ from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.uploads import UploadsMiddleware
+from agent.models.attempts import ModelAttempts
 from agent.models.calls import ModelCalls
+from agent.models.fitting import FitsFallbacks, fitting_for
 from agent.models.spec import ModelSpec
-from agent.models.vision import WithoutVision
-from agent.models.window import ContextWindow
 from agent.ports.memory import MemoryStore
 from agent.sandbox.local import LocalSandboxProvider
 from agent.switches import Switches
@@ -33,19 +31,19 @@ from agent.uploads.folders import ThreadFolders
 from agent.uploads.shown import ShowLimits
 from agent.uploads.store import UploadStore
 
-LONGEST_WAIT = 60.0
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a chain is made from: `fallbacks` are built models, `summarizer` too where one is configured."""
+    """What a chain is made from: `fallbacks` come with their built models, `summarizer` is one where
+    one is configured.
+    """
 
     config: AgentConfig
     spec: ModelSpec
     switches: Switches
     folders: ThreadFolders
     memory: MemoryStore
-    fallbacks: Sequence[BaseChatModel] = ()
+    fallbacks: Sequence[tuple[ModelSpec, BaseChatModel]] = ()
     summarizer: BaseChatModel | None = None
 
 
@@ -66,9 +64,11 @@ def chain_of(
         extra,
         plan_mode=parts.switches.plan_mode,
         given={**_configured(parts, wanted), **_on_disk(parts.folders), "uploads": files},
-        # people send files whether there is a sandbox or not
-        inner=[*([files] if wanted.sandbox is False else []), *_around_calls(parts)],
+        inner=_around_calls(parts),
     )
+    if wanted.sandbox is False:
+        # People send files whether there is a sandbox or not.
+        chain = [files, *chain]
     return chain if parts.spec.supports_tools else [one for one in chain if not tools_of(one)]
 
 
@@ -116,29 +116,14 @@ def _on_disk(folders: ThreadFolders) -> dict[str, Middleware]:
 def _around_calls(parts: Parts) -> list[Middleware]:
     """What stands around the model itself: fits the messages to it, tries again, names what went wrong."""
     calls, spec = parts.config.model_calls, parts.spec
-    chain: list[Middleware] = []
-    if not spec.supports_vision:
-        chain.append(WithoutVision(model_name=spec.name, strict=not parts.config.allow_degradation))
-    if spec.context_tokens is not None:
-        chain.append(ContextWindow(tokens=spec.context_tokens))
+    strict = not parts.config.allow_degradation
+    chain = fitting_for(spec, strict=strict)
+    if calls.retries or parts.fallbacks:
+        others = [model for _, model in parts.fallbacks]
+        chain.append(ModelAttempts(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others))
     if parts.fallbacks:
-        first, *others = parts.fallbacks
-        chain.append(ModelFallbackMiddleware(first, *others))
-    if calls.retries:
-        chain.append(
-            ModelRetryMiddleware(
-                max_retries=calls.retries,
-                retry_on=_may_work_later,
-                on_failure="error",
-                initial_delay=calls.retry_delay_seconds,
-                max_delay=LONGEST_WAIT,
-            )
-        )
+        chain.append(FitsFallbacks([spec for spec, _ in parts.fallbacks], strict=strict))
     return [*chain, ModelCalls(model_name=spec.name)]
-
-
-def _may_work_later(error: Exception) -> bool:
-    return isinstance(error, ModelCallFailed) and error.retryable
 
 
 def _summarization(parts: Parts, before_cut: BeforeCut | None) -> Middleware:

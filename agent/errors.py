@@ -4,7 +4,7 @@
     ├── ModelError                what a person may be told about a model; its text is one clear line
     │   ├── ModelUnknown          a name that no configured model has
     │   ├── ModelUnavailable      a provider package, key or the local model is missing
-    │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`
+    │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`, `retry_after`
     ├── ToolUnavailable           a configured tool can't be made; field `name`
     ├── GuardrailUnavailable      the configured provider of permissions can't be made
     ├── ProfileError              an agent of one's own can't be used; field `name`
@@ -53,12 +53,16 @@ class ModelUnavailable(ModelError):
 class ModelCallFailed(ModelError):
     """The provider did not give an answer.
 
-    `category` is one of `agent.models.errors.Category`; `retryable`: whether the same call may work later.
+    `category` is one of `agent.models.errors.Category`; `retryable`: whether the same call may work later;
+    `retry_after`: the seconds that the provider asks to wait, None where it said nothing.
     """
 
-    def __init__(self, message: str, *, category: str, retryable: bool) -> None:
+    def __init__(
+        self, message: str, *, category: str, retryable: bool, retry_after: float | None = None
+    ) -> None:
         self.category = category
         self.retryable = retryable
+        self.retry_after = retry_after
         super().__init__(message)
 
 

@@ -126,7 +126,9 @@ class LeadAgent:
             switches,
             ThreadFolders(self._home),
             self._memory,
-            fallbacks=[self._model(catalog, name, switches) for name in _others(config, spec)],
+            fallbacks=[
+                (catalog.pick(name), self._model(catalog, name, switches)) for name in _others(config, spec)
+            ],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
         )
         tools = tools_for(config, profile) if spec.supports_tools else []

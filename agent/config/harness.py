@@ -97,10 +97,13 @@ class ModelCallsConfig(Section):
     """What happens when a model does not answer."""
 
     retries: Int = Field(
-        0, ge=0, le=10, description="How often a failed call is made again, beside the class's own retries."
+        2,
+        ge=0,
+        le=10,
+        description="How often a failed call is made again; a model with max_retries does that by itself.",
     )
     retry_delay_seconds: Number = Field(
-        1.0, ge=0, le=300, description="Seconds before the first of them; doubled each time, up to a minute."
+        1.0, ge=0, le=300, description="Seconds before the first of them; doubled each time."
     )
     fallback_models: Annotated[tuple[Text, ...], ManyIds] = Field(
         (), description="Names of models that are asked in turn when the chosen one keeps failing."

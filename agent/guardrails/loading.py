@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from agent.errors import GuardrailUnavailable
 from agent.guardrails.decisions import GuardrailProvider
+from agent.importing import NotImported, imported
 
 
 def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:
@@ -15,14 +15,13 @@ def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> Guardr
 
     Raises GuardrailUnavailable, which names what is wrong but no setting's value.
     """
-    module_name, _, class_name = use.partition(":")
     try:
-        made = getattr(import_module(module_name), class_name)(**(settings or {}))
-    except ModuleNotFoundError as error:
-        raise GuardrailUnavailable(f"The package of the guardrail {use} is missing: {error.name}.") from error
-    except AttributeError:
-        raise GuardrailUnavailable(f"{module_name} has no {class_name} (use: {use}).") from None
-    except (TypeError, ValueError) as error:
+        found = imported(use)
+    except NotImported as error:
+        raise GuardrailUnavailable(f"The guardrail can't be loaded: {error}") from error
+    try:
+        made = found(**(settings or {}))
+    except Exception as error:
         kind = type(error).__name__
         raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({kind}).") from error
     if not callable(getattr(made, "evaluate", None)):

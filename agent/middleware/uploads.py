@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain.agents.middleware import ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.runtime import Runtime
 
 from agent.context import RunContext
+from agent.middleware.answers import Handler, Request, Response, since_asked, updating
 from agent.middleware.thread_data import default_store
 from agent.ports.uploads import UploadStore
 from agent.state import ThreadState, UploadedFile
@@ -19,9 +20,10 @@ class UploadsMiddleware(ShowUploads):
     """Announces files that came since the last turn, and shows them to the model.
 
     The last message of a person lists what no message has listed yet, once; `uploaded_files` says what is
-    known. Files that the bot sends with a message are listed there already. Hooks: `before_agent`, since the
-    list has to be in the state before any model or summary sees the message (it writes only what changed);
-    `wrap_model_call` for names, small texts and images, which are never stored.
+    known. Files that the bot sends with a message are listed there already. Hook: `wrap_model_call`, around
+    everything that reads messages; the first call of a turn looks for new files, what is inside of it finds
+    them in its request's state, and the list is stored with the answer. A call that fails announces them
+    again. Names, small texts and images are never stored.
     """
 
     state_schema = ThreadState
@@ -30,18 +32,31 @@ class UploadsMiddleware(ShowUploads):
         """`store` is the one of the folder `.roebot` otherwise."""
         super().__init__(store or default_store(), limits or ShowLimits())
 
-    async def abefore_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Announce what is new."""
-        thread_id = RunContext.of(runtime).thread_id
-        if thread_id is None:
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with the files in view, the new ones announced."""
+        update = await self._news(request)
+        if update is None:
+            return await handler(await self._showing(request))
+        told = {message.id: message for message in update.get("messages", ())}
+        stored = [told.get(message.id, message) for message in request.state["messages"]]
+        messages = [told.get(message.id, message) for message in request.messages]
+        state: Any = {**request.state, **update, "messages": stored}
+        announcing = request.override(messages=messages, state=state)
+        return updating(await handler(await self._showing(announcing)), **update)
+
+    async def _news(self, request: Request) -> dict[str, Any] | None:
+        """What the thread's files change in the state; None where nothing is new, or it was looked before."""
+        thread_id = RunContext.of(request.runtime).thread_id
+        state: Mapping[str, Any] = request.state
+        message = _last_of_a_person(state["messages"])
+        if thread_id is None or message is None or since_asked(state["messages"]):
             return None
         uploads = await self._store.listed(thread_id)
         now = [UploadedFile(filename=u.filename, size=u.size, path=u.path) for u in uploads]
         known = state.get("uploaded_files") or []
         if now == known:
-            return None
-        message = _last_of_a_person(state["messages"])
-        if message is None:
             return None
         told = {name for earlier in state["messages"] for name in listed_in(earlier)}
         new = [file for file in now if file not in known and file["filename"] not in told]

@@ -12,7 +12,7 @@ from langgraph.errors import GraphBubbleUp
 
 from agent.errors import ModelCallFailed
 from agent.models.errors import Category, ProviderFailure, describe, failure, scrubbed
-from agent.models.resolve import name_of
+from agent.models.resolve import NAME_KEY, name_of
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -22,7 +22,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     """Maps a provider's failures and refuses answers that broke off or are empty.
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a scrubbed text. A model
-    that knows its configured name (see `agent.models.resolve.named`) is called by it, others `model_name`.
+    that knows its configured name (see `agent.models.resolve.named`) is called by it, others `model_name`;
+    an answer says in its `response_metadata` which one gave it, under `roebot_model`.
     """
 
     def __init__(self, *, model_name: str) -> None:
@@ -45,6 +46,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                 found = failure(problem, model=name)
                 _log(found, None, name)
                 raise found.error()
+            if isinstance(message, AIMessage):
+                message.response_metadata[NAME_KEY] = name
         return response
 
 

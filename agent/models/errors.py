@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,7 @@ from enum import StrEnum
 from langchain_core import exceptions as lc
 
 from agent.errors import ModelCallFailed, ModelError
+from agent.models.patience import asked
 
 _LONG_TOKEN = re.compile(
     r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE
@@ -97,32 +99,41 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A failure as people hear of it: `message` is one line; `retryable`: the same call may work later."""
+    """A failure as people hear of it: `message` is one line; `retryable`: the same call may work later, after
+    `retry_after` seconds where the provider says so.
+    """
 
     category: Category
     message: str
     retryable: bool
+    retry_after: float | None = None
 
     def error(self) -> ModelCallFailed:
         """The exception to raise for it."""
-        return ModelCallFailed(self.message, category=self.category, retryable=self.retryable)
+        return ModelCallFailed(
+            self.message, category=self.category, retryable=self.retryable, retry_after=self.retry_after
+        )
 
 
-def failure(category: Category, *, model: str, detail: str = "") -> ProviderFailure:
+def failure(
+    category: Category, *, model: str, detail: str = "", retry_after: float | None = None
+) -> ProviderFailure:
     """The failure of a category; `detail` is added in brackets."""
     line, retryable = _LINES[category]
     extra = f" ({detail})" if detail else ""
-    return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable)
+    return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable, retry_after)
 
 
 def describe(error: BaseException, *, model: str) -> ProviderFailure:
     """What `error`, raised by a provider's package, means. Only a scrubbed detail of it is passed on."""
     if isinstance(error, ModelCallFailed):
-        return ProviderFailure(Category(error.category), str(error), error.retryable)
+        return ProviderFailure(Category(error.category), str(error), error.retryable, error.retry_after)
     if isinstance(error, ModelError):
         return ProviderFailure(Category.UNAVAILABLE, str(error), retryable=False)
     category = _category(error)
-    return failure(category, model=model, detail=_detail(category, error))
+    retry_after = asked(getattr(getattr(error, "response", None), "headers", None) or {})
+    detail = _detail(category, error, retry_after)
+    return failure(category, model=model, detail=detail, retry_after=retry_after)
 
 
 def scrubbed(text: str) -> str:
@@ -157,9 +168,9 @@ def _first_guess(error: BaseException) -> Category:
     return Category.CONNECTION if isinstance(error, OSError) else Category.UNEXPECTED
 
 
-def _detail(category: Category, error: BaseException) -> str:
-    if category is Category.RATE_LIMIT and (seconds := _retry_after(error)):
-        return f"it asks to wait {seconds} s"
+def _detail(category: Category, error: BaseException, retry_after: float | None) -> str:
+    if category is Category.RATE_LIMIT and retry_after:
+        return f"it asks to wait {_shown(retry_after)} s"
     if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
         body = getattr(error, "body", None)
         message = body.get("message") if isinstance(body, dict) else None
@@ -167,7 +178,6 @@ def _detail(category: Category, error: BaseException) -> str:
     return ""
 
 
-def _retry_after(error: BaseException) -> str:
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    value = str(headers.get("retry-after", ""))
-    return value if re.fullmatch(r"\d{1,6}(\.\d+)?", value) else ""
+def _shown(seconds: float) -> str:
+    """Rounded up, so that nobody comes back too early."""
+    return f"{seconds:g}" if seconds < 1 else str(math.ceil(seconds))

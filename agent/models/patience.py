@@ -1,12 +1,14 @@
-"""How long a model's client waits for a provider that asks it to come again later.
+"""How long a provider that asks to come again later is waited for.
 
-The clients obey Retry-After: OpenAI's up to two minutes, Anthropic's whatever it says. A person in a chat
-would hear nothing meanwhile, so beyond `PATIENCE` the client is told to give up, and the failure says how
-long the provider wants.
+Providers say it in Retry-After. A person in a chat hears nothing meanwhile, so beyond `PATIENCE` the call is
+given up, and the failure says how long the provider wants.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 PATIENCE = 60.0
@@ -14,8 +16,8 @@ PATIENCE = 60.0
 
 
 async def give_up(response: Any) -> None:
-    """A response hook of an HTTP client: marks an answer that asks for too long as not worth a retry."""
-    if response.status_code >= 400 and _asked(response.headers) > PATIENCE:
+    """A response hook of an HTTP client: a class that retries by itself gives up where it takes too long."""
+    if response.status_code >= 400 and (asked(response.headers) or 0.0) > PATIENCE:
         response.headers["x-should-retry"] = "false"
 
 
@@ -27,10 +29,19 @@ def bounded(model: Any) -> None:
         hooks.setdefault("response", []).append(give_up)
 
 
-def _asked(headers: Any) -> float:
+def asked(headers: Mapping[str, str]) -> float | None:
+    """The seconds that an answer asks to wait; None where it says nothing that can be read.
+
+    A date is taken against the answer's own Date, so that no clock of ours counts.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            return float(headers.get(name, "")) * unit
+            seconds = float(headers.get(name, "")) * unit
         except ValueError:
             continue
-    return 0.0
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
+    try:
+        until, now = (parsedate_to_datetime(headers.get(name, "")) for name in ("retry-after", "date"))
+        return max((until - now).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import structlog
@@ -11,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from agent.errors import ModelUnavailable
+from agent.importing import NotImported, imported
 from agent.models.errors import scrubbed
 from agent.models.http import open_client
 from agent.models.patience import bounded
@@ -18,33 +18,27 @@ from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
 
-MAX_RETRIES = 2
 TIMEOUT_SECONDS = 120.0
 CHUNK_SECONDS = 60.0
 NAME_KEY = "roebot_model"
-_EXTRAS = {"langchain_openai": "openai", "langchain_anthropic": "anthropic", "langchain_ollama": "ollama"}
 
 
 def load_class(use: str) -> type[BaseChatModel]:
     """Import `package.module:Class`.
 
-    Raises ModelUnavailable: the package is missing (the text names the command that installs it), there is
-    no such class, or it is not a chat model.
+    Raises ModelUnavailable: it can't be imported (the cause is a NotImported), or is not a chat model.
     """
-    module_name, _, class_name = use.partition(":")
     try:
-        found = getattr(import_module(module_name), class_name)
-    except ModuleNotFoundError as error:
-        raise ModelUnavailable(_missing(use, error.name or module_name)) from error
-    except AttributeError:
-        raise ModelUnavailable(f"{module_name} has no {class_name} (use: {use}).") from None
+        found = imported(use)
+    except NotImported as error:
+        raise ModelUnavailable(str(error)) from error
     if not (isinstance(found, type) and issubclass(found, BaseChatModel)):
         raise ModelUnavailable(f"{use} is not a chat model: expected a subclass of BaseChatModel.")
     return found
 
 
 def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
-    """The chat model, with time-outs and a few retries unless its settings say otherwise. Blocking.
+    """The chat model, with time-outs and no retries of its own unless its settings say otherwise. Blocking.
 
     Raises ModelUnavailable; its text holds no setting's value.
     """
@@ -86,18 +80,10 @@ def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
     accepted = set(chosen.model_fields)
     accepted.update(field.alias for field in chosen.model_fields.values() if field.alias)
     offered = {
-        "max_retries": MAX_RETRIES,
+        # Who calls it tries again: see agent.models.attempts.
+        "max_retries": 0,
         "timeout": TIMEOUT_SECONDS,
         "stream_chunk_timeout": CHUNK_SECONDS,
         "http_async_client": open_client(),
     }
     return {name: value for name, value in offered.items() if name in accepted and value is not None}
-
-
-def _missing(use: str, module: str) -> str:
-    package = use.partition(":")[0].partition(".")[0]
-    if module.partition(".")[0] != package:
-        return f"{use} can't be imported: it needs the package {module}, which is not installed."
-    extra = _EXTRAS.get(package)
-    command = f"pip install 'roebot[{extra}]'" if extra else f"pip install {package.replace('_', '-')}"
-    return f"The package {package} is not installed. Install it: {command}"

@@ -18,6 +18,7 @@ from agent.config.loader import load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
+from agent.importing import NotImported, Problem
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
 from agent.models.resolve import load_class
@@ -94,7 +95,8 @@ class ModelSource:
             try:
                 load_class(entry.use)
             except ModelUnavailable as error:
-                if isinstance(error.__cause__, ModuleNotFoundError):
+                cause = error.__cause__
+                if isinstance(cause, NotImported) and cause.problem is Problem.PACKAGE:
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
                     continue
                 raise

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable
-from importlib import import_module
 from typing import Any, get_type_hints
 
 from langchain_core.tools import BaseTool
@@ -18,20 +17,25 @@ from langchain_core.tools import tool as as_tool
 
 from agent.config.tools import ToolEntry
 from agent.errors import ToolUnavailable
+from agent.importing import NotImported, imported
 from agent.models.errors import scrubbed
 
 
 def load_tools(entries: Iterable[ToolEntry], groups: Collection[str] | None = None) -> list[BaseTool]:
     """The tools of these groups, of all without `groups`, under the names of their entries. Blocking.
 
-    Raises ToolUnavailable: a package is missing, or there is no such tool.
+    Raises ToolUnavailable: a package is missing (the text names the command that installs it), or there is
+    no such tool.
     """
     return [load_tool(entry) for entry in entries if groups is None or entry.group in groups]
 
 
 def load_tool(entry: ToolEntry) -> BaseTool:
     """The tool of one entry. Blocking. Raises ToolUnavailable; its text holds no setting's value."""
-    found = _imported(entry)
+    try:
+        found = imported(entry.use)
+    except NotImported as error:
+        raise ToolUnavailable(f"can't be loaded: {error}", name=entry.name) from error
     try:
         tool = _made(found, entry)
     except ToolUnavailable:
@@ -40,21 +44,6 @@ def load_tool(entry: ToolEntry) -> BaseTool:
         detail = scrubbed(f"{type(error).__name__}: {error}".splitlines()[0])
         raise ToolUnavailable(f"can't be made of {entry.use} ({detail}).", name=entry.name) from None
     return tool if tool.name == entry.name else tool.model_copy(update={"name": entry.name})
-
-
-def _imported(entry: ToolEntry) -> Any:
-    module, _, name = entry.use.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        package = (error.name or module).partition(".")[0]
-        told = f"needs the package {package}, which is not installed: pip install {package.replace('_', '-')}"
-        raise ToolUnavailable(told, name=entry.name) from error
-    except AttributeError:
-        raise ToolUnavailable(f"is not there: {module} has no {name}.", name=entry.name) from None
-    except ImportError as error:
-        detail = scrubbed(str(error))
-        raise ToolUnavailable(f"can't be imported from {module} ({detail}).", name=entry.name) from error
 
 
 def _made(found: Any, entry: ToolEntry) -> BaseTool:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.context import RunContext
@@ -51,13 +51,18 @@ class ShowUploads(AgentMiddleware[Any, Any]):
         self._store = store
         self._limits = limits
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Handler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Call the model with the files in view."""
+        return await handler(await self._showing(request))
+
+    async def _showing(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         thread_id = RunContext.of(request.runtime).thread_id
         if thread_id is None or not any(listed_in(message) for message in request.messages):
-            return await handler(request)
+            return request
         shown = await with_uploads(request.messages, thread_id, self._store, self._limits)
-        return await handler(request.override(messages=shown))
+        return request.override(messages=shown)
 
 
 def listed_in(message: AnyMessage) -> list[str]:

@@ -37,11 +37,14 @@ TROUBLE: dict[str, tuple[Arm, str]] = {
 
 
 @asynccontextmanager
-async def chat(tmp_path: Path, llmock: LLMock, provider: str) -> AsyncIterator[Driver]:
-    """A person on Telegram, whose bot's agent uses this provider."""
+async def chat(tmp_path: Path, llmock: LLMock, provider: str, tries: str = "") -> AsyncIterator[Driver]:
+    """A person on Telegram, whose bot's agent uses this provider; its class tries again unless `tries` says
+    how we do.
+    """
+    own = "" if tries else ", max_retries: 1"
     model = (
         f'models: [{{name: m, use: "{CLASSES[provider]}", model: some-model, api_key: {KEY}, timeout: 1.0,'
-        f' base_url: "{llmock.base_url(provider)}", max_retries: 1}}]\ntitle: {{enabled: false}}'
+        f' base_url: "{llmock.base_url(provider)}"{own}}}]\ntitle: {{enabled: false}}{tries}'
     )
     llmock.tool_mode("off")
     async with on_platform("telegram") as person, at_work(tmp_path, person, model):
@@ -87,6 +90,21 @@ async def test_a_limit_is_waited_out_as_long_as_the_provider_asks(
         llmock.rate_limit(times=1, retry_after=0.5).reply("Here I am.")
         assert await told(person, "hello?") == "Here I am."
         llmock.assert_resilient()
+
+
+@pytest.mark.parametrize("provider", CLASSES)
+async def test_an_answer_that_breaks_off_is_asked_for_again_and_stands_once(
+    tmp_path: Path, llmock: LLMock, provider: str
+) -> None:
+    tries = "\nmodel_calls: {retries: 1, retry_delay_seconds: 1}"
+    answer = " ".join(f"word{number}" for number in range(60)) + "."
+    async with chat(tmp_path, llmock, provider, tries) as person:
+        llmock.reply(answer, times=None).truncate(after_chunks=40)
+        assert await told(person, "hello?") == answer
+        assert len(llmock.requests) == 2
+        versions = [text for text in person.versions() if text.startswith("word0")]
+        assert len(versions) > 1
+        assert all(answer.startswith(text.rstrip(" …▌")) for text in versions), versions
 
 
 @pytest.mark.parametrize("provider", CLASSES)

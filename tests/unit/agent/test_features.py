@@ -27,6 +27,7 @@ from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.view_image import ViewImageMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
+from agent.testing.sandbox import MemorySandboxProvider
 
 OFF = dict.fromkeys(RuntimeFeatures.__dataclass_fields__, False)
 KINDS: list[type[AgentMiddleware[Any, Any]]] = [
@@ -197,22 +198,17 @@ async def test_long_lists_of_tools() -> None:
 
 
 async def test_sandbox() -> None:
-    class Elsewhere(SandboxMiddleware):
-        async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
-            return {"sandbox": {"sandbox_id": "elsewhere"}}
-
-        async def aafter_agent(self, state: Any, runtime: Any) -> None:
-            return None
-
     async def found(feature: Any) -> tuple[bool, Any]:
-        values = await run(scripted(Script(reply="ok")), features=only(sandbox=feature))
+        model = scripted(calls("look", word="x"), Script(reply="ok"))
+        values = await run(model, features=only(sandbox=feature))
         return "thread_data" in values, (values.get("sandbox") or {}).get("sandbox_id")
 
     with_folders, name = await found(True)
     assert with_folders
-    assert name
+    assert name == "local-t"
     assert await found(False) == (False, None)
-    assert await found(Elsewhere()) == (True, "elsewhere"), "the thread's folders stay"
+    elsewhere = SandboxMiddleware(provider=MemorySandboxProvider())
+    assert await found(elsewhere) == (True, "memory-t"), "the thread's folders stay"
 
 
 async def test_plan_mode() -> None:
@@ -235,6 +231,19 @@ async def test_a_replaced_feature_brings_the_tools_of_the_default(monkeypatch: p
     model = scripted(Script(reply="ok"))
     await run(model, tools=[], features=only(subagent=Own()))
     assert set(model.calls[0].tools) == {"ask_clarification", "task"}
+
+
+async def test_the_whole_chain_costs_one_step_of_a_run() -> None:
+    async def steps(**arguments: Any) -> int:
+        model = scripted(calls("look", word="x"), Script(reply="ok"))
+        graph = create_agent_graph(model, [look], checkpointer=InMemorySaver(), **arguments)
+        await graph.ainvoke({"messages": [HumanMessage("hello")]}, {"configurable": {"thread_id": "t"}})
+        config: Any = {"configurable": {"thread_id": "t"}}
+        return len([state async for state in graph.aget_state_history(config)])
+
+    bare = await steps(middleware=[])
+    everything = RuntimeFeatures(**dict.fromkeys(OFF, True))
+    assert await steps(features=everything, plan_mode=True) == bare + 1
 
 
 async def test_the_whole_chain_stands_in_its_order() -> None:

@@ -128,13 +128,24 @@ async def test_tools_come_from_the_configuration(
     assert "what your tools do" in models.made["m"].calls[0].texts[0]
 
 
+async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> None:
+    models = Models(m=(Script(reply="ok"),))
+    await said(lead(tmp_path, ONE, models))
+    assert models.made["m"].calls[0].tools == ("ask_clarification",)
+    assert "what your tools do" in models.made["m"].calls[0].texts[0]
+    await said(lead(tmp_path, ONE.replace("'}", "', supports_tools: false}"), models))
+    assert models.made["m"].calls[1].tools == ()
+    assert "You have no tools" in models.made["m"].calls[1].texts[0]
+
+
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        (f"{HERE}:gone", f"is not there: {HERE} has no gone."),
+        (f"{HERE}:gone", f"can't be loaded: {HERE} has no gone (use: {HERE}:gone)."),
         (
             "no_such_pkg.tools:x",
-            "needs the package no_such_pkg, which is not installed: pip install no-such-pkg",
+            "can't be loaded: no_such_pkg.tools:x needs the package no_such_pkg, which is not installed."
+            " Install it: pip install no-such-pkg",
         ),
         (f"{HERE}:NOT_A_TOOL", f"is no tool: {HERE}:NOT_A_TOOL is of the type int."),
         (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
@@ -221,11 +232,33 @@ async def test_a_failed_call_is_made_again(tmp_path: Path) -> None:
     assert (await said(agent))["messages"][-1].text == "third"
 
 
-async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path) -> None:
-    models = Models(m=(Script(fail="auth"), Script(reply="second")))
-    agent = lead(tmp_path, ONE + "model_calls: {retries: 2, retry_delay_seconds: 0}\n", models)
-    with pytest.raises(ModelCallFailed, match="refused the API key"):
-        await said(agent)
+@pytest.mark.parametrize(("fail", "told"), [("auth", "refused the API key"), ("crash", "unexpected failure")])
+async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path, fail: str, told: str) -> None:
+    models = Models(m=(Script(fail=fail), Script(reply="second")))
+    with pytest.raises(ModelCallFailed, match=told):
+        await said(lead(tmp_path, ONE, models))
+    assert len(models.made["m"].calls) == 1
+
+
+async def test_an_answer_that_failed_after_its_price_was_said_is_paid_for(tmp_path: Path) -> None:
+    lost = Script(reply="half an", fail="connection", after=9, usage=(10, 2))
+    models = Models(m=(lost, Script(reply="whole", usage=(10, 1))))
+    text = ONE + "model_calls: {retry_delay_seconds: 0}\n"
+    graph = (await lead(tmp_path, text, models).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    config: Any = {"configurable": {"thread_id": "t"}}
+    values: Any = None
+    async for mode, part in graph.astream(
+        {"messages": [HumanMessage("hi")]}, config, stream_mode=["messages", "values"]
+    ):
+        values = part if mode == "values" else values
+    assert values["messages"][-1].text == "whole"
+    assert values["usage"] == {"input_tokens": 20, "output_tokens": 3, "total_tokens": 23}
+
+
+async def test_retries_can_be_switched_off(tmp_path: Path) -> None:
+    models = Models(m=(Script(fail="overloaded"), Script(reply="second")))
+    with pytest.raises(ModelCallFailed, match="overloaded"):
+        await said(lead(tmp_path, ONE + "model_calls: {retries: 0}\n", models))
     assert len(models.made["m"].calls) == 1
 
 
@@ -245,7 +278,9 @@ async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path:
 
 async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) -> None:
     text = ONE + "guardrails: {enabled: true, provider: {use: 'no_such_pkg:X', api_key: very-secret}}\n"
-    with pytest.raises(GuardrailUnavailable, match="guardrail no_such_pkg:X is missing") as caught:
+    with pytest.raises(
+        GuardrailUnavailable, match="can't be loaded: no_such_pkg:X needs the package"
+    ) as caught:
         await lead(tmp_path, text).graph(Switches())
     assert "very-secret" not in str(caught.value)
 
@@ -305,7 +340,7 @@ async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path:
         values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
     assert "I like tea" in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
     assert "title" not in values
-    assert values["sandbox"]["sandbox_id"]
+    assert values["thread_data"]["workspace_path"]
     assert str(tmp_path / "home") in values["thread_data"]["uploads_path"]
 
 

@@ -15,7 +15,8 @@ from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, incomplete
 from agent.models.errors import Category, describe, scrubbed
-from agent.models.resolve import CHUNK_SECONDS, MAX_RETRIES, TIMEOUT_SECONDS, build, load_class
+from agent.models.patience import asked
+from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build, load_class
 from agent.models.spec import ModelSpec
 from agent.models.window import MESSAGE_TOKENS, estimate, fitting
 from agent.testing import Script, ScriptedChatModel
@@ -28,11 +29,11 @@ def spec(use: str = "agent.testing:ScriptedChatModel", **fields: Any) -> ModelSp
     return ModelSpec(**{"name": "m", "use": use, "model": "some-model", "display_name": "M", **fields})
 
 
-def test_a_model_gets_time_outs_and_a_few_retries() -> None:
+def test_a_model_gets_time_outs_and_no_retries_of_its_own_unless_it_is_told() -> None:
     openai: Any = build(spec(OPENAI, settings={"api_key": "k"}))
     assert (openai.model_name, openai.max_retries, openai.request_timeout) == (
         "some-model",
-        MAX_RETRIES,
+        0,
         TIMEOUT_SECONDS,
     )
     assert openai.stream_chunk_timeout == CHUNK_SECONDS
@@ -55,8 +56,6 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
     ("use", "text"),
     [
         ("langchain_nowhere:Chat", "Install it: pip install langchain-nowhere"),
-        ("langchain_ollama:ChatOllama", "Install it: pip install 'roebot[ollama]'"),
-        ("pathlib:Nothing", "pathlib has no Nothing"),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
         ("agent.prompt:system_prompt", "is not a chat model"),
     ],
@@ -65,13 +64,6 @@ def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
     with pytest.raises(ModelUnavailable) as caught:
         load_class(use)
     assert text in str(caught.value)
-
-
-def test_a_package_that_lacks_another_names_that_one(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "half_there.py").write_text("import no_such_package_here")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModelUnavailable, match="it needs the package no_such_package_here"):
-        load_class("half_there:Chat")
 
 
 def test_settings_that_a_class_refuses_are_named_without_their_values() -> None:
@@ -148,14 +140,41 @@ def test_details_that_help_are_passed_on_without_keys() -> None:
     )
     limited = describe(http(429, **{"retry-after": "20"}), model="m").message
     assert limited.endswith("(it asks to wait 20 s).")
-    dated = describe(http(429, **{"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), model="m").message
-    assert dated.endswith("how often it may be asked.")
+    date, until = "Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:28:30 GMT"
+    dated = describe(http(429, **{"retry-after": until, "date": date}), model="m")
+    assert dated.message.endswith("(it asks to wait 30 s).")
+    assert (dated.retry_after, dated.error().retry_after) == (30.0, 30.0)
+    alone = describe(http(429, **{"retry-after": until}), model="m").message
+    assert alone.endswith("how often it may be asked.")
     assert describe(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
 
 
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon", "date": "now"}, None),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT", "date": "Wed, 21 Oct 2026 07:28:09 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00", "date": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+    ],
+)
+def test_what_a_provider_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked(headers) == seconds
+
+
+def test_a_wait_is_told_rounded_up() -> None:
+    limited = describe(http(429, **{"retry-after": "6.2"}), model="m").message
+    assert limited.endswith("(it asks to wait 7 s).")
+    assert describe(http(429, **{"retry-after-ms": "250"}), model="m").message.endswith("wait 0.25 s).")
+
+
 def test_our_own_errors_keep_their_text() -> None:
-    given = ModelCallFailed("as it is", category="empty", retryable=True)
-    assert describe(given, model="m").message == "as it is"
+    given = ModelCallFailed("as it is", category="empty", retryable=True, retry_after=3.0)
+    assert (describe(given, model="m").message, describe(given, model="m").retry_after) == ("as it is", 3.0)
     missing = describe(ModelUnavailable("get it so"), model="m")
     assert (missing.category, missing.message, missing.retryable) == (
         Category.UNAVAILABLE,

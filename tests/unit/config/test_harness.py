@@ -31,7 +31,7 @@ def test_the_published_defaults() -> None:
     assert not config.guardrails.enabled
     assert config.guardrails.provider.use == "agent.middleware.guardrail:AllowlistProvider"
     assert config.tools == config.tool_groups == config.model_calls.fallback_models == ()
-    assert config.model_calls.retries == 0
+    assert config.model_calls.retries == 2
 
 
 def test_sizes_are_of_the_kind_that_langchain_takes(folder: Folder) -> None:

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
+from langchain.tools import ToolRuntime
 from langchain_core.exceptions import ModelTimeoutError
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
 
+from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
@@ -20,32 +23,33 @@ from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.shown import ShowLimits
 from agent.uploads.store import UploadStore
-from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
+from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 BOX = "memory-t-1"
 
 
-async def changes(graph: Any, text: str, node: str) -> Any:
-    """What a node wrote in a turn; None where it wrote nothing."""
-    written = {}
+async def changes(graph: Any, text: str, channel: str) -> list[Any]:
+    """What was written to a channel in a turn."""
+    written = []
     async for update in graph.astream({"messages": [HumanMessage(text)]}, THREAD, stream_mode="updates"):
-        written.update(update)
-    return written[node]
+        for change in update.values():
+            parts = change if isinstance(change, list) else [change or {}]
+            written += [part[channel] for part in parts if channel in part]
+    return written
 
 
 async def test_the_folders_are_written_once(tmp_path: Path) -> None:
     store = UploadStore(ThreadFolders(tmp_path))
     graph = chain(scripted(says("ok")), ThreadDataMiddleware(store=store))
-    node = "ThreadDataMiddleware.before_agent"
     folder = tmp_path / "threads" / "t-1" / "user-data"
-    assert await changes(graph, "go", node) == {
-        "thread_data": {
+    assert await changes(graph, "go", "thread_data") == [
+        {
             "workspace_path": str(folder / "workspace"),
             "uploads_path": str(folder / "uploads"),
             "outputs_path": str(folder / "outputs"),
         }
-    }
-    assert await changes(graph, "again", node) is None
+    ]
+    assert await changes(graph, "again", "thread_data") == []
     assert list(tmp_path.iterdir()) == [], "nothing is made before it is needed"
 
 
@@ -93,7 +97,88 @@ async def test_new_files_are_announced_once_and_shown_with_their_message(files: 
     assert "buy eggs" in model.calls[1].texts[0], "the model goes on seeing the first one where it came"
     await say(graph, "thanks")
     assert model.calls[2].texts[-1] == "thanks"
-    assert await changes(graph, "bye", "UploadsMiddleware.before_agent") is None
+    assert await changes(graph, "bye", "uploaded_files") == []
+
+
+async def test_what_reads_messages_finds_the_announcement_before_it_is_stored(
+    files: MemoryUploadStore,
+) -> None:
+    seen: list[Any] = []
+
+    class Inner(AgentMiddleware[Any, Any]):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            seen.append((request.state["uploaded_files"], request.state["messages"][-1].additional_kwargs))
+            return await handler(request)
+
+    files.put("t-1", "notes.txt", b"buy eggs")
+    graph = chain(scripted(says("ok")), UploadsMiddleware(store=files), Inner())
+    values = await say(graph, "read them")
+    [(listed, kwargs)] = seen
+    assert listed == values["uploaded_files"]
+    assert kwargs == values["messages"][0].additional_kwargs != {}
+
+
+async def test_a_call_that_fails_announces_them_with_the_next(files: MemoryUploadStore) -> None:
+    model = scripted(says("", fail="timeout"), says("ok"))
+    graph = chain(model, UploadsMiddleware(store=files))
+    files.put("t-1", "notes.txt", b"buy eggs")
+    with pytest.raises(ModelTimeoutError):
+        await say(graph, "read them")
+    await say(graph, "well?")
+    assert "New files in this conversation:\n- notes.txt" in model.calls[1].texts[-1]
+
+
+async def test_files_that_come_during_a_turn_are_announced_with_the_next(files: MemoryUploadStore) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        files.put("t-1", "late.txt", b"too late")
+        return "waited"
+
+    model = scripted(calls("wait"), says("ok"))
+    graph = chain(model, UploadsMiddleware(store=files), tools=[wait])
+    await say(graph, "go")
+    assert not any("late.txt" in text for text in model.calls[1].texts)
+    await say(graph, "and now?")
+    assert "late.txt" in model.calls[2].texts[-1]
+
+
+async def test_a_repaired_conversation_keeps_the_announcement(files: MemoryUploadStore) -> None:
+    """Both write the same message: the repair puts a result before it."""
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        return str(interrupt("?"))
+
+    model = scripted(calls("ask"), says("ok"))
+    parts = UploadsMiddleware(store=files), DanglingToolCallMiddleware()
+    graph = chain(model, *parts, tools=[ask])
+    await say(graph, "go")
+    files.put("t-1", "notes.txt", b"buy eggs")
+    values = await say(graph, "never mind")
+    assert kinds(values) == ["human", "ai", "tool", "human", "ai"]
+    assert [file["filename"] for file in values["messages"][3].additional_kwargs["new_files"]] == [
+        "notes.txt"
+    ]
+
+
+async def test_they_cost_no_step_of_their_own(files: MemoryUploadStore) -> None:
+    @tool
+    async def peek() -> str:
+        """Peek."""
+        return "peeked"
+
+    async def steps(*parts: AgentMiddleware[Any, Any]) -> int:
+        graph = chain(scripted(calls("peek"), says("ok")), *parts, tools=[peek])
+        await say(graph, "go")
+        return len(await steps_of(graph))
+
+    bare = await steps()
+    files.put("t-1", "notes.txt", b"buy eggs")
+    assert await steps(UploadsMiddleware(store=files)) == bare
+    assert await steps(SandboxMiddleware(provider=MemorySandboxProvider())) == bare
+    assert await steps(ThreadDataMiddleware(store=files)) == bare + 1
 
 
 async def test_a_file_that_came_with_a_message_is_not_announced_again(files: MemoryUploadStore) -> None:
@@ -149,7 +234,67 @@ async def test_a_sandbox_is_there_for_the_run_and_given_back_after() -> None:
     assert values["sandbox"] == {"sandbox_id": BOX}
     assert held == [[BOX]]
     assert provider.log == [("acquired", BOX), ("released", BOX)]
-    assert await changes(graph, "again", "SandboxMiddleware.before_agent") is None
+    again = chain(scripted(calls("peek"), says("ok")), SandboxMiddleware(provider=provider), tools=[peek])
+    again.checkpointer = graph.checkpointer
+    assert await changes(again, "again", "sandbox") == []
+    assert provider.held == []
+
+
+async def test_a_run_without_tool_calls_needs_no_sandbox() -> None:
+    provider = MemorySandboxProvider()
+    values = await say(chain(scripted(says("ok")), SandboxMiddleware(provider=provider)), "go")
+    assert provider.log == []
+    assert "sandbox" not in values
+
+
+async def test_tools_and_inner_middleware_find_the_sandbox_by_the_state() -> None:
+    provider = MemorySandboxProvider()
+    found: list[Any] = []
+
+    @tool
+    async def peek(runtime: ToolRuntime) -> str:
+        """Peek."""
+        found.append(runtime.state["sandbox"])
+        return "peeked"
+
+    class Inner(AgentMiddleware[Any, Any]):
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            found.append(request.state["sandbox"])
+            return await handler(request)
+
+    parts = SandboxMiddleware(provider=provider), Inner()
+    await say(chain(scripted(calls("peek"), says("ok")), *parts, tools=[peek]), "go")
+    assert found == [{"sandbox_id": BOX}] * 2
+
+
+async def test_a_tool_whose_result_ends_the_run_gives_it_back() -> None:
+    provider = MemorySandboxProvider()
+
+    @tool(return_direct=True)
+    async def final() -> str:
+        """Say the last word."""
+        return f"held {provider.held}"
+
+    graph = chain(scripted(calls("final")), SandboxMiddleware(provider=provider), tools=[final])
+    assert texts(await say(graph, "go"))[-1] == f"held ['{BOX}']"
+    assert provider.held == []
+
+
+async def test_a_model_call_beside_a_tool_call_does_not_take_it_away() -> None:
+    """An agent inside of a tool, with the same middleware and thread, gives its last answer."""
+    provider = MemorySandboxProvider()
+    sandbox = SandboxMiddleware(provider=provider)
+    state = {"sandbox": {"sandbox_id": BOX}}
+    inside = chain(scripted(says("found it")), sandbox, checkpointer=None)
+
+    @tool
+    async def delegate() -> str:
+        """Ask another agent."""
+        await say(inside, "look", {"configurable": {"thread_id": "t-1"}}, **state)
+        return f"held {provider.held}"
+
+    graph = chain(scripted(calls("delegate"), says("ok")), sandbox, tools=[delegate])
+    assert f"held ['{BOX}']" in texts(await say(graph, "go"))
     assert provider.held == []
 
 

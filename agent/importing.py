@@ -1,0 +1,69 @@
+"""What a `use:` of the configuration names, imported: `package.module:name`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from agent.models.errors import scrubbed
+
+
+class Problem(StrEnum):
+    """Why something can't be imported."""
+
+    PACKAGE = "package"
+    MODULE = "module"
+    NAME = "name"
+    BROKEN = "broken"
+
+
+_TEXTS: Mapping[Problem, str] = {
+    Problem.PACKAGE: "{use} needs the package {package}, which is not installed. Install it: {command}",
+    Problem.MODULE: "There is no module {module} (use: {use}).",
+    Problem.NAME: "{module} has no {name} (use: {use}).",
+    Problem.BROKEN: "{module} can't be imported ({detail}).",
+}
+_EXTRAS = {"langchain_openai": "openai", "langchain_anthropic": "anthropic", "langchain_ollama": "ollama"}
+
+
+class NotImported(Exception):
+    """A `use:` that can't be imported; `str()` is one line that says what to do, `problem` which it is."""
+
+    def __init__(self, problem: Problem, **facts: str) -> None:
+        self.problem = problem
+        super().__init__(_TEXTS[problem].format(**facts))
+
+
+def imported(use: str) -> Any:
+    """What `use` names. Blocking. Raises NotImported."""
+    module, _, name = use.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise _missing(use, module, error) from error
+    except AttributeError as error:
+        if error.name != name:
+            raise _broken(module, error) from error
+        raise NotImported(Problem.NAME, use=use, module=module, name=name) from None
+    except Exception as error:
+        raise _broken(module, error) from error
+
+
+def _missing(use: str, module: str, error: ModuleNotFoundError) -> NotImported:
+    """A package that is not installed, or a module that its package does not have."""
+    if error.name is None:
+        return _broken(module, error)
+    package = error.name.partition(".")[0]
+    if find_spec(package) is not None:
+        return NotImported(Problem.MODULE, use=use, module=error.name)
+    extra = _EXTRAS.get(package)
+    command = f"pip install 'roebot[{extra}]'" if extra else f"pip install {package.replace('_', '-')}"
+    return NotImported(Problem.PACKAGE, use=use, package=package, command=command)
+
+
+def _broken(module: str, error: Exception) -> NotImported:
+    detail = scrubbed(f"{type(error).__name__}: {error}")
+    return NotImported(Problem.BROKEN, module=module, detail=detail)

@@ -1,0 +1,83 @@
+"""What of an answer people have seen while it is still being asked for, and what the failed tries cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
+from langgraph.constants import TAG_NOSTREAM
+
+from agent.usage import Usage, usage_of
+
+
+class Shown(BaseCallbackHandler):
+    """Listens to every try of one answer. `failed`: what failed tries cost, None where no provider said.
+
+    What was streamed can't be taken back: a try after that is made unheard, so that nothing is shown twice,
+    and its answer takes the place of the message that broke off.
+    """
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.failed: Usage | None = None
+        self._message_id: str | None = None
+        self._costs: dict[UUID, UsageMetadata] = {}
+
+    @property
+    def ignore_chat_model(self) -> bool:
+        """Nothing happens when a call begins."""
+        return True
+
+    @contextmanager
+    def listening(self) -> Iterator[str | None]:
+        """While this is open, calls of models are listened to.
+
+        They are unheard where text was shown before; then it gives the id of the message to replace.
+        """
+        place = self._message_id
+        tags = [] if place is None else [TAG_NOSTREAM]
+        config = merge_configs(ensure_config(), RunnableConfig(callbacks=[self], tags=tags))
+        token = var_child_runnable_config.set(config)
+        try:
+            yield place
+        finally:
+            var_child_runnable_config.reset(token)
+
+    def fail(self) -> None:
+        """All tries so far have failed."""
+        self.failed = usage_of(AIMessage("", usage_metadata=cost) for cost in self._costs.values())
+
+    def on_llm_new_token(
+        self,
+        token: Any,
+        *,
+        chunk: Any = None,
+        run_id: UUID,
+        tags: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take note of a piece of an answer."""
+        message = getattr(chunk, "message", None)
+        if not isinstance(message, AIMessage):
+            return
+        if self._message_id is None and TAG_NOSTREAM not in (tags or ()) and message.text.strip():
+            self._message_id = message.id
+        if said := message.usage_metadata:
+            self._costs[run_id] = add_usage(self._costs.get(run_id), said)
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """Take note of a whole answer, which may be refused all the same."""
+        for generations in response.generations:
+            for generation in generations:
+                message = getattr(generation, "message", None)
+                if isinstance(message, AIMessage) and message.usage_metadata:
+                    self._costs[run_id] = message.usage_metadata
