@@ -102,9 +102,9 @@ def _results(message: AIMessage, results: dict[str | None, _Results]) -> Iterato
     calls += [(call["id"], call["name"] or "unknown", UNREADABLE) for call in message.invalid_tool_calls]
     wanted = {call_id for call_id, _, _ in calls if call_id}
     for known in [results[maker] for maker in dict.fromkeys((message.id, None)) if maker in results]:
-        for call_id in [call_id for call_id in known if call_id in wanted]:
-            yield known.pop(call_id)
-            wanted.discard(call_id)
+        for answered in [answered for answered in known if answered in wanted]:
+            yield known.pop(answered)
+            wanted.discard(answered)
     for call_id, name, text in calls:
         if call_id in wanted:
             wanted.discard(call_id)
