@@ -15,6 +15,7 @@ UNANSWERED = "Interrupted: this call has no result, and whether it had an effect
 UNREADABLE = "This call was not made: its arguments could not be read. Write them as JSON."
 GIVEN_UP = "I could not call {tools}: what I wrote for it was unreadable."
 TRIES = 2
+_Results = dict[str, ToolMessage]
 
 
 class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
@@ -64,7 +65,9 @@ def repaired(messages: Sequence[AnyMessage], found: Sequence[AnyMessage] = ()) -
 
     `found`: messages among which lacking results may be.
     """
-    results = {m.tool_call_id: m for m in [*found, *messages] if isinstance(m, ToolMessage)}
+    results = _by_maker(found)
+    for maker, own in _by_maker(messages).items():
+        results.setdefault(maker, {}).update(own)
     whole: list[AnyMessage] = []
     for message in messages:
         if isinstance(message, AIMessage):
@@ -75,15 +78,33 @@ def repaired(messages: Sequence[AnyMessage], found: Sequence[AnyMessage] = ()) -
     return whole
 
 
-def _results(message: AIMessage, results: dict[str, ToolMessage]) -> Iterator[ToolMessage]:
+def _by_maker(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
+    """The results by the id of the message that made their call: the last one before them with such a call.
+
+    A call's id alone would not do, since some providers start counting anew in each answer. Under None are
+    results that stand before any such message.
+    """
+    found: dict[str | None, _Results] = {}
+    makers: dict[str | None, str | None] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            calls = [*message.tool_calls, *message.invalid_tool_calls]
+            makers.update((call["id"], message.id) for call in calls)
+        elif isinstance(message, ToolMessage):
+            found.setdefault(makers.get(message.tool_call_id), {})[message.tool_call_id] = message
+    return found
+
+
+def _results(message: AIMessage, results: dict[str | None, _Results]) -> Iterator[ToolMessage]:
     """The results of the message's calls in the order in which they came, then what stands for the others."""
     calls: list[tuple[str | None, str, str]] = []
     calls += [(call["id"], call["name"], UNANSWERED) for call in message.tool_calls]
     calls += [(call["id"], call["name"] or "unknown", UNREADABLE) for call in message.invalid_tool_calls]
     wanted = {call_id for call_id, _, _ in calls if call_id}
-    for found in [found for found in results if found in wanted]:
-        yield results.pop(found)
-        wanted.discard(found)
+    for known in [results[maker] for maker in dict.fromkeys((message.id, None)) if maker in results]:
+        for answered in [answered for answered in known if answered in wanted]:
+            yield known.pop(answered)
+            wanted.discard(answered)
     for call_id, name, text in calls:
         if call_id in wanted:
             wanted.discard(call_id)

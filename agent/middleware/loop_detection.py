@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -21,6 +21,7 @@ from agent.middleware.answers import (
     without_calls,
 )
 
+_Calls = tuple[tuple[str, str], ...]
 WARN_AT = 3
 STOP_AT = 5
 WINDOW = 20
@@ -34,10 +35,12 @@ STOPPED = "I stopped here: I was making the same call again and again ({tools}) 
 class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
     """Warns when the same calls were made `warn_at` times in a turn, stops at `stop_at`.
 
-    The same: tools and arguments, in any order, among the last `window` answers since a person wrote. The
-    warning is only shown to the model. Stopping takes the calls out of the answer and says so in it, which
-    ends the run. Everything is read from the messages, so it counts on after a restart, for each thread
-    alone. Hook: `wrap_model_call`, so that calls that are stopped never get into the state.
+    The same: tools and arguments, in any order, among the last `window` answers since a person wrote. An
+    answer that makes those calls again and more of the same tools is the same too, since others may have cut
+    what they found too much out of the earlier ones. The warning is only shown to the model. Stopping takes
+    the calls out of the answer and says so in it, which ends the run. Everything is read from the messages,
+    so it counts on after a restart, for each thread alone. Hook: `wrap_model_call`, so that calls that are
+    stopped never get into the state.
     """
 
     def __init__(self, *, warn_at: int = WARN_AT, stop_at: int = STOP_AT, window: int = WINDOW) -> None:
@@ -58,23 +61,32 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             request = request.override(messages=[*request.messages, notice])
         response = await handler(request)
         answer = answer_of(response)
-        if answer is None or not answer.tool_calls or made.count(_signature(answer)) + 1 < self._stop_at:
+        if answer is None or not answer.tool_calls or _times(answer, made) + 1 < self._stop_at:
             return response
         names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         bare = without_calls(answer, [call["id"] for call in answer.tool_calls])
         return with_answer(response, with_text(bare, STOPPED.format(tools=names)))
 
-    def _made(self, messages: Sequence[AnyMessage]) -> list[str]:
+    def _made(self, messages: Sequence[AnyMessage]) -> list[_Calls]:
         calling = [m for m in since_asked(messages) if isinstance(m, AIMessage) and m.tool_calls]
-        return list(_signatures(calling[-self._window :]))
+        return [_calls(message) for message in calling[-self._window :]]
 
 
-def _signatures(messages: Iterable[AIMessage]) -> Iterable[str]:
-    return (_signature(message) for message in messages)
-
-
-def _signature(message: AIMessage) -> str:
-    calls = sorted(
-        json.dumps([call["name"], call["args"]], sort_keys=True, default=str) for call in message.tool_calls
+def _calls(message: AIMessage) -> _Calls:
+    """The tool and the arguments of each call, in an order of its own."""
+    return tuple(
+        sorted(
+            (call["name"], json.dumps(call["args"], sort_keys=True, default=str))
+            for call in message.tool_calls
+        )
     )
-    return hashlib.sha256("\n".join(calls).encode()).hexdigest()
+
+
+def _times(answer: AIMessage, made: Sequence[_Calls]) -> int:
+    """How often the answer's calls were made before."""
+    new = Counter(_calls(answer))
+    tools = {name for name, _ in new}
+    return max(
+        (made.count(one) for one in set(made) if Counter(one) <= new and tools == {name for name, _ in one}),
+        default=0,
+    )

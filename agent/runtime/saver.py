@@ -16,6 +16,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.runtime.faults import Faults, Step
+from agent.runtime.packing import packing
 
 REMEMBERED = 4096
 """Ended runs whose late writes are refused."""
@@ -52,7 +53,7 @@ _COPY_WRITES = (
 
 
 class RuntimeSaver(AsyncSqliteSaver):
-    """`AsyncSqliteSaver` whose checkpoints can be told apart by the run that wrote them.
+    """`AsyncSqliteSaver` whose checkpoints are compressed and can be told apart by the run that wrote them.
 
     A cancelled graph may leave writes on their way; after `end_run` none of them arrives any more.
     """
@@ -64,7 +65,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         serde: SerializerProtocol | None = None,
         faults: Faults | None = None,
     ) -> None:
-        super().__init__(conn, serde=serde)
+        super().__init__(conn, serde=packing(serde))
         self._faults = faults or Faults()
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
@@ -80,6 +81,14 @@ class RuntimeSaver(AsyncSqliteSaver):
             await saver.setup()
             await connection.execute("PRAGMA synchronous=NORMAL")
             yield saver
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """The next version of a channel.
+
+        Without langgraph's random part: that tells branches apart where values are stored apart, and here
+        each checkpoint holds its own.
+        """
+        return super().get_next_version(current, channel).partition(".")[0]
 
     async def aput(
         self,

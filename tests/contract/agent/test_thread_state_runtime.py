@@ -1,15 +1,18 @@
-"""The thread state on the runtime's own saver: rolled back runs and copied threads."""
+"""The thread state on the runtime's own saver: rolled back runs, copied threads, compressed checkpoints."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from agent.factory import create_agent_graph
+from agent.runtime.packing import HUGE, LARGE, SMALL, packing
 from agent.runtime.saver import RuntimeSaver
 from agent.state import SNAPSHOT_EVERY
 from agent.testing import ScriptedChatModel
@@ -61,3 +64,34 @@ async def test_a_copied_thread_is_whole_and_its_own(tmp_path: Path) -> None:
         assert await stored(graph, other) == whole
         await say(graph, "only here", other)
         assert await stored(graph) == whole
+
+
+async def test_a_thread_that_was_stored_without_compression_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as plain:
+        old = create_agent_graph(ScriptedChatModel(environ={}), middleware=[], checkpointer=plain)
+        for number in range(3):
+            await say(old, f"m{number}")
+        ends = [state.config async for state in old.aget_state_history(THREAD) if not state.next]
+    before = ["m0", "m0", "m1", "m1", "m2", "m2"]
+    async with opened(path) as (graph, _):
+        assert await stored(graph) == before
+        for number in range(SNAPSHOT_EVERY):
+            await say(graph, f"n{number}")
+        assert (await stored(graph))[:6] == before
+        assert (await stored(graph))[-1] == f"n{SNAPSHOT_EVERY - 1}"
+        assert await say(graph, "forked", ends[-1]) == ["m0", "m0", "forked", "forked"]
+        assert await say(graph, "on") == ["m0", "m0", "forked", "forked", "on", "on"]
+
+
+@pytest.mark.parametrize("size", [0, 1, SMALL - 50, SMALL, LARGE, LARGE + 1, HUGE + 1])
+def test_whatever_its_size_a_value_comes_back(size: int) -> None:
+    serde = packing()
+    kind, data = serde.dumps_typed({"text": "x" * size})
+    assert serde.loads_typed((kind, data)) == {"text": "x" * size}
+    assert (len(data) < size) is (SMALL <= size <= HUGE)
+
+
+def test_nothing_comes_back_as_nothing() -> None:
+    serde = packing()
+    assert serde.loads_typed(serde.dumps_typed(None)) is None

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
@@ -137,3 +138,29 @@ async def test_a_whole_conversation_is_left_alone_and_costs_no_step() -> None:
     bare = chain(scripted(says("done")))
     await bare.ainvoke({"messages": [HumanMessage("go"), called("a"), result("a")]}, THREAD)
     assert await steps_of(graph) == await steps_of(bare)
+
+
+async def test_ids_that_begin_anew_in_each_answer_are_told_apart() -> None:
+    model = scripted(calls("work", "call_0", what="one"), calls("work", "call_0", what="two"), says("done"))
+    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    values = await say(graph, "go")
+    assert texts(model.calls[2].messages) == ["go", "", "did one", "", "did two"]
+    assert texts(values)[-1] == "done"
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+async def test_of_two_calls_with_one_id_the_one_without_a_result_gets_an_error(lacking: int) -> None:
+    first, second = called("a"), called("a").model_copy(update={"id": "second"})
+    results = [result("a"), ToolMessage("result of the second", tool_call_id="a", id="r-2")]
+    del results[lacking]
+    parts: list[AnyMessage] = [
+        HumanMessage("go"),
+        first,
+        HumanMessage("again"),
+        second,
+        HumanMessage("well?"),
+    ]
+    parts.insert(4 if lacking == 0 else 2, results[0])
+    _, seen, _ = await turn(*parts)
+    told = [message.text for message in seen if message.type == "tool"]
+    assert told == ([UNANSWERED, "result of the second"] if lacking == 0 else ["result of a", UNANSWERED])

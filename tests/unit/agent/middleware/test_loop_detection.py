@@ -6,6 +6,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.middleware.loop_detection import LoopDetectionMiddleware
+from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.testing import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
@@ -16,6 +17,12 @@ STUCK = calls("look", at="x", deep={"b": 1, "a": 2})
 async def look(at: str, deep: dict[str, int] | None = None) -> str:
     """Look."""
     return f"saw {at}"
+
+
+@tool
+async def find(what: str) -> str:
+    """Find."""
+    return f"found {what}"
 
 
 def warned(messages: Any) -> bool:
@@ -60,6 +67,22 @@ async def test_calls_between_do_not_hide_a_loop_but_a_small_window_does() -> Non
     assert "again and again" in texts(values)[-1]
     small = LoopDetectionMiddleware(warn_at=2, stop_at=3, window=3)
     values = await say(chain(scripted(*steps, says("done")), small, tools=[look]), "go")
+    assert texts(values)[-1] == "done"
+
+
+async def test_calls_that_others_cut_out_of_the_answer_do_not_hide_a_loop() -> None:
+    many = Script(tools=tuple(ToolUse("look", {"at": str(number)}) for number in range(5)))
+    limit = SubagentLimitMiddleware(most=2, tool="look")
+    values = await say(chain(scripted(many), limit, LoopDetectionMiddleware(), tools=[look]), "go")
+    assert kinds(values).count("tool") == 4 * 2
+    assert "again and again (look)" in texts(values)[-1]
+
+
+async def test_the_same_call_beside_one_of_another_tool_is_another_answer() -> None:
+    both = Script(tools=(*STUCK.tools, ToolUse("find", {"what": "x"})))
+    model = scripted(*[STUCK] * 4, both, says("done"))
+    values = await say(chain(model, LoopDetectionMiddleware(), tools=[look, find]), "go")
+    assert kinds(values).count("tool") == 6
     assert texts(values)[-1] == "done"
 
 
