@@ -43,7 +43,7 @@ async def run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn, outlet.agent),
+        configurable=_configurable(turn, turn.agent or outlet.agent),
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=outlet.assistant,
