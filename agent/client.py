@@ -29,6 +29,7 @@ from agent.features import Middleware, RuntimeFeatures
 from agent.files import ThreadFiles
 from agent.lead import Additions, Graph, LeadAgent, home_from_environment
 from agent.models.source import ModelSource
+from agent.profiles import describe_profile, describe_profiles
 from agent.switches import Switches
 
 _SWITCHES = (
@@ -66,6 +67,7 @@ class AgentClient:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._home = Path(home) if home is not None else home_from_environment()
+        self._environ = environ
         path = Path(config_path) if config_path is not None else None
         self._source = ModelSource(path, overrides=config, read_file=read_file, environ=environ)
         self._additions = Additions(features, tuple(extra_middleware), checkpointer or InMemorySaver())
@@ -117,6 +119,14 @@ class AgentClient:
         """One of them, as `agent.results.ModelInfo`. Raises ModelUnknown."""
         catalog = self._own.run(self._source.catalog())
         return catalog.info(catalog.pick(name)).model_dump()
+
+    def list_agents(self) -> Json:
+        """The agents of one's own: `{"agents": [...]}`, as `agent.results.AgentList`."""
+        return describe_profiles(self._home, self._environ).model_dump()
+
+    def get_agent(self, name: str) -> Json:
+        """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
+        return describe_profile(self._home, name, self._environ).model_dump()
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread, all or none (`agent.results.UploadResult`). Raises FileError."""

@@ -15,7 +15,10 @@ from langgraph.runtime import Runtime
 class RunContext:
     """The bot sends all but the first two with the run, in `configurable` or as its context.
 
-    `user_id` is `platform:id` of the person; `chat_kind` is private or group; `locale` is en or zh.
+    `user_id` is `platform:id` of the person. `roles` are those that they have now with what these include,
+    the highest first: owner, admin, member. Who may not write any more has none. Of a turn that several
+    people wrote, `user_id` is the last of them and `roles` are what all of them have. `chat_kind` is private
+    or group; `locale` is en or zh.
     """
 
     thread_id: str | None = None

@@ -93,8 +93,9 @@ class ProfileUnknown(ProfileError):
         self.known = known
         line = " ".join(name.split())
         shown = line if len(line) <= 64 else f"{line[:64]}…"
+        there = ", ".join(known) or "none"
         super().__init__(
-            f'There is no agent named "{shown}". Known: {", ".join(known) or "none"}.', name=name
+            f'There is no agent named "{shown}". Known: {there}. /agent chooses another.', name=name
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from agent.config.reader import read_document
 from agent.config.unavailable import refuse_unavailable
 from agent.config.validate import load
 from agent.errors import ProfileBroken, ProfileUnknown
+from agent.results import AgentInfo, AgentList
 
 FOLDER = "agents"
 CONFIG = "config.yaml"
@@ -65,6 +67,25 @@ def profile_names(home: Path) -> tuple[str, ...]:
     return tuple(
         sorted(path.name for path in folder.iterdir() if path.is_dir() and _NAME.fullmatch(path.name))
     )
+
+
+def describe_profile(home: Path, name: str, env: Mapping[str, str]) -> AgentInfo:
+    """What people are shown of the agent of this name. Blocking; raises ProfileUnknown."""
+    try:
+        found = read_profile(home, name, env)
+    except ProfileBroken as error:
+        return AgentInfo(name=error.name, problem=str(error))
+    groups = None if found.tool_groups is None else list(found.tool_groups)
+    return AgentInfo(name=found.name, description=found.description, model=found.model, tool_groups=groups)
+
+
+def describe_profiles(home: Path, env: Mapping[str, str]) -> AgentList:
+    """All of them; one that can't be used says why. Blocking."""
+    found = []
+    for name in profile_names(home):
+        with suppress(ProfileUnknown):  # taken away meanwhile
+            found.append(describe_profile(home, name, env))
+    return AgentList(agents=found)
 
 
 def _config(path: Path, name: str, env: Mapping[str, str]) -> ProfileConfig:

@@ -45,6 +45,26 @@ class ModelProbe(_Result):
     seconds: float
 
 
+class AgentInfo(_Result):
+    """An agent of one's own. `model` None: the usual one, `tool_groups` None: all tools.
+
+    `problem` is a line that says why it can't be used (None where it can); nothing else but the name is known
+    then.
+    """
+
+    name: str
+    description: str = ""
+    model: str | None = None
+    tool_groups: list[str] | None = None
+    problem: str | None = None
+
+
+class AgentList(_Result):
+    """All agents of one's own, in the order of their names."""
+
+    agents: list[AgentInfo]
+
+
 class UploadInfo(_Result):
     """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it."""
 

@@ -201,8 +201,9 @@ class Turn:
     `attempt` is n of the idempotency key `<turn id>:<n>`; `run_id` is "" until the runtime has named the run;
     `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
     answers again (0 for none); `stopped` says that somebody asked to end it. `answers` is the id of the
-    interrupt that its messages answer ("" for none). `notes` tell the agent what became of messages of
-    earlier turns.
+    interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
+    the turn began ("" for the account's). `notes` tell the agent what became of
+    messages of earlier turns.
     """
 
     id: int
@@ -219,6 +220,7 @@ class Turn:
     checkpoint: str = ""
     model: str = ""
     plan: bool = False
+    agent: str = ""
     repeats: int = 0
     stopped: bool = False
     answers: str = ""

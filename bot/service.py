@@ -125,14 +125,13 @@ class Service:
         return texts_for(found.locale if found else "en")
 
     def role(self, turn: Turn) -> Role:
-        """What the author of a turn may do now."""
+        """What the author of a turn may do now; of several authors, what every one of them may."""
         address = turn.address
         if address.account not in self.config.channels or not turn.messages:
             return Role.STRANGER
-        origin = Origin(
-            address.account, turn.platform, address.chat, address.chat_kind, "", turn.messages[-1].sender
-        )
-        return AccessPolicy(self.config.access_for(address.account)).role(origin)
+        policy = AccessPolicy(self.config.access_for(address.account))
+        place = (address.account, turn.platform, address.chat, address.chat_kind, "")
+        return min(policy.role(Origin(*place, message.sender)) for message in turn.messages)
 
     def hints(self, account: str) -> list[CommandHint]:
         """The commands that an account shows in its platform's menu."""

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.api.agents import agent_routes
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
 from agent.api.models import model_routes
@@ -20,7 +21,7 @@ __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, uploads, artifacts and local data of threads below `home`.
+    """Health, models, agents of one's own, uploads, artifacts and local data of threads below `home`.
 
     Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
     start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
@@ -35,6 +36,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
+        *agent_routes(home),
         *FileRoutes(home, source).routes(),
     ]
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from agent.errors import ApiError, FileError, ModelUnknown
+from agent.errors import ApiError, FileError, ModelUnknown, ProfileUnknown
 from agent.results import ErrorBody
 
 log = structlog.get_logger(__name__)
@@ -50,7 +50,7 @@ def _expected(error: Exception) -> tuple[int, str]:
     """Status and detail of an error that the routes know; a generic 500 for any other."""
     if isinstance(error, FileError | ApiError):
         return error.status, str(error)
-    if isinstance(error, ModelUnknown):
+    if isinstance(error, ModelUnknown | ProfileUnknown):
         return 404, str(error)
     if isinstance(error, ClientDisconnect):
         return 400, "The request was broken off."

@@ -20,6 +20,12 @@ class Role(IntEnum):
     ADMIN = 3
     OWNER = 4
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The names of this role and of those that it includes, the highest first; none below a member."""
+        included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
+        return tuple(role.name.lower() for role in included)
+
 
 class AccessPolicy:
     """The rules of one account."""

@@ -24,6 +24,7 @@ class Conversation(Shape):
     chat_kind: str
     title: str
     model: str
+    agent: str
     thread_id: str
     created_at: float
     active_at: float

@@ -48,6 +48,7 @@ def conversation(services: ApiServices, view: ConversationView) -> shapes.Conver
         chat_kind=view.chat_kind,
         title=view.title,
         model=view.model,
+        agent=view.agent,
         thread_id=view.thread_id,
         created_at=view.created_at,
         active_at=view.active_at,

@@ -67,7 +67,7 @@ def chat(home: Home = None, file: File = None) -> None:
 
 @app.command()
 def doctor(home: Home = None, file: File = None) -> None:
-    """Look at the machine, the configuration and the running service, and say what is wrong."""
+    """Look at the machine, the configuration, the models and the running service, and say what is wrong."""
     from bot.cli.doctor import doctor_command
 
     raise SystemExit(doctor_command(home, file))

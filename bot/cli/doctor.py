@@ -8,41 +8,30 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.accounts import load_factory, load_manifest
+from bot.cli import doctor_models
 from bot.cli.common import configuration, home_folder, service_token
-from bot.config import Config
+from bot.cli.finding import Finding
+from bot.config import Config, LoadedConfig
 from bot.errors import HomeUnusable, RoebotError
 from bot.home import prepare_home, running
 from bot.store.database import DAMAGED
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
-NOT_FOUND = 404
-PROBE_SECONDS = 60.0
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at: good, bad, or just to know (None)."""
-
-    good: bool | None
-    text: str
 
 
 def doctor_command(home: Path | None, file: Path | None) -> int:
     """Print every finding; 1 if any is bad."""
     bad = False
     for finding in look(home, file):
-        print(f"{MARKS[finding.good]} {finding.text}")
+        print(f"{MARKS[finding.good]} {finding.text}", flush=True)
         bad = bad or finding.good is False
     return int(bad)
 
@@ -68,8 +57,16 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     if found is None:
         yield _port(loaded.config)
         yield Finding(None, "no service runs here; start it with `make run` to see live states")
+        yield from _models(loaded)
     else:
         yield from _service(found.url, service_token(file))
+
+
+def _models(loaded: LoadedConfig) -> Iterator[Finding]:
+    if loaded.config.runtime.url:
+        yield Finding(None, "models: those of another agent runtime are asked while the service runs")
+    else:
+        yield from doctor_models.here(loaded.path)
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
@@ -172,29 +169,7 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         )
         reason = f": {channel['reason']}" if channel.get("reason") else ""
         yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
-    if models.is_success:
-        with httpx.Client(base_url=url, headers=headers, timeout=PROBE_SECONDS, trust_env=False) as client:
-            yield from (_model(client, model) for model in models.json()["models"])
-    elif models.status_code == NOT_FOUND:
-        yield Finding(None, "models: this agent runtime lists none; it chooses for itself")
-    else:
-        yield Finding(False, f"models: {_detail(models)}")
-
-
-def _model(client: httpx.Client, model: dict[str, Any]) -> Finding:
-    """Whether the model answers a question of a few tokens."""
-    note = f" ({model['note']})" if model.get("note") else ""
-    named = f"model {model['name']}: {model.get('display_name', '')}{note}"
-    try:
-        asked = client.post(f"/api/models/{quote(model['name'])}/probe", json={})
-        found = asked.json() if asked.is_success else None
-    except (httpx.HTTPError, ValueError) as error:
-        return Finding(False, f"{named}, not probed: {type(error).__name__}")
-    if not isinstance(found, dict):
-        return Finding(None, f"{named}, not probed: the agent runtime answered {asked.status_code}")
-    if not found.get("ok"):
-        return Finding(False, f"{named}: {found.get('detail')}")
-    return Finding(True, f"{named}, answered in {float(found.get('seconds', 0.0)):.1f} s")
+    yield from doctor_models.served(url, headers, models)
 
 
 def _unready(answer: httpx.Response) -> str:
@@ -209,10 +184,3 @@ def _unready(answer: httpx.Response) -> str:
         if name != "accounts" and not part["ok"]
     ]
     return "not ready" + (f"; {'; '.join(bad)}" if bad else "; see the accounts below")
-
-
-def _detail(answer: httpx.Response) -> str:
-    try:
-        return str(answer.json()["detail"])
-    except (ValueError, KeyError, TypeError):
-        return answer.text

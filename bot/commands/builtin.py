@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from bot.access import AccessPolicy, Role
-from bot.commands.registry import Command, Invocation, Registry, Result
+from bot.commands.agents import agent, agent_of
+from bot.commands.registry import Command, Invocation, Registry, Result, nearest_line
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 
@@ -38,14 +39,8 @@ async def unknown(call: Invocation) -> Result:
 
 
 def _unknown(call: Invocation, name: str) -> Result:
-    near = _nearest(call, call.registry.nearest(name))
+    near = nearest_line(call.texts, call.registry.nearest(name))
     return Result(call.texts("unknown_command", name=name, nearest=near))
-
-
-def _nearest(call: Invocation, names: list[str], mark: str = "/") -> str:
-    if not names:
-        return ""
-    return call.texts("nearest", names=", ".join(f"`{mark}{name}`" for name in names))
 
 
 async def new(call: Invocation) -> Result:
@@ -131,7 +126,7 @@ async def model(call: Invocation) -> Result:
         import difflib
 
         near = difflib.get_close_matches(name, offered, n=3, cutoff=0.4)
-        return Result(texts("model_unknown", name=name, nearest=_nearest(call, near, mark="")))
+        return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     await services.store.set_model(call.turn.conversation, name)
     lane = await services.store.lane(call.turn.conversation)
     return Result(texts("model_set_busy" if lane.turn else "model_set", name=name))
@@ -190,6 +185,7 @@ async def status(call: Invocation) -> Result:
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
         texts("status_queue", count=lane.queued),
         texts("status_model", name=model_name),
+        texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
         *await _tokens(call, view.thread_id if view else ""),
         texts("status_thread", thread=view.thread_id if view else ""),
@@ -249,6 +245,7 @@ def builtin() -> Registry:
             Command("retry", retry),
             Command("models", models),
             Command("model", model, argument="[NAME]", most_words=1),
+            Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
             Command("memory", memory),
             Command("whoami", whoami),

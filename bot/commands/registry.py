@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.access import Role
@@ -55,6 +55,13 @@ class Result:
 
     text: str
     composed: bool = False
+
+
+def nearest_line(texts: Texts, names: Sequence[str], mark: str = "/") -> str:
+    """ " Did you mean …?", each name with the mark before it; "" without names."""
+    if not names:
+        return ""
+    return texts("nearest", names=", ".join(f"`{mark}{name}`" for name in names))
 
 
 Handler = Callable[[Invocation], Awaitable[Result]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +54,7 @@ class Conversation:
     """Talks to the runtime for one turn.
 
     `show` is called with the whole text and the work in hand whenever one changed; `starts` gives the place
-    to create a run in.
+    to create a run in; `roles` are the author's.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Conversation:
         runtime: RuntimePort,
         clock: Clock,
         texts: Texts,
+        roles: Sequence[str],
         show: Callable[[str, tuple[ProgressItem, ...]], None],
         starts: Starts,
     ) -> None:
@@ -75,6 +76,7 @@ class Conversation:
         self._runtime = runtime
         self._clock = clock
         self._texts = texts
+        self._roles = roles
         self._show = show
         self._starts = starts
         self._stop = asyncio.Event()
@@ -136,7 +138,9 @@ class Conversation:
         raise RuntimeUnreachable("the runtime loses its runs")
 
     async def _create(self, *, repeated: bool) -> None:
-        request = await run_request(self._turn, self._outlet, self._runtime, self._texts, repeated=repeated)
+        request = await run_request(
+            self._turn, self._outlet, self._runtime, self._texts, self._roles, repeated=repeated
+        )
         tries = _Tries(self._clock)
         while True:
             try:

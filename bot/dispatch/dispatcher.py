@@ -146,6 +146,7 @@ class Dispatcher:
             runtime=self._runtime,
             clock=self._clock,
             texts=texts,
+            roles=self._roles(turn).held,
             show=frames.show,
             starts=self.starts,
         )

@@ -4,6 +4,7 @@ over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -27,9 +28,15 @@ def message_ids(turn: Turn) -> list[str]:
 
 
 async def run_request(
-    turn: Turn, outlet: Outlet, runtime: RuntimePort, texts: Texts, *, repeated: bool
+    turn: Turn,
+    outlet: Outlet,
+    runtime: RuntimePort,
+    texts: Texts,
+    roles: Sequence[str],
+    *,
+    repeated: bool,
 ) -> RunRequest:
-    """The run that answers a turn."""
+    """The run that answers a turn, whose author has these roles."""
     messages = [
         await _message(turn, message, identity, outlet, runtime, texts)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
@@ -43,14 +50,14 @@ async def run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn, outlet.agent),
+        configurable=_configurable(turn, turn.agent or outlet.agent, texts.locale, roles),
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=outlet.assistant,
     )
 
 
-def _configurable(turn: Turn, agent: str) -> dict[str, Any]:
+def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
     sender = turn.messages[-1].sender if turn.messages else None
     context: dict[str, Any] = {
         "user_id": f"{turn.platform}:{sender.id}" if sender else "",
@@ -59,6 +66,8 @@ def _configurable(turn: Turn, agent: str) -> dict[str, Any]:
         "chat": turn.address.chat,
         "chat_kind": turn.address.chat_kind.value,
         "turn_id": str(turn.id),
+        "roles": list(roles),
+        "locale": locale,
     }
     if turn.model:
         context["model_name"] = turn.model

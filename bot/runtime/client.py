@@ -12,7 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate
-from bot.runtime.port import Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload, Usage
+from bot.runtime.port import AgentInfo, Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload, Usage
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
@@ -125,11 +125,17 @@ class LangGraphRuntime:
             history = await self._client.threads.get_history(
                 thread_id, limit=100, metadata={"run_id": run_id}
             )
-        if not history:
+            if not history:
+                return await self._untouched(thread_id, run_id)
+        return _checkpoint(history[-1].get("parent_checkpoint"))
+
+    async def _untouched(self, thread_id: str, run_id: str) -> str | None:
+        """Where a run that failed before it wrote anything began: at what is the newest still."""
+        run = await self._client.runs.get(thread_id, run_id)
+        if run["status"] != "error":
             raise RunMissing(f"the thread has no checkpoint of run {run_id}")
-        parent = history[-1].get("parent_checkpoint")
-        found = parent.get("checkpoint_id") if parent else None
-        return str(found) if found else None
+        newest = await self._client.threads.get_history(thread_id, limit=1)
+        return _checkpoint(newest[0].get("checkpoint")) if newest else None
 
     async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
         """See RuntimePort."""
@@ -168,6 +174,13 @@ class LangGraphRuntime:
         found = [_model(entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
+    async def agents(self) -> Sequence[AgentInfo]:
+        """See RuntimePort."""
+        with _problems():
+            response = await self._manage().get("/api/agents")
+            _check(response)
+        return [_agent(entry) for entry in response.json()["agents"]]
+
     async def usage(self, thread_id: str) -> Usage | None:
         """See RuntimePort."""
         with _problems():
@@ -205,6 +218,11 @@ def _answer(request: RunRequest) -> str:
     return "\n\n".join(filter(None, said))
 
 
+def _checkpoint(found: Any) -> str | None:
+    named = found.get("checkpoint_id") if found else None
+    return str(named) if named else None
+
+
 def _usage(found: dict[str, Any]) -> Usage | None:
     counts = [found.get(name) for name in ("input_tokens", "output_tokens", "total_tokens")]
     return Usage(*counts) if all(isinstance(count, int) for count in counts) else None  # type: ignore[arg-type]
@@ -217,6 +235,10 @@ def _model(entry: dict[str, Any]) -> ModelInfo:
         default=bool(entry.get("default")),
         note=str(entry.get("note") or ""),
     )
+
+
+def _agent(entry: dict[str, Any]) -> AgentInfo:
+    return AgentInfo(str(entry["name"]), str(entry.get("description") or ""), str(entry.get("problem") or ""))
 
 
 def _check(response: httpx.Response) -> None:

@@ -138,6 +138,15 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """An agent of one's own; `problem` says why it can't be used ("" where it can)."""
+
+    name: str
+    description: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that the models of a thread took and gave."""
 
@@ -178,7 +187,9 @@ class RuntimePort(Protocol):
         ...
 
     async def before(self, thread_id: str, run_id: str) -> str | None:
-        """The checkpoint that a run began from; None where the thread had none."""
+        """The checkpoint that a run began from; None where the thread had none. A run that failed before it
+        wrote any began from the newest.
+        """
         ...
 
     async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
@@ -191,6 +202,10 @@ class RuntimePort(Protocol):
 
     async def models(self) -> Sequence[ModelInfo]:
         """The models on offer, the default one first."""
+        ...
+
+    async def agents(self) -> Sequence[AgentInfo]:
+        """The agents of one's own that there are, in the order of their names."""
         ...
 
     async def usage(self, thread_id: str) -> Usage | None:

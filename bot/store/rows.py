@@ -118,6 +118,7 @@ def turn_in(row: Any, messages: Sequence[TurnMessage], notes: Sequence[ChangeNot
         checkpoint=row.checkpoint,
         model=row.model,
         plan=bool(row.plan),
+        agent=row.agent,
         repeats=row.repeats,
         stopped=bool(row.stopped),
         answers=row.answers,

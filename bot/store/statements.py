@@ -5,7 +5,7 @@ from bot.store.connection import Statement
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
-    " plan, repeats, stopped, answers, size, ready_at, created_at"
+    " plan, agent, repeats, stopped, answers, size, ready_at, created_at"
 )
 
 
@@ -164,10 +164,10 @@ NEXT_TURN = _sql(
     AND state IN {OPEN} ORDER BY id LIMIT 1"""
 )
 START_TURN = _sql(
-    """UPDATE turns SET state = 'running', model = :model, plan = :plan, answers = :answers
-    WHERE id = :id AND state = 'accepted' RETURNING size"""
+    """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
+    answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
-CONVERSATION_NOW = _sql("SELECT model, plan, question, thread_id FROM conversations WHERE id = :id")
+CONVERSATION_NOW = _sql("SELECT model, plan, agent, question, thread_id FROM conversations WHERE id = :id")
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
     """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
@@ -200,6 +200,7 @@ STOP_RUNNING = _sql(
 )
 SET_MODEL = _sql("UPDATE conversations SET model = :model WHERE id = :id")
 SET_PLAN = _sql("UPDATE conversations SET plan = :plan WHERE id = :id")
+SET_AGENT = _sql("UPDATE conversations SET agent = :agent WHERE id = :id")
 SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
 LAST_ANSWERED = _sql(
     """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
@@ -213,8 +214,8 @@ MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 # Views
 
 CONVERSATION = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, title,
-    created_at, active_at FROM conversations WHERE id = :id"""
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent,
+    title, created_at, active_at FROM conversations WHERE id = :id"""
 )
 LANE_STATE = _sql(
     """SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
@@ -222,8 +223,8 @@ LANE_STATE = _sql(
     ORDER BY id"""
 )
 CONVERSATIONS_OF = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, title,
-    created_at, active_at FROM conversations WHERE account = :account AND id < :before
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent,
+    title, created_at, active_at FROM conversations WHERE account = :account AND id < :before
     ORDER BY id DESC LIMIT :limit"""
 )
 TURNS_OF = _sql(

@@ -119,6 +119,10 @@ class BotStore:
         """Whether a conversation's turns begin with a plan."""
         await self._database.run(_execute, sql.SET_PLAN, {"id": conversation, "plan": int(on)})
 
+    async def set_agent(self, conversation: int, agent: str) -> None:
+        """The agent of one's own chosen for a conversation ("" for the account's)."""
+        await self._database.run(_execute, sql.SET_AGENT, {"id": conversation, "agent": agent})
+
     async def count(self, account: str, name: str) -> None:
         """Raise a durable count by one."""
         await self._database.run(_execute, sql.COUNT_UP, {"account": account, "name": name})

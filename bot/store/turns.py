@@ -47,7 +47,7 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
     # A run that starts plainly would discard an open question, so whatever comes next answers it.
     asked = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
     answers = asked or row.answers
-    chosen = {"model": model, "plan": now_there.plan, "answers": answers}
+    chosen = {"model": model, "plan": now_there.plan, "agent": now_there.agent, "answers": answers}
     started = connection.execute(sql.START_TURN, {"id": row.id, **chosen}).first()
     if started is None:
         return Claim(wait=0.01)
@@ -55,8 +55,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         connection.execute(sql.CLOSE_QUESTION, {"id": conversation})
     told = changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
     turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told)
-    plan = bool(now_there.plan)
-    return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, answers=answers))
+    plan, agent = bool(now_there.plan), now_there.agent
+    return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
 
 def load(connection: Connection, turn: int) -> Claim:

@@ -25,6 +25,7 @@ class ConversationView:
     thread_id: str
     model: str
     plan: bool
+    agent: str
     title: str
     created_at: float
     active_at: float
@@ -133,6 +134,7 @@ def _conversation(row: Any) -> ConversationView:
         thread_id=row.thread_id,
         model=row.model,
         plan=bool(row.plan),
+        agent=row.agent,
         title=row.title,
         created_at=row.created_at,
         active_at=row.active_at,

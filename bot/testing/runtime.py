@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.port import (
+    AgentInfo,
     Answer,
     Attempt,
     Ended,
@@ -62,6 +63,7 @@ class ScriptedRuntime:
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
+    own: Sequence[AgentInfo] | None = ()
     down: bool = False
     cut_after: int | None = None
     down_for_answers: int = 0
@@ -141,6 +143,13 @@ class ScriptedRuntime:
         if self.offered is None:
             raise RuntimeRefused(404, "not here")
         return self.offered
+
+    async def agents(self) -> Sequence[AgentInfo]:
+        """See RuntimePort."""
+        self._reachable()
+        if self.own is None:
+            raise RuntimeRefused(404, "not here")
+        return self.own
 
     async def usage(self, thread_id: str) -> Usage | None:
         """See RuntimePort."""

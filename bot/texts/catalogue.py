@@ -11,10 +11,11 @@ CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}
 
 
 class Texts:
-    """The texts of one language."""
+    """The texts of one language; `locale` names it."""
 
-    def __init__(self, catalogue: Mapping[str, str]) -> None:
-        self._catalogue = catalogue
+    def __init__(self, locale: str) -> None:
+        self.locale = locale
+        self._catalogue = CATALOGUES[locale]
 
     def __call__(self, key: str, /, **fields: object) -> str:
         """The text with this id. Raises KeyError for an id that no catalogue has."""
@@ -24,5 +25,5 @@ class Texts:
 
 def texts_for(locale: str) -> Texts:
     """The texts of a locale (`zh-CN` finds `zh`), English where there is none."""
-    found = CATALOGUES.get(locale) or CATALOGUES.get(locale.partition("-")[0])
-    return Texts(found or ENGLISH)
+    names = (locale, locale.partition("-")[0])
+    return Texts(next((name for name in names if name in CATALOGUES), "en"))

@@ -16,6 +16,7 @@ import pytest
 
 pytestmark = pytest.mark.may_block
 
+MODEL = 'models: [{name: m, use: "agent.testing:ScriptedChatModel"}]\n'
 TOKEN = "123456:a-secret-token-that-must-not-show"
 
 
@@ -45,6 +46,7 @@ def one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
 def test_a_corrupt_database(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
+    (tmp_path / "config.yaml").write_text(MODEL)
     (home / "bot.db").write_bytes(b"this is not a database at all" * 100)
     words = ("bot.db", "not a database", "backup")
     one_clear_line(roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), *words)
@@ -52,6 +54,7 @@ def test_a_corrupt_database(tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(MODEL)
     (tmp_path / "home").write_text("x")
     for path in (tmp_path / "home", tmp_path / "home" / "below"):
         one_clear_line(roebot("run", "--home", str(path), "--port", "0", cwd=tmp_path), "a file", "--home")
@@ -71,7 +74,7 @@ def test_a_port_that_another_roebot_has(tmp_path: Path) -> None:
 
     with HTTPServer(("127.0.0.1", 0), Healthy) as server, ThreadPoolExecutor(1) as pool:
         pool.submit(server.serve_forever)
-        (tmp_path / "config.yaml").write_text(f"config_version: 1\nserver: {{port: {server.server_port}}}\n")
+        (tmp_path / "config.yaml").write_text(f"{MODEL}server: {{port: {server.server_port}}}\n")
         done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
         server.shutdown()
     one_clear_line(done, "a Roebot with another home answers there")
@@ -145,7 +148,9 @@ def test_a_secret_in_a_wrong_place_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(f"{MODEL}server: {{port: 0}}\n")
     good = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
+    assert good.returncode == 0, good.stdout
     assert "Python 3." in good.stdout
     assert "no service runs here" in good.stdout
     (tmp_path / "config.yaml").write_text("server: {prot: 1}")

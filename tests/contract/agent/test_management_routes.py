@@ -1,6 +1,7 @@
 """The management routes over real HTTP: models, uploads, artifacts, local data."""
 
 import asyncio
+import json
 import socket
 import stat
 from collections.abc import AsyncIterator
@@ -17,6 +18,8 @@ from agent.api.endpoints import guarded
 from agent.config.errors import ConfigErrors
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.results import (
+    AgentInfo,
+    AgentList,
     Deleted,
     ErrorBody,
     Health,
@@ -102,6 +105,38 @@ async def test_an_unknown_model_is_404_and_names_the_known(client: httpx.AsyncCl
     response = await client.get("/api/models/nope")
     assert response.status_code == 404
     assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small, broken, missing.'
+
+
+async def test_agents_of_ones_own(client: httpx.AsyncClient, home: Path) -> None:
+    assert AgentList.model_validate_json((await client.get("/api/agents")).content).agents == []
+    coder = {"description": "Writes code.", "model": "gpt", "tool_groups": ["web"]}
+    for name, text in (("poet", ""), ("coder", json.dumps(coder)), ("lame", "modle: gpt")):
+        (home / "agents" / name).mkdir(parents=True)
+        (home / "agents" / name / "config.yaml").write_text(text)
+    (home / "agents" / "Not a name").mkdir()
+    (home / "agents" / "file").touch()
+    first, second, third = AgentList.model_validate_json((await client.get("/api/agents")).content).agents
+    assert first == AgentInfo(name="coder", description="Writes code.", model="gpt", tool_groups=["web"])
+    assert third == AgentInfo(name="poet")
+    assert (second.name, second.model) == ("lame", None)
+    assert second.problem is not None
+    assert "agents/lame/config.yaml" in second.problem
+    assert "did you mean model?" in second.problem
+    assert str(home) not in second.problem
+    assert AgentInfo.model_validate_json((await client.get("/api/agents/Coder")).content) == first
+    assert AgentInfo.model_validate_json((await client.get("/api/agents/lame")).content) == second
+
+
+@pytest.mark.parametrize("name", ["gone", "..", "%2e%2e", "Not%20a%20name", "file"])
+async def test_an_agent_that_there_is_not_is_404(client: httpx.AsyncClient, home: Path, name: str) -> None:
+    (home / "agents" / "poet").mkdir(parents=True)
+    (home / "agents" / "Not a name").mkdir()
+    (home / "agents" / "file").touch()
+    response = await client.get(f"/api/agents/{name}")
+    assert response.status_code == 404
+    if name == "gone":
+        known = "Known: poet. /agent chooses another."
+        assert detail(response) == f'There is no agent named "gone". {known}'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+from langchain_core.runnables import RunnableConfig
 
 from agent.api import management_routes
+from agent.errors import ProfileUnknown
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text, Usage
+from bot.runtime.port import AgentInfo, Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text, Usage
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.runtime.serving import serve
 
@@ -38,8 +40,7 @@ class Subject:
             thread_id=thread,
             key=key or f"{uuid.uuid4()}:1",
             messages=[{"type": "human", "content": text, "id": f"h-{uuid.uuid4()}"}],
-            configurable={},
-            **more,
+            **{"configurable": {}, **more},
         )
         return thread, await self.port.create(request)
 
@@ -47,6 +48,13 @@ class Subject:
         """Every event up to the end."""
         async with asyncio.timeout(20):
             return [logged async for logged in self.port.join(thread, run, after)]
+
+
+def particular(config: RunnableConfig) -> Any:
+    """A graph that cannot be made for everybody."""
+    if config.get("configurable", {}).get("agent_name") == "gone":
+        raise ProfileUnknown("gone", ())
+    return ready.scripted()
 
 
 def said(events: list[LoggedEvent]) -> str:
@@ -155,7 +163,7 @@ class TestRealOnly:
     @pytest.fixture(params=["langgraph"])
     async def subject(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
         routes = await asyncio.to_thread(management_routes, tmp_path)
-        sources = {"lead_agent": ready.scripted}
+        sources = {"lead_agent": ready.scripted, "particular": lambda: particular}
         async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
             http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
             yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
@@ -177,6 +185,32 @@ class TestRealOnly:
         assert checkpoint
         _, fork = await self.subject.ask("three", thread=thread, checkpoint=checkpoint)
         await self.subject.follow(thread, fork)
+
+    async def test_a_run_that_wrote_nothing_began_at_what_is_newest(self) -> None:
+        good: dict[str, Any] = {"assistant": "particular"}
+        lame = {**good, "configurable": {"agent_name": "gone"}}
+        thread, lost = await self.subject.ask("zero", **lame)
+        assert (await self.subject.follow(thread, lost))[-1].event == Ended("error")
+        assert await self.subject.port.before(thread, lost) is None
+        _, first = await self.subject.ask("one", thread=thread, **good)
+        await self.subject.follow(thread, first)
+        _, lost = await self.subject.ask("two", thread=thread, **lame)
+        await self.subject.follow(thread, lost)
+        checkpoint = await self.subject.port.before(thread, lost)
+        assert checkpoint
+        _, last = await self.subject.ask("three", thread=thread, **good)
+        await self.subject.follow(thread, last)
+        assert await self.subject.port.before(thread, last) == checkpoint
+
+    async def test_agents_of_ones_own_are_listed(self, tmp_path: Path) -> None:
+        assert list(await self.subject.port.agents()) == []
+        for name, text in (("poet", ""), ("coder", "description: Writes code."), ("lame", "legs: 1")):
+            (tmp_path / "agents" / name).mkdir(parents=True)
+            (tmp_path / "agents" / name / "config.yaml").write_text(text)
+        coder, lame, poet = await self.subject.port.agents()
+        assert (coder, poet) == (AgentInfo("coder", "Writes code."), AgentInfo("poet"))
+        assert (lame.name, lame.description) == ("lame", "")
+        assert "legs" in lame.problem
 
     async def test_uploads_and_artifacts(self, tmp_path: Path) -> None:
         async def content() -> AsyncIterator[bytes]:
@@ -232,3 +266,5 @@ async def test_a_runtime_that_is_not_there_is_unreachable() -> None:
             await port.create(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
         with pytest.raises(RuntimeUnreachable):
             await port.models()
+        with pytest.raises(RuntimeUnreachable):
+            await port.agents()

@@ -322,6 +322,39 @@ async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:
     assert second.model == "mine"
 
 
+async def test_a_chosen_agent_goes_with_the_next_turn_and_stays_with_it(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    first = (await store.claim(accepted.conversation, 101.0)).turn
+    assert first is not None
+    assert first.agent == ""
+    await store.set_agent(accepted.conversation, "coder")
+    assert (await store.load(first.id)).turn == first
+    await store.save(first.id, [], 102.0, state=TurnState.DONE)
+    [later] = await accept(store, admission(message()))
+    second = (await store.claim(accepted.conversation, 103.0)).turn
+    assert second is not None
+    assert second.agent == "coder"
+    await store.set_agent(accepted.conversation, "")
+    again = (await store.claim(accepted.conversation, 104.0)).turn
+    assert again is not None
+    assert (again.id, again.agent) == (later.turn, "coder")
+    view = await store.conversation(accepted.conversation)
+    assert view is not None
+    assert view.agent == ""
+
+
+async def test_a_choice_is_of_one_conversation_and_outlives_its_thread(store: BotStore) -> None:
+    [one] = await accept(store, admission(message(chat="c1")))
+    [other] = await accept(store, admission(message(chat="c2")))
+    await store.set_agent(one.conversation, "coder")
+    await store.set_plan(one.conversation, True)
+    new = replace(admission(message("/new", chat="c1"), Verdict.COMMAND), rotate=True)
+    await accept(store, new)
+    views = {view.id: view for view in await store.conversations("tg")}
+    assert (views[one.conversation].agent, views[other.conversation].agent) == ("coder", "")
+    assert views[one.conversation].plan
+
+
 async def test_counts_go_up(store: BotStore) -> None:
     await store.count("tg", "possibly_repeated")
     await store.count("tg", "possibly_repeated")

@@ -18,8 +18,17 @@ from langgraph.types import interrupt
 
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.errors import FileMissing, FileRefused, ModelCallFailed, ModelUnknown
-from agent.results import Deleted, ModelInfo, ModelList, Outcome, UploadList, UploadResult
+from agent.errors import FileMissing, FileRefused, ModelCallFailed, ModelUnknown, ProfileUnknown
+from agent.results import (
+    AgentInfo,
+    AgentList,
+    Deleted,
+    ModelInfo,
+    ModelList,
+    Outcome,
+    UploadList,
+    UploadResult,
+)
 
 pytestmark = pytest.mark.may_block
 SCRIPTED = "agent.testing:ScriptedChatModel"
@@ -258,6 +267,9 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
     source.write_text("hello")
     assert ModelList.model_validate(client.list_models()).default == "echo"
     assert ModelInfo.model_validate(client.get_model("other")).name == "other"
+    (tmp_path / "home" / "agents" / "poet").mkdir(parents=True)
+    assert [one.name for one in AgentList.model_validate(client.list_agents()).agents] == ["poet"]
+    assert AgentInfo.model_validate(client.get_agent("poet")) == AgentInfo(name="poet")
     uploaded = UploadResult.model_validate(client.upload_files("t", [source, str(source)]))
     assert [file.filename for file in uploaded.files] == ["a.txt", "a-2.txt"]
     assert uploaded.message == "2 files uploaded."
@@ -271,6 +283,8 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
 def test_what_the_management_methods_refuse(client: AgentClient, tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown):
         client.get_model("gone")
+    with pytest.raises(ProfileUnknown, match="Known: none"):
+        client.get_agent("gone")
     with pytest.raises(FileRefused, match="is a directory"):
         client.upload_files("t", [tmp_path])
     with pytest.raises(FileMissing):

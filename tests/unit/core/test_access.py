@@ -62,6 +62,13 @@ def test_page_and_terminal_belong_to_the_owner() -> None:
     assert AccessPolicy(AccessConfig()).role(origin("owner", platform="terminal")) is Role.OWNER
 
 
+def test_a_role_holds_those_below_it() -> None:
+    assert Role.OWNER.held == ("owner", "admin", "member")
+    assert Role.ADMIN.held == ("admin", "member")
+    assert Role.MEMBER.held == ("member",)
+    assert Role.STRANGER.held == Role.BLOCKED.held == ()
+
+
 def test_the_line_to_add_is_valid_configuration() -> None:
     import yaml
 

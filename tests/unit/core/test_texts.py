@@ -80,3 +80,10 @@ def test_no_text_has_a_stray_brace(catalogue: Mapping[str, str]) -> None:
         fields = re.findall(r"\{([a-z_]+)[^}]*\}", text)
         assert text.count("{") == text.count("}"), key
         assert len(fields) == len(re.findall(r"(?<!\{)\{[a-z]", text)), key
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"), [("en", "en"), ("zh", "zh"), ("zh-CN", "zh"), ("fr", "en"), ("", "en")]
+)
+def test_texts_say_which_language_they_are(asked: str, found: str) -> None:
+    assert texts_for(asked).locale == found

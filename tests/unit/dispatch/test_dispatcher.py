@@ -48,7 +48,12 @@ async def test_a_message_gets_exactly_one_answer(at: Bench) -> None:
     [run] = at.runtime.runs.values()
     assert [message["content"] for message in run.request.messages] == ["hi"]
     assert run.request.key.endswith(":1")
-    assert run.request.configurable["user_id"] == "recording:7"
+    told = run.request.configurable
+    assert (told["user_id"], told["roles"], told["locale"]) == (
+        "recording:7",
+        ["owner", "admin", "member"],
+        "en",
+    )
 
 
 async def test_text_streams_as_edits_of_one_message(at: Bench) -> None:

@@ -1,0 +1,86 @@
+"""`/agent`: which of the agents of one's own answers in a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.access import Role
+from bot.commands.registry import Invocation, Result, nearest_line
+from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.runtime.port import AgentInfo
+from bot.store.views import ConversationView
+from bot.texts import Texts
+
+DEFAULT = "default"
+"""The word that takes a choice back."""
+
+
+async def agent(call: Invocation) -> Result:
+    """Choose an agent for this conversation, or list those that there are."""
+    texts, services = call.texts, call.services
+    if call.words and call.words[0].lower() == DEFAULT:
+        return await _set(call, "")
+    try:
+        offered: Sequence[AgentInfo] | None = await services.runtime.agents()
+    except RuntimeRefused:
+        offered = None
+    except RuntimeProblem:
+        return Result(texts("agents_unreachable"))
+    if not call.words:
+        return await _listed(call, offered)
+    name = call.words[0].strip("`").lower()
+    fixed = _of_account(call)
+    if fixed and call.role < Role.ADMIN:
+        return Result(texts("agent_fixed", name=fixed))
+    # A runtime that lists none is taken at its user's word.
+    found = _named(name, offered) if offered is not None else AgentInfo(name)
+    if found is None:
+        return Result(_unknown(texts, name, offered or ()))
+    return Result(found.problem) if found.problem else await _set(call, name)
+
+
+def agent_of(call: Invocation, view: ConversationView | None) -> str:
+    """Who answers in the conversation, as people read it."""
+    name = (view.agent if view else "") or _of_account(call)
+    return f"`{name}`" if name else call.texts("agent_usual")
+
+
+async def _set(call: Invocation, name: str) -> Result:
+    await call.services.store.set_agent(call.turn.conversation, name)
+    lane = await call.services.store.lane(call.turn.conversation)
+    shown = f"`{name}`" if name else agent_of(call, None)
+    return Result(call.texts("agent_set_busy" if lane.turn else "agent_set", name=shown))
+
+
+async def _listed(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
+    texts = call.texts
+    view = await call.services.store.conversation(call.turn.conversation)
+    now = texts("agent_now", name=agent_of(call, view))
+    if offered is None:
+        return Result(f"{now}\n\n{texts('agents_unlisted')}")
+    chosen = (view.agent if view else "") or _of_account(call)
+    lines = [_line(texts, one, mark="✓" if one.name == chosen else "•") for one in offered]
+    if chosen and _named(chosen, offered) is None:
+        lines.append(texts("agent_gone", name=chosen))
+    hint = texts("agents_hint") if offered else texts("agents_none")
+    return Result("\n\n".join([texts("agents_title"), now, *lines, hint]))
+
+
+def _line(texts: Texts, one: AgentInfo, mark: str) -> str:
+    return texts("agents_line", mark=mark, name=one.name, about=one.problem or one.description).rstrip()
+
+
+def _unknown(texts: Texts, name: str, offered: Sequence[AgentInfo]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, [one.name for one in offered], n=3, cutoff=0.4)
+    return texts("agent_unknown", name=name, nearest=nearest_line(texts, near, mark=""))
+
+
+def _named(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
+    return next((one for one in offered if one.name == name), None)
+
+
+def _of_account(call: Invocation) -> str:
+    outlet = call.services.accounts.get(call.turn.address.account)
+    return outlet.agent if outlet is not None else ""

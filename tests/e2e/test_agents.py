@@ -1,0 +1,136 @@
+"""Agents of one's own, chosen in a chat, down to what the provider is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llmock.pytest_plugin import LLMock
+
+from tests.harness.judge import until
+from tests.harness.people import Driver, at_work, on_platform
+
+pytestmark = pytest.mark.may_block
+
+
+@pytest.fixture
+async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
+    """Somebody on Telegram, where two agents of one's own and two models are at hand."""
+    both = ", ".join(
+        f'{{name: {name}, use: "langchain_openai:ChatOpenAI", model: model-{name}, api_key: k,'
+        f' base_url: "{llmock.base_url()}"}}'
+        for name in ("first", "second")
+    )
+    llmock.tool_mode("off")
+    own(tmp_path, "coder", "You write code.", "description: Writes code.\nmodel: second\n")
+    own(tmp_path, "poet", "You rhyme.", "")
+    config = f"models: [{both}]\ntitle: {{enabled: false}}"
+    async with on_platform("telegram") as driver, at_work(tmp_path, driver, config):
+        yield driver
+
+
+def own(home: Path, name: str, soul: str, config: str) -> None:
+    """An agent of one's own."""
+    folder = home / "agents" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SOUL.md").write_text(soul)
+    (folder / "config.yaml").write_text(config)
+
+
+async def told(person: Driver, text: str) -> str:
+    """What the bot says to this."""
+    before = len(person.texts())
+    person.writes(text)
+    await until(lambda: len(person.texts()) > before, 40.0, lambda: f"{text}: {person.texts()}")
+    await asyncio.sleep(0.3)
+    assert len(person.texts()) == before + 1, person.texts()
+    return person.texts()[-1].replace("\\", "")
+
+
+async def chosen(person: Driver, name: str) -> None:
+    """Choose an agent, as soon as the runtime is up."""
+    said = ""
+    while "answers here" not in said:
+        said = await told(person, f"/agent {name}")
+        assert "answers here" in said or "does not answer" in said
+
+
+def asked(llmock: LLMock) -> tuple[str, str, list[str]]:
+    """The model, the system prompt and what people said, of the newest request."""
+    body: Any = llmock.last_request.body
+    first, *others = body["messages"]
+    return llmock.last_request.model, first["content"], [m["content"] for m in others if m["role"] == "user"]
+
+
+async def test_an_agent_is_chosen_for_a_conversation_and_given_up(person: Driver, llmock: LLMock) -> None:
+    llmock.reply("One.").reply("Two.").reply("Three.")
+    assert await told(person, "hello") == "One."
+    model, prompt, _ = asked(llmock)
+    assert model == "model-first"
+    assert "You write code." not in prompt
+    listed = await told(person, "/agent")
+    assert "the usual agent" in listed
+    assert "coder" in listed
+    assert "Writes code." in listed
+    assert "poet" in listed
+    assert "no agent" in await told(person, "/agent codr")
+    assert "answers here" in await told(person, "/agent coder")
+    assert "Agent: coder" in await told(person, "/status")
+    assert await told(person, "again") == "Two."
+    model, prompt, said = asked(llmock)
+    assert model == "model-second"
+    assert "You write code." in prompt
+    assert said == ["hello", "again"]
+    assert "the usual agent" in await told(person, "/agent default")
+    assert await told(person, "bye") == "Three."
+    model, prompt, said = asked(llmock)
+    assert model == "model-first"
+    assert "You write code." not in prompt
+    assert said == ["hello", "again", "bye"]
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+async def test_an_agent_that_is_gone_loses_nothing(
+    person: Driver, llmock: LLMock, tmp_path: Path, earlier: bool
+) -> None:
+    """The message that met no agent is answered by `/retry` once there is one, as the first or a later."""
+    before = []
+    await chosen(person, "coder")
+    if earlier:
+        llmock.reply("One.")
+        assert await told(person, "hello") == "One."
+        before = ["hello"]
+    await asyncio.to_thread(shutil.rmtree, tmp_path / "agents" / "coder")
+    said = await told(person, "remember 4711")
+    assert 'There is no agent named "coder". Known: poet.' in said
+    assert "/agent" in said
+    assert "/retry" in said
+    assert "not there any more" in await told(person, "/agent")
+    assert "answers here" in await told(person, "/agent poet")
+    llmock.reply("Kept in heaven, 4711.")
+    person.writes("/retry")
+    await until(lambda: person.texts()[-1].startswith("Kept"), 40.0, lambda: f"{person.texts()}")
+    _, prompt, said_to_it = asked(llmock)
+    assert "You rhyme." in prompt
+    assert said_to_it == [*before, "remember 4711"]
+
+
+async def test_an_agent_that_is_broken_says_what_is_wrong(
+    person: Driver, llmock: LLMock, tmp_path: Path
+) -> None:
+    await chosen(person, "poet")
+    own(tmp_path, "poet", "You rhyme.", "modle: first\n")
+    said = await told(person, "hello")
+    assert "agents/poet/config.yaml" in said
+    assert "modle" in said
+    assert str(tmp_path) not in said
+    assert "modle" in await told(person, "/agent")
+    assert "modle" in await told(person, "/agent poet")
+    own(tmp_path, "poet", "You rhyme.", "")
+    llmock.reply("All is well.")
+    assert await told(person, "hello?") == "All is well."
+    assert "You rhyme." in asked(llmock)[1]

@@ -1,0 +1,145 @@
+"""`roebot doctor` asks each model for a word, also where no service runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from llmock.pytest_plugin import LLMock
+
+from agent.testing import ScriptedChatModel
+from bot.cli.doctor_models import _finding, _reported, here
+from bot.cli.finding import Finding
+from tests.e2e.test_bad_input import roebot
+
+pytestmark = pytest.mark.may_block
+
+KEY = "sk-proj-0123456789abcdefghij"
+LISTED = orjson.dumps({"models": [{"name": "a", "display_name": "A"}, {"name": "b", "note": "slow"}]})
+ANSWERED = orjson.dumps({"name": "a", "ok": True, "seconds": 0.25})
+
+
+def configured(folder: Path, *models: str) -> Path:
+    """A configuration with these models."""
+    path = folder / "config.yaml"
+    path.write_text("server: {port: 0}\nmodels:\n" + "".join(f"  - {{{model}}}\n" for model in models))
+    return path
+
+
+def provider(llmock: LLMock, name: str, use: str, kind: str) -> str:
+    """A model of a provider's own class, at the mock."""
+    return (
+        f'name: {name}, use: "{use}", model: m, api_key: "{KEY}", max_retries: 0,'
+        f' base_url: "{llmock.base_url(kind)}"'
+    )
+
+
+def test_each_model_answers(tmp_path: Path, llmock: LLMock) -> None:
+    openai = provider(llmock, "one", "langchain_openai:ChatOpenAI", "openai")
+    anthropic = provider(llmock, "two", "langchain_anthropic:ChatAnthropic", "anthropic")
+    configured(tmp_path, openai, anthropic)
+    done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path, timeout=100.0)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for name in ("one", "two"):
+        [line] = [line for line in lines if line.startswith(f"ok   model {name}:")]
+        assert ", answered in " in line
+    assert len(llmock.requests) == 2
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_each_that_does_not_is_named_without_its_key(tmp_path: Path, llmock: LLMock) -> None:
+    llmock.fail(401, message=f"Incorrect API key provided: {KEY}")
+    configured(
+        tmp_path,
+        provider(llmock, "locked", "langchain_openai:ChatOpenAI", "openai"),
+        'name: good, use: "agent.testing:ScriptedChatModel"',
+        'name: gone, use: "no_such_provider:Chat"',
+        'name: loud, use: "tests.e2e.test_doctor_models:Loud"',
+    )
+    done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path, timeout=100.0)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1, said
+    assert 'FAIL model locked: locked: The model "locked" failed: its provider refused the API key.' in said
+    assert "ok   model good: good, answered in" in said
+    assert "FAIL model gone: gone: " in said
+    assert "no_such_provider" in said
+    assert "FAIL model loud: loud: " in said
+    assert KEY not in said
+    assert "Traceback" not in said
+    assert "and a secret" not in said
+
+
+class Loud(ScriptedChatModel):
+    """Prints what looks like an answer of the process, and cannot be made."""
+
+    def model_post_init(self, context: object) -> None:
+        print(json.dumps({"name": "good", "ok": False, "detail": "and a secret"}))
+        print("and a secret", file=sys.stderr)
+        raise RuntimeError("no")
+
+
+def test_a_service_elsewhere_is_asked_only_while_ours_runs(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("server: {port: 0}\nruntime: {url: http://127.0.0.1:9}\n")
+    done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
+    assert "note models: those of another agent runtime are asked while the service runs" in done.stdout
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_takes_no_longer_than_it_may(tmp_path: Path) -> None:
+    path = configured(tmp_path, f'name: m, use: "{__name__}:Never"')
+    [found] = here(path, seconds=8.0)
+    assert found.good is False
+    assert found.text.endswith("not probed: it did not answer within 8 s")
+
+
+def __getattr__(name: str) -> object:
+    """Loading `Never` takes for ever."""
+    if name == "Never":
+        import threading
+
+        threading.Event().wait()
+    raise AttributeError(name)
+
+
+def test_what_is_not_usable_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("models: [{name: 1}]\n")
+    [found] = here(path)
+    assert found.good is False
+    assert found.text.startswith("models: ")
+    assert "config.yaml:1" in found.text
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "texts"),
+    [
+        (b"", 1, ["models: not probed: the process that asks them ended with 1"]),
+        (b"", -9, ["models: not probed: it did not answer within 5 s"]),
+        (b"nonsense\n[1]\n", 1, ["models: not probed: the process that asks them ended with 1"]),
+        (
+            LISTED + b"\n" + ANSWERED + b'\n{"name": "b", "o',
+            -9,
+            [
+                "model a: A, answered in 0.2 s",
+                "model b:  (slow), not probed: it did not answer within 5 s",
+            ],
+        ),
+    ],
+)
+def test_what_came_counts_where_it_was_cut_off(said: bytes, code: int, texts: list[str]) -> None:
+    found = list(_reported(said, code, 5.0))
+    assert [one.text for one in found] == texts
+    assert found[-1].good is False
+
+
+def test_a_spare_local_model_that_is_missing_is_no_failure() -> None:
+    missing = {"ok": False, "detail": "Its weights are not here."}
+    spare = {"name": "local", "display_name": "SmolLM2", "source": "local", "default": False}
+    text = "model local: SmolLM2: Its weights are not here."
+    assert _finding(spare, missing) == Finding(None, text)
+    assert _finding({**spare, "default": True}, missing) == Finding(False, text)
+    assert _finding({**spare, "source": "config"}, missing) == Finding(False, text)

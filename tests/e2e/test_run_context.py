@@ -1,0 +1,112 @@
+"""What the bot knows of a turn arrives at the agent's tools: from a person on Telegram to `RunContext`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llmock.pytest_plugin import LLMock
+
+from bot.service import Service
+from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.inprocess import running
+from tests.harness.judge import answers, until
+
+pytestmark = pytest.mark.may_block
+
+ANN, BEN = 1001, 1002
+
+
+@asynccontextmanager
+async def world(
+    tmp_path: Path, llmock: LLMock, account: str, access: str
+) -> AsyncIterator[tuple[TelegramEmulator, Service]]:
+    """A service on Telegram whose agent has one tool."""
+    llmock.tool_mode("off")
+    async with TelegramEmulator.serve() as emulator:
+        text = f"""
+config_version: 1
+models:
+  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, base_url: "{llmock.base_url()}"}}
+title: {{enabled: false}}
+tools: [{{name: whose_run, group: own, use: "tests.harness.telling:whose_run"}}]
+server: {{port: 0}}
+channels:
+  tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}", {account}}}
+access: {{{access}}}
+"""
+        async with running(tmp_path, text) as service:
+            yield emulator, service
+
+
+def told(llmock: LLMock) -> dict[str, Any]:
+    """What the tool told the model."""
+    body: Any = llmock.last_request.body
+    [result] = [message for message in body["messages"][-2:] if message["role"] == "tool"]
+    found: dict[str, Any] = json.loads(result["content"])
+    return found
+
+
+async def answered(emulator: TelegramEmulator, chat: int, last: str) -> None:
+    def stands() -> bool:
+        return [seen.text for seen in answers(emulator, chat)][-1:] == [last]
+
+    await until(stands, 40.0, lambda: f"{answers(emulator, chat)}")
+
+
+@pytest.mark.parametrize(
+    ("account", "access", "roles", "locale"),
+    [
+        ("locale: en", "default: allow", ["member"], "en"),
+        ("locale: zh", f'members: ["telegram:{ANN}"]', ["member"], "zh"),
+        ("locale: en", f'admins: ["telegram:{ANN}"]', ["admin", "member"], "en"),
+        (f'locale: zh, access: {{owners: ["telegram:{ANN}"]}}', "", ["owner", "admin", "member"], "zh"),
+    ],
+)
+async def test_a_private_chat(
+    tmp_path: Path, llmock: LLMock, account: str, access: str, roles: list[str], locale: str
+) -> None:
+    async with world(tmp_path, llmock, account, access) as (emulator, service):
+        llmock.call_tool("whose_run", {}).reply("Told.")
+        emulator.people.says("who am I?", user=ANN)
+        await answered(emulator, ANN, "Told.")
+        [turn] = await service.store.turns(1)
+        [view] = await service.store.conversations("tele")
+    assert told(llmock) == {
+        "thread_id": view.thread_id,
+        "run_id": turn.run_id,
+        "user_id": f"telegram:{ANN}",
+        "roles": roles,
+        "account": "tele",
+        "platform": "telegram",
+        "chat": str(ANN),
+        "chat_kind": "private",
+        "turn_id": str(turn.id),
+        "locale": locale,
+    }
+
+
+async def test_a_turn_of_several_has_the_roles_that_all_of_them_have(tmp_path: Path, llmock: LLMock) -> None:
+    access = f'owners: ["telegram:{ANN}"], members: ["telegram:{BEN}"]'
+    async with world(tmp_path, llmock, "isolation: chat", access) as (emulator, service):
+        group, at_bot = emulator.people.make_group("team"), f"@{emulator.world.bot.username}"
+        llmock.call_tool("whose_run", {}).reply("Told one.")
+        emulator.people.says(f"{at_bot} one", user=ANN, chat=group)
+        await answered(emulator, group, "Told one.")
+        assert told(llmock)["roles"] == ["owner", "admin", "member"]
+        llmock.slow_first_token(3.0, times=1).reply("Two.").call_tool("whose_run", {}).reply("Told three.")
+        emulator.people.says(f"{at_bot} two", user=ANN, chat=group)
+        await until(lambda: service.dispatcher.running, 20.0, lambda: "nothing runs")
+        emulator.people.says(f"{at_bot} three", user=BEN, chat=group)
+        emulator.people.says(f"{at_bot} and this", user=ANN, chat=group)
+        await answered(emulator, group, "Told three.")
+        found = told(llmock)
+    assert (found["user_id"], found["roles"], found["chat_kind"]) == (
+        f"telegram:{ANN}",
+        ["member"],
+        "group",
+    )
