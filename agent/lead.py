@@ -20,7 +20,7 @@ from langgraph.types import Checkpointer
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.models import AgentConfig
-from agent.errors import ModelUnavailable, ProfileBroken
+from agent.errors import ModelUnavailable, ProfileBroken, ToolUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.memory.process import ProcessMemory
@@ -133,6 +133,7 @@ class LeadAgent:
         )
         tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
+        _check_names(tools, chain)
         prompt = system_prompt(
             wanted.today,
             small_model=spec.context_tokens is not None,
@@ -164,6 +165,14 @@ def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
             message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
             raise ProfileBroken(message, name=profile.name)
     return load_tools(config.tools, groups)
+
+
+def _check_names(tools: Sequence[BaseTool], chain: Sequence[Middleware]) -> None:
+    """Providers refuse two tools of one name."""
+    built_in = {tool.name for middleware in chain for tool in tools_of(middleware)}
+    for tool in tools:
+        if tool.name in built_in:
+            raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
 
 
 def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:

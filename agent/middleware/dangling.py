@@ -9,10 +9,25 @@ from uuid import uuid4
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
-from agent.middleware.answers import Handler, Request, Response, answer_of, updating, with_answer, with_text
+from agent.middleware.answers import (
+    Handler,
+    Request,
+    Response,
+    answer_of,
+    updating,
+    with_answer,
+    with_text,
+    without_calls,
+)
+from agent.middleware.raw_calls import raw_calls
+from agent.state import ThreadState
+from agent.usage import usage_of
 
 UNANSWERED = "Interrupted: this call has no result, and whether it had an effect is unknown."
-UNREADABLE = "This call was not made: its arguments could not be read. Write them as JSON."
+UNREADABLE = (
+    "This call was not made: its arguments could not be read. Write them as JSON, and where they were cut "
+    "off, in smaller calls."
+)
 GIVEN_UP = "I could not call {tools}: what I wrote for it was unreadable."
 TRIES = 2
 _Results = dict[str, ToolMessage]
@@ -23,10 +38,14 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
 
     A result that stands elsewhere is moved there, one that belongs to no call is left out. An answer that
     holds nothing but calls with unreadable arguments is asked for again, at most `tries` times, since a run
-    would end with it; beside other calls such a call is taken out. Hook: `wrap_model_call`, since nobody but
-    the model needs it. The repair is stored together with the answer, and only where no older answer would
-    have to be written again (clients would take it for a new one); otherwise it is made for each call.
+    would end with it; beside other calls such a call is taken out. Arguments that broke off are unreadable,
+    although langchain completes them. Hook: `wrap_model_call`, since nobody but the model needs it. The
+    repair is stored together with the answer, and only where no older answer would have to be written again
+    (clients would take it for a new one); otherwise it is made for each call. What the answers cost that were
+    asked for again is stored too.
     """
+
+    state_schema = ThreadState
 
     def __init__(self, *, tries: int = TRIES) -> None:
         super().__init__()
@@ -37,27 +56,43 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with a conversation that is whole."""
         whole = repaired(request.messages)
-        response = await self._readable(request.override(messages=whole), handler)
+        response, lost = await self._readable(request.override(messages=whole), handler)
         stored = request.state["messages"]
-        writes = _writes(stored, repaired(stored, whole), response)
-        return updating(response, messages=writes) if writes else response
+        update: dict[str, Any] = {}
+        if writes := _writes(stored, repaired(stored, whole), response):
+            update["messages"] = writes
+        if usage := usage_of(lost):
+            update["usage"] = usage
+        return updating(response, **update) if update else response
 
-    async def _readable(self, request: Request, handler: Handler) -> Response:
-        response = await handler(request)
+    async def _readable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
+        """The response, and the answers that were asked for again."""
+        lost: list[AIMessage] = []
+        response = await _read(request, handler)
         for _ in range(self._tries):
             answer = answer_of(response)
             if answer is None or not answer.invalid_tool_calls or answer.tool_calls:
                 break
+            lost.append(answer)
             told = [*request.messages, answer, *_results(answer, {})]
-            response = await handler(request.override(messages=told))
+            response = await _read(request.override(messages=told), handler)
         answer = answer_of(response)
         if answer is None or not answer.invalid_tool_calls:
-            return response
-        clean = answer.model_copy(update={"invalid_tool_calls": []})
+            return response, lost
+        bare = without_calls(answer, [call["id"] for call in answer.invalid_tool_calls if call["id"]])
+        clean = bare.model_copy(update={"invalid_tool_calls": []})
         if not clean.tool_calls and not clean.text.strip():
             names = {call["name"] or "a tool" for call in answer.invalid_tool_calls}
             clean = with_text(clean, GIVEN_UP.format(tools=", ".join(sorted(names))))
-        return with_answer(response, clean)
+        return with_answer(response, clean), lost
+
+
+async def _read(request: Request, handler: Handler) -> Response:
+    """The response, whose calls are only those whose arguments came whole."""
+    with raw_calls() as raw:
+        response = await handler(request)
+    answer = answer_of(response)
+    return response if answer is None else with_answer(response, raw.checked(answer))
 
 
 def repaired(messages: Sequence[AnyMessage], found: Sequence[AnyMessage] = ()) -> list[AnyMessage]:

@@ -97,6 +97,41 @@ async def test_any_feature_runs_alone(feature: str) -> None:
     assert values["messages"][-1].text == "ok"
 
 
+def owner(feature: str) -> type[AgentMiddleware[Any, Any]]:
+    """The class whose place an instance given for the feature takes."""
+    names = {"auto_title": "title", "vision": "view_image", "subagent": "subagent_limit"}
+    [slot] = [number for number, slot in enumerate(SLOTS) if slot.name == names.get(feature, feature)]
+    return KINDS[slot]
+
+
+@pytest.mark.parametrize("state", [True, False, "an instance"])
+@pytest.mark.parametrize("feature", OFF)
+async def test_each_feature_in_its_three_states(feature: str, state: bool | str) -> None:
+    """What is anchored beside its middleware runs beside it, or finds no anchor."""
+    entered: list[str] = []
+
+    class Beside(AgentMiddleware[Any, Any]):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            entered.append("beside")
+            return await handler(request)
+
+    class Wraps(Own):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            entered.append("own")
+            return await handler(request)
+
+    extra = Next(owner(feature))(Beside)()
+    features = only(**{feature: Wraps() if isinstance(state, str) else state})
+    model = scripted(Script(reply="ok"))
+    if state is False:
+        with pytest.raises(ValueError, match="which is not in the chain"):
+            await run(model, features=features, extra_middleware=[extra])
+        return
+    values = await run(model, features=features, extra_middleware=[extra])
+    assert entered == (["own", "beside"] if isinstance(state, str) else ["beside"])
+    assert (values.get("title") == "own") is isinstance(state, str)
+
+
 async def test_titles() -> None:
     async def title(feature: Any) -> Any:
         values = await run(scripted(Script(reply="A good name")), features=only(auto_title=feature))

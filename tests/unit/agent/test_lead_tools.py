@@ -159,6 +159,13 @@ async def test_a_tool_that_cannot_be_made_says_why(tmp_path: Path, use: str, tol
     assert caught.value.name == "t"
 
 
+@pytest.mark.parametrize("name", ["ask_clarification", "write_todos"])
+async def test_a_tool_with_the_name_of_a_built_in_one_is_refused(tmp_path: Path, name: str) -> None:
+    agent = lead(tmp_path, ONE + f"tools: [{entry(name, 'lookup')}]\n", asks(name))
+    with pytest.raises(ToolUnavailable, match=f'The tool "{name}" has the name of a built-in one; rename it'):
+        await agent.graph(Switches(plan_mode=True))
+
+
 async def test_a_ready_made_tool_takes_no_keys_and_shows_none(tmp_path: Path) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{entry('lookup', 'lookup', ', api_key: very-secret')}]\n")
     with pytest.raises(ToolUnavailable, match="takes no further keys") as caught:

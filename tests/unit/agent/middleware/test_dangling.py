@@ -1,15 +1,18 @@
 """Calls without a result get one before the model sees them, and in the thread."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
 from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
-from agent.testing import Script, ToolUse
+from agent.middleware.token_usage import TokenUsageMiddleware
+from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 
@@ -89,6 +92,14 @@ async def test_an_answer_with_nothing_but_unreadable_calls_is_asked_for_again() 
     assert "could not be read" in model.calls[1].texts[-1]
 
 
+async def test_what_is_asked_for_again_cost_something_too() -> None:
+    broken = Script(tools=BROKEN.tools, usage=(10, 2))
+    model = scripted(broken, broken, says("done", usage=(12, 3)))
+    graph = chain(model, DanglingToolCallMiddleware(), TokenUsageMiddleware(), tools=[work])
+    usage = (await say(graph, "go"))["usage"]
+    assert usage == {"input_tokens": 32, "output_tokens": 7, "total_tokens": 39}
+
+
 async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     model = scripted(BROKEN)
     values = await say(chain(model, DanglingToolCallMiddleware(tries=1), tools=[work]), "go")
@@ -164,3 +175,49 @@ async def test_of_two_calls_with_one_id_the_one_without_a_result_gets_an_error(l
     _, seen, _ = await turn(*parts)
     told = [message.text for message in seen if message.type == "tool"]
     assert told == ([UNANSWERED, "result of the second"] if lacking == 0 else ["result of a", UNANSWERED])
+
+
+class Unnumbered(ScriptedChatModel):
+    """Sends each call in one piece, without an index."""
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in super()._astream(*args, **kwargs):
+            if isinstance(chunk.message, AIMessageChunk):
+                for piece in chunk.message.tool_call_chunks:
+                    piece["index"] = None
+            yield chunk
+
+
+async def streamed(model: ScriptedChatModel) -> dict[str, Any]:
+    """The values after a turn whose answers were streamed."""
+    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    async for _ in graph.astream({"messages": [HumanMessage("go")]}, THREAD, stream_mode="messages"):
+        pass
+    values: dict[str, Any] = (await graph.aget_state(THREAD)).values
+    return values
+
+
+async def test_calls_that_a_provider_does_not_number_are_told_apart() -> None:
+    both = Script(tools=(ToolUse("work", {"what": "one"}, "a"), ToolUse("work", {"what": "two"}, "b")))
+    values = await streamed(Unnumbered(steps=[both, says("done")], environ={}))
+    assert texts(values)[2:] == ["did one", "did two", "done"]
+
+
+@pytest.mark.parametrize("args", ['{"what": "half of i', '{"what": "it"', "[1, 2", '{"what": "it"} and more'])
+async def test_arguments_that_break_off_are_not_completed(args: str) -> None:
+    broken = Script(tools=(ToolUse("work", args, "x"),), fragment=4)
+    model = scripted(broken, calls("work", what="it"), says("done"))
+    assert texts(await streamed(model)) == ["go", "", "did it", "done"]
+
+
+async def test_a_call_that_broke_off_goes_and_the_whole_one_beside_it_stays() -> None:
+    uses = ToolUse("work", {"what": "one"}, "a"), ToolUse("work", '{"what": "tw', "b")
+    both = Script(tools=uses, fragment=4)
+    values = await streamed(scripted(both, says("done")))
+    assert texts(values) == ["go", "", "did one", "done"]
+    assert [call["id"] for call in values["messages"][1].tool_calls] == ["a"]
+
+
+async def test_a_call_without_arguments_needs_none() -> None:
+    values = await streamed(scripted(Script(tools=(ToolUse("work", "", "x"),)), says("done")))
+    assert "what" in texts(values)[2], "the tool says which argument it lacks"
