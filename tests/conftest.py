@@ -14,12 +14,17 @@ from pathlib import Path
 import pytest
 import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
+from hypothesis import settings
 
 from bot.store.database import Database, open_database
 from bot.testing.clock import ManualClock
 from bot.testing.conformance import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]
+
+# A machine that is shared may stand still for longer than any test takes.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
 

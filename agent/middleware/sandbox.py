@@ -62,6 +62,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         if not calling:
             return response
         sandbox_id = await self._provider.acquire(thread_id)
+        self._ended.discard(sandbox_id)
         return response if sandbox_id == known else updating(response, sandbox={"sandbox_id": sandbox_id})
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
@@ -89,10 +90,11 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
             await self._end(sandbox_id)
 
     async def _end(self, sandbox_id: str) -> None:
-        """The run ends: release now, or with the last call that is under way."""
-        if sandbox_id in self._calls:
-            if len(self._ended) >= REMEMBERED:
-                self._ended.pop()
-            self._ended.add(sandbox_id)
-        elif sandbox_id and self._provider.get(sandbox_id) is not None:
+        """The run ends: release now, or with the last call that is under way or begins late."""
+        if not sandbox_id:
+            return
+        if len(self._ended) >= REMEMBERED:
+            self._ended.pop()
+        self._ended.add(sandbox_id)
+        if sandbox_id not in self._calls and self._provider.get(sandbox_id) is not None:
             await self._provider.release(sandbox_id)

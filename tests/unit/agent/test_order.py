@@ -18,11 +18,9 @@ from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware
-from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.memory import RecordingMemory
-from agent.testing.sandbox import MemorySandboxProvider
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "web:1", "chat_kind": "private"}}
 IMAGE = {"a.png": {"base64": "AAAA", "mime_type": "image/png"}}
@@ -59,36 +57,13 @@ async def say(agent: Any, text: str = "go", **state: Any) -> dict[str, Any]:
     return values
 
 
-async def test_folders_then_files_then_the_sandbox() -> None:
-    """What each writes is there for the next; the sandbox is given back at the very end."""
+async def test_the_folders_stand_before_anything_else_runs() -> None:
+    """Only ThreadData has a step of its own, and it is the first."""
     steps = []
     source = {"messages": [HumanMessage("go")]}
     async for update in graph(scripted(Script(reply="ok"))).astream(source, CONFIG, stream_mode="updates"):
         steps += update
-    assert steps == [
-        "ThreadDataMiddleware.before_agent",
-        "UploadsMiddleware.before_agent",
-        "SandboxMiddleware.before_agent",
-        "model",
-        "SandboxMiddleware.after_agent",
-    ]
-
-
-async def test_the_sandbox_is_held_while_an_unreadable_call_is_asked_for_again() -> None:
-    """Sandbox around DanglingToolCall: it is acquired once for the call, however often the model is asked."""
-
-    class Counting(MemorySandboxProvider):
-        asked = 0
-
-        async def acquire(self, thread_id: str) -> str:
-            self.asked += 1
-            return await super().acquire(thread_id)
-
-    provider = Counting()
-    model = scripted(Script(tools=(ToolUse("task", "no json"),)), Script(reply="ok"))
-    await say(graph(model, sandbox=SandboxMiddleware(provider=provider)))
-    assert len(model.calls) == 2
-    assert provider.asked == 2, "for the run, and for one model call"
+    assert steps == ["ThreadDataMiddleware.before_agent", "model"]
 
 
 async def test_a_summary_is_made_of_whole_pairs() -> None:

@@ -361,6 +361,39 @@ async def test_one_call_that_ends_the_run_does_not_take_it_from_another() -> Non
     assert f"held ['{BOX}']" in texts(values)
 
 
+async def test_a_call_that_begins_when_the_run_has_ended_gives_it_back() -> None:
+    provider = MemorySandboxProvider()
+    asked = asyncio.Event()
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        asked.set()
+        return str(interrupt("?"))
+
+    @tool
+    async def late() -> str:
+        """Say what is held."""
+        return f"held {provider.held}"
+
+    class Delays(AgentMiddleware[Any, Any]):
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            if request.tool_call["name"] == "late":
+                await asked.wait()
+                while provider.held:
+                    await asyncio.sleep(0)
+            return await handler(request)
+
+    both = Script(tools=(ToolUse("ask"), ToolUse("late")))
+    parts = Delays(), SandboxMiddleware(provider=provider)
+    graph = chain(scripted(both, says("ok")), *parts, tools=[ask, late])
+    await say(graph, "go")
+    assert provider.held == []
+    values = await graph.ainvoke(Command(resume="yes"), THREAD)
+    assert f"held ['{BOX}']" in texts(values)
+    assert provider.held == []
+
+
 async def test_a_cancelled_run_leaks_nothing() -> None:
     provider = MemorySandboxProvider()
     begun = asyncio.Event()
