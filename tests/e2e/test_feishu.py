@@ -140,6 +140,7 @@ async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, s
     assert all(frame.status == 200 for frame in emulator.transcript.of(FrameKind.POST))
 
 
+@pytest.mark.soak
 async def test_a_reply_outlives_its_streams(tmp_path: Path) -> None:
     """Twelve seconds, where a card streams for six."""
     async with FeishuEmulator.serve(scale=0.01) as emulator:

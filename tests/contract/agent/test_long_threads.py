@@ -85,11 +85,12 @@ EVERYTHING_ELSE = RuntimeFeatures(
 )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "features",
     [
         pytest.param(None, id="configured"),
-        pytest.param(EVERYTHING_ELSE, id="everything else on", marks=pytest.mark.soak),
+        pytest.param(EVERYTHING_ELSE, id="everything else on"),
     ],
 )
 async def test_without_summaries_it_stays_below_five_megabytes(
@@ -186,11 +187,12 @@ def are_whole(messages: Sequence[AnyMessage]) -> bool:
     return not awaited
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "keep",
     [
         pytest.param({"type": "messages", "value": 7}, id="messages"),
-        pytest.param({"type": "tokens", "value": 500}, id="tokens", marks=pytest.mark.soak),
+        pytest.param({"type": "tokens", "value": 500}, id="tokens"),
     ],
 )
 async def test_with_summaries_nothing_is_lost_and_the_context_stays_small(
