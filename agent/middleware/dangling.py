@@ -19,7 +19,8 @@ from agent.middleware.answers import (
     with_text,
     without_calls,
 )
-from agent.middleware.raw_calls import raw_calls
+from agent.middleware.raw_calls import RawCalls
+from agent.models.listening import listening
 from agent.state import ThreadState
 from agent.usage import usage_of
 
@@ -89,7 +90,8 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
 
 async def _read(request: Request, handler: Handler) -> Response:
     """The response, whose calls are only those whose arguments came whole."""
-    with raw_calls() as raw:
+    raw = RawCalls()
+    with listening(raw):
         response = await handler(request)
     answer = answer_of(response)
     return response if answer is None else with_answer(response, raw.checked(answer))

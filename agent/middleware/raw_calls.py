@@ -7,17 +7,14 @@ the model wrote no JSON: what is left looks whole. Only the pieces themselves te
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
-from langchain_core.runnables.config import var_child_runnable_config
 
 
 @dataclass(slots=True)
@@ -80,21 +77,6 @@ class RawCalls(AsyncCallbackHandler):
                 "invalid_tool_calls": [*answer.invalid_tool_calls, *invalid],
             }
         )
-
-
-@contextmanager
-def raw_calls() -> Iterator[RawCalls]:
-    """Collect what models stream within this context, which is that of a node."""
-    config = var_child_runnable_config.get() or {}
-    known = config.get("callbacks")
-    manager = known.copy() if isinstance(known, BaseCallbackManager) else AsyncCallbackManager(known or [])
-    found = RawCalls()
-    manager.add_handler(found)
-    token = var_child_runnable_config.set({**config, "callbacks": manager})
-    try:
-        yield found
-    finally:
-        var_child_runnable_config.reset(token)
 
 
 def _is_json(args: str) -> bool:

@@ -11,10 +11,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
+from agent.models.listening import listening
 from agent.usage import Usage, usage_of
 
 
@@ -45,12 +44,8 @@ class Shown(BaseCallbackHandler):
         """
         place = self._message_id
         tags = [] if place is None else [TAG_NOSTREAM]
-        config = merge_configs(ensure_config(), RunnableConfig(callbacks=[self], tags=tags))
-        token = var_child_runnable_config.set(config)
-        try:
+        with listening(self, tags):
             yield place
-        finally:
-            var_child_runnable_config.reset(token)
 
     def fail(self) -> None:
         """All tries so far have failed."""

@@ -12,7 +12,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from tests.harness.judge import until
-from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.people import Driver, at_work, on_platform, two_models
 
 pytestmark = pytest.mark.may_block
 
@@ -20,15 +20,10 @@ pytestmark = pytest.mark.may_block
 @pytest.fixture
 async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
     """Somebody on Telegram, where two agents of one's own and two models are at hand."""
-    both = ", ".join(
-        f'{{name: {name}, use: "langchain_openai:ChatOpenAI", model: model-{name}, api_key: k,'
-        f' base_url: "{llmock.base_url()}"}}'
-        for name in ("first", "second")
-    )
     llmock.tool_mode("off")
     own(tmp_path, "coder", "You write code.", "description: Writes code.\nmodel: second\n")
     own(tmp_path, "poet", "You rhyme.", "")
-    config = f"models: [{both}]\ntitle: {{enabled: false}}"
+    config = two_models(llmock.base_url())
     async with on_platform("telegram") as driver, at_work(tmp_path, driver, config):
         yield driver
 

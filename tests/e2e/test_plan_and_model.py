@@ -12,7 +12,7 @@ from llmock.pytest_plugin import LLMock
 
 from bot.dispatch import frames
 from tests.harness.judge import until
-from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.people import Driver, at_work, on_platform, two_models
 
 pytestmark = pytest.mark.may_block
 
@@ -25,13 +25,8 @@ TODOS = [
 @pytest.fixture
 async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
     """Somebody on Telegram; the agent has two models of the same provider."""
-    both = ", ".join(
-        f'{{name: {name}, use: "langchain_openai:ChatOpenAI", model: model-{name}, api_key: k,'
-        f' base_url: "{llmock.base_url()}"}}'
-        for name in ("first", "second")
-    )
     llmock.tool_mode("off")
-    config = f"models: [{both}]\ntitle: {{enabled: false}}"
+    config = two_models(llmock.base_url())
     async with on_platform("telegram") as driver, at_work(tmp_path, driver, config):
         yield driver
 

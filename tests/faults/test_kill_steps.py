@@ -185,9 +185,9 @@ async def test_terminate_in_mid_stream_publishes_nothing_partial(place: str, ser
         await ready(service, chat)
         await chat.asks(ASK)
         await eventually(lambda: _shown(chat), service, chat)
-        began = Deadline(5.0)
+        in_time = Deadline(5.0)
         assert service.stop() == 0
-        assert began.spent < 5.0
+        assert not in_time.passed
         await restarted(service, chat)
         assert service.stop() == 0
         check_answered(await chat.standing(), [ANSWER])

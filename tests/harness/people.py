@@ -213,6 +213,16 @@ async def on_platform(name: str) -> AsyncIterator[Driver]:
         yield made(emulator)
 
 
+def two_models(url: str) -> str:
+    """A configuration with two models of the provider at this address, called first and second."""
+    both = ", ".join(
+        f'{{name: {name}, use: "langchain_openai:ChatOpenAI", model: model-{name}, api_key: k,'
+        f' base_url: "{url}"}}'
+        for name in ("first", "second")
+    )
+    return f"models: [{both}]\ntitle: {{enabled: false}}"
+
+
 @asynccontextmanager
 async def at_work(home: Path, driver: Driver, runtime: str) -> AsyncIterator[Service]:
     """The service with this account, connected; `runtime` are the lines that say which agent answers."""

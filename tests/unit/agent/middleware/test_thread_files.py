@@ -9,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain_core.exceptions import ModelTimeoutError
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 from langgraph.types import Command, interrupt
 
 from agent.middleware.dangling import DanglingToolCallMiddleware
@@ -298,6 +298,19 @@ async def test_a_model_call_beside_a_tool_call_does_not_take_it_away() -> None:
     assert provider.held == []
 
 
+def asking() -> tuple[asyncio.Event, BaseTool]:
+    """A tool that stops the run to ask a person, and the event that it has."""
+    asked = asyncio.Event()
+
+    @tool
+    async def ask() -> str:
+        """Ask."""
+        asked.set()
+        return str(interrupt("?"))
+
+    return asked, ask
+
+
 async def test_a_run_that_fails_leaks_nothing() -> None:
     provider = MemorySandboxProvider()
     graph = chain(scripted(says("", fail="timeout")), SandboxMiddleware(provider=provider))
@@ -337,13 +350,7 @@ async def test_a_run_that_stops_to_ask_gives_it_back_and_gets_it_again() -> None
 
 async def test_one_call_that_ends_the_run_does_not_take_it_from_another() -> None:
     provider = MemorySandboxProvider()
-    asked = asyncio.Event()
-
-    @tool
-    async def ask() -> str:
-        """Ask."""
-        asked.set()
-        return str(interrupt("?"))
+    asked, ask = asking()
 
     @tool
     async def slow() -> str:
@@ -363,13 +370,7 @@ async def test_one_call_that_ends_the_run_does_not_take_it_from_another() -> Non
 
 async def test_a_call_that_begins_when_the_run_has_ended_gives_it_back() -> None:
     provider = MemorySandboxProvider()
-    asked = asyncio.Event()
-
-    @tool
-    async def ask() -> str:
-        """Ask."""
-        asked.set()
-        return str(interrupt("?"))
+    asked, ask = asking()
 
     @tool
     async def late() -> str:

@@ -1,0 +1,21 @@
+"""Hears what models say while a step of a graph calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
+
+
+@contextmanager
+def listening(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
+    """While this is open, the handler hears every call of a model, which carries the tags."""
+    added = RunnableConfig(callbacks=[handler], tags=list(tags))
+    token = var_child_runnable_config.set(merge_configs(ensure_config(), added))
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
