@@ -1,23 +1,27 @@
-"""Gives a run its sandbox, and takes it back."""
+"""Gives a run its sandbox and the tools that work in it, and takes it back."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from agent.context import RunContext
-from agent.middleware.answers import Handler, Request, Response
+from agent.middleware.answers import Handler, Request, Response, with_system
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.ports.sandbox import SandboxProvider
+from agent.ports.sandbox import Sandbox, SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.state import ThreadState
+from agent.tools.budget import CHARACTERS, within_budget
+from agent.tools.sandbox import PROMPT, sandbox_tools, using
 
 REMEMBERED = 10_000
 
@@ -28,17 +32,26 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     A run that fails, is cancelled or stops to ask ends without `after_agent`: then the model or tool call
     that ended it releases, once no other call of the thread is under way. A run that goes on after an answer
     starts without `before_agent`: its next call acquires again, under the same id. What slips through (a
-    killed process, a failure between two calls) is the provider's to give up. Hooks: `before_agent` and
+    killed process, a failure between two calls) is the provider's to give up. Results of any tool that are
+    longer than `characters` become a file in the sandbox and a synopsis. Hooks: `before_agent` and
     `after_agent`, since tools find their sandbox by the state; `wrap_model_call` and `wrap_tool_call` for
     runs that end or begin without them.
     """
 
     state_schema = ThreadState
 
-    def __init__(self, *, provider: SandboxProvider | None = None) -> None:
-        """`provider` is the local one below the folder `.roebot` otherwise."""
+    def __init__(
+        self,
+        *,
+        provider: SandboxProvider | None = None,
+        tools: Sequence[BaseTool] | None = None,
+        characters: int = CHARACTERS,
+    ) -> None:
+        """`provider` is the local one below the folder `.roebot` otherwise, `tools` are all there are."""
         super().__init__()
         self._provider = provider or LocalSandboxProvider(default_store().folders)
+        self.tools = list(sandbox_tools() if tools is None else tools)
+        self._characters = characters
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
 
@@ -56,28 +69,39 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
             await self._provider.release(reference["sandbox_id"])
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the sandbox in use."""
+        """Call the model with the sandbox in use; who has its tools hears where the files are."""
         # A model is asked: whatever ended a run before, this one goes on.
         state: Mapping[str, Any] = request.state
         self._ended.discard((state.get("sandbox") or {}).get("sandbox_id", ""))
+        if self.tools:
+            request = with_system(request, PROMPT)
         async with self._used(RunContext.of(request.runtime).thread_id):
             return await handler(request)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run a tool with the sandbox in use."""
-        async with self._used(RunContext.of(request.runtime).thread_id):  # type: ignore[arg-type]
-            return await handler(request)
+        """Run a tool with the sandbox in use; a long result becomes a file."""
+        thread_id = RunContext.of(request.runtime).thread_id  # type: ignore[arg-type]
+        async with self._used(thread_id) as sandbox:
+            with using(sandbox):
+                result = await handler(request)
+            if not isinstance(result, ToolMessage) or not isinstance(result.content, str):
+                return result
+            call = request.tool_call
+            text = await within_budget(
+                result.content, name=f"{call['name']}-{call['id']}", sandbox=sandbox, limit=self._characters
+            )
+            return result if text is result.content else result.model_copy(update={"content": text})
 
     @asynccontextmanager
-    async def _used(self, thread_id: str | None) -> AsyncIterator[None]:
+    async def _used(self, thread_id: str | None) -> AsyncIterator[Sandbox | None]:
         """Hold the sandbox for one call; a call that ends the run gives it up with the last one."""
         if thread_id is None:
-            yield
+            yield None
             return
         sandbox_id = await self._provider.acquire(thread_id)
         self._calls[sandbox_id] += 1
         try:
-            yield
+            yield self._provider.get(sandbox_id)
         except BaseException:
             if len(self._ended) >= REMEMBERED:
                 self._ended.pop()

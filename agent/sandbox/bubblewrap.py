@@ -172,6 +172,9 @@ def _dropped(user: int) -> list[str]:
 def _limited(job: Job) -> list[str]:
     limits = job.limits
     return [
+        # Who writes beyond the size of a file hears of it, rather than being killed.
+        "env",
+        "--ignore-signal=XFSZ",
         "prlimit",
         f"--nproc={limits.processes}",
         f"--nofile={limits.open_files}",

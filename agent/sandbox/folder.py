@@ -62,10 +62,11 @@ class FolderSandbox:
         return await asyncio.to_thread(self._list, path)
 
     def ready(self) -> Held:
-        """Make the folders, give them to their user, and count what they hold. Blocking."""
+        """Make the folders, give the thread's to their user, and count what they hold. Blocking."""
         for folder in self.own_folders:
             beneath.make(folder)
-        hand_over(self.own_folders, self.user)
+        thread = self.own_folders[0].parent.parent
+        hand_over([one.host for one in self.paths.mounts if one.host.is_relative_to(thread)], self.user)
         return held_by(self.own_folders, self.limits.disk_files)
 
     def room(self, held: Held) -> int:

@@ -15,8 +15,10 @@ from agent.sandbox import bubblewrap, seccomp
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import LocalOptions, Surroundings, read_options
+from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.python import FOLDER, SandboxPython, find_python
 from agent.sandbox.running import Start, run
+from agent.sandbox.usage import Held
 from agent.sandbox.watch import Watch
 from agent.state import ThreadData
 
@@ -91,7 +93,7 @@ class LocalSandbox(FolderSandbox):
     @contextmanager
     def _job(self, room: int, python: SandboxPython | None) -> Iterator[bubblewrap.Job]:
         inside = self.user if os.geteuid() == 0 else bubblewrap.INSIDE_USER
-        account = f"agent:x:{inside}:{inside}::{bubblewrap.WORKSPACE}:{_SHELL}\n"
+        account = f"agent:x:{inside}:{inside}::{WORKSPACE}:{_SHELL}\n"
         with _content(seccomp.program()) as filter_fd, _content(account.encode()) as passwd_fd:
             yield bubblewrap.Job(
                 mounts=self.paths.mounts,
@@ -112,7 +114,7 @@ class LocalSandbox(FolderSandbox):
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     start: Start
-    held: Any
+    held: Held
     room: int
 
 

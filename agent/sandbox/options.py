@@ -14,6 +14,8 @@ from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 from agent.state import ThreadData
 
+IMAGE = "localhost/roebot-sandbox"
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -55,6 +57,16 @@ class LocalOptions(LimitOptions):
     python: Text | None = Field(
         None, description="The folder of the sandbox's own Python; null: what make setup-sandbox made."
     )
+
+
+class ContainerOptions(LimitOptions):
+    """The keys of ContainerSandboxProvider."""
+
+    command: Text | None = Field(
+        None, description="The engine with its options, such as podman --runtime runc; null: what is found."
+    )
+    image: Text = Field(IMAGE, description="The image; make setup-sandbox builds this one.")
+    idle_seconds: Number = Field(600.0, gt=0, description="Seconds without a command after which one goes.")
 
 
 OptionsT = TypeVar("OptionsT", bound=Section)

@@ -14,6 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 
 FIRST, COUNT = 1_900_000_000, 1 << 24
+DEPTH = 50
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def user_of(thread_id: str) -> int:
@@ -33,12 +35,24 @@ def owning(user: int) -> Callable[[int], None]:
 
 
 def hand_over(folders: Iterable[Path], user: int) -> None:
-    """Give folders and what the service put into them to the user. Links are given, never followed."""
+    """Give folders and what the service put into them to the user. Links are given, never followed.
+
+    The service makes no folders as deep as a command can, so that depth has an end.
+    """
     for folder in folders:
-        for _, folders_in, files, descriptor in os.fwalk(folder, follow_symlinks=False):
-            if os.fstat(descriptor).st_uid != user:
-                os.fchown(descriptor, user, user)
-            for name in (*files, *folders_in):
-                with suppress(FileNotFoundError):
-                    if os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_uid != user:
-                        os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)
+        with suppress(FileNotFoundError):
+            _give(os.open(folder, _FOLDER), user, DEPTH)
+
+
+def _give(descriptor: int, user: int, depth: int) -> None:
+    try:
+        if os.fstat(descriptor).st_uid != user:
+            os.fchown(descriptor, user, user)
+        for entry in os.scandir(descriptor):
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid != user:
+                    os.chown(entry.name, user, user, dir_fd=descriptor, follow_symlinks=False)
+                if depth and entry.is_dir(follow_symlinks=False):
+                    _give(os.open(entry.name, _FOLDER, dir_fd=descriptor), user, depth - 1)
+    finally:
+        os.close(descriptor)

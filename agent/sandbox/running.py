@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agent.ports.sandbox import CommandResult
 from agent.sandbox.limits import SandboxLimits
@@ -62,7 +63,7 @@ async def run(
     finally:
         _kill(transport.get_pid())
         # Somebody outside of the group may hold the pipe; nobody waits for that one.
-        await asyncio.shield(_let_go(watched))
+        await to_its_end(_let_go(watched))
         transport.close()
     return CommandResult(watched.text, code, watched.truncated, stopped)
 
@@ -78,6 +79,16 @@ async def _until_over(watched: _Watched, pid: int, over: Callable[[int], str | N
             if reason and not watched.ended.is_set():
                 return reason
     return "It printed too much." if watched.flooded else None
+
+
+async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do it whole, also when the task is cancelled meanwhile; the cancellation comes after."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 async def _let_go(watched: _Watched) -> None:

@@ -13,6 +13,7 @@ import psutil
 _BLOCK = 512
 _COUNTED = ("RssAnon:", "RssShmem:", "VmSwap:")
 _ENTRY_BYTES = 512
+_DEEPEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,15 @@ class Held:
 
 
 def held_by(folders: Iterable[Path], most_entries: int) -> Held:
-    """What folders hold, counting at most so many entries; links are not followed."""
+    """What folders hold, counting at most so many entries, or one more; links are not followed."""
     size, entries = 0, 0
     waiting = [str(folder) for folder in folders]
     while waiting and entries <= most_entries:
-        for entry in _scanned(waiting.pop()):
+        folder = waiting.pop()
+        if len(os.fsencode(folder)) > _DEEPEST:
+            # Too deep to be looked into by its path, and no place for honest files.
+            return Held(size, most_entries + 1)
+        for entry in _scanned(folder):
             entries += 1
             try:
                 status = entry.stat(follow_symlinks=False)
@@ -58,11 +63,11 @@ class Used:
     nameless: int
 
 
-def used_below(pid: int) -> Used:
-    """What the process's descendants use together. What they share is counted for each."""
+def used_by(pids: Iterable[int]) -> Used:
+    """What these processes use together. What they share is counted for each."""
     memory = 0
     nameless: dict[tuple[int, int], int] = {}
-    for child in _descendants(pid):
+    for child in pids:
         memory += _memory_of(child)
         for status in _without_name(child):
             nameless[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
@@ -70,11 +75,26 @@ def used_below(pid: int) -> Used:
     return Used(memory + sum(nameless.values()) - sum(disk.values()), sum(disk.values()))
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """The processes that a process started, and what those did."""
     try:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def companions(pid: int) -> list[int]:
+    """The processes in the same namespace of processes as this one, but for itself."""
+    own = _namespace(str(pid))
+    found = [entry.name for entry in _scanned("/proc") if entry.name.isdigit()]
+    return [int(name) for name in found if own and int(name) != pid and _namespace(name) == own]
+
+
+def _namespace(pid: str) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")  # noqa: PTH115 - no path, but a name
+    except OSError:
+        return ""
 
 
 def _memory_of(pid: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
-from agent.sandbox.usage import Held, free_on, held_by, used_below
+from agent.sandbox.usage import Held, descendants, free_on, held_by, used_by
 
 DISK_PAUSE = 0.25
 DISK_SHARE = 5
@@ -15,7 +15,9 @@ DISK_SHARE = 5
 
 
 class Watch:
-    """One command's. `held` is what the folders held before. `over` is blocking; call it again and again."""
+    """One command's. `held` is what the folders held before; `processes` finds what belongs to the command by
+    the process that was started for it. `over` is blocking; call it again and again.
+    """
 
     def __init__(
         self,
@@ -23,15 +25,17 @@ class Watch:
         folders: Sequence[Path],
         *,
         held: Held,
+        processes: Callable[[int], Sequence[int]] = descendants,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits, self._folders, self._clock = limits, folders, clock
+        self._processes = processes
         self._least, self._held = held, held
         self._again = clock() + DISK_PAUSE
 
     def over(self, pid: int) -> str | None:
         """Why the command has to end, in words; None while it may go on."""
-        limits, used = self._limits, used_below(pid)
+        limits, used = self._limits, used_by(self._processes(pid))
         if used.memory > limits.memory_mb * MEGABYTE:
             return f"It used more than {limits.memory_mb} MB of memory."
         if free_on(self._folders[0]) < limits.free_mb * MEGABYTE:

@@ -43,6 +43,15 @@ for number in range(2):
         os.write(fd, bytes(1_000_000))
 print("kept"); time.sleep(60)
 """
+_DEEP = """
+import os, time
+for _ in range(50):
+    os.mkdir("d" * 200); os.chdir("d" * 200)
+for number in range(3):
+    with open(f"file{number}", "wb") as file:
+        file.write(bytes(30_000_000))
+time.sleep(60)
+"""
 _SPREAD = """
 import os, time
 for _ in range(8):
@@ -119,6 +128,12 @@ class ResourceAttacks(Attacks):
         )
         assert result.stopped
         await sandbox.execute_command("find . -name 'e*' -delete")
+        await self.after(sandbox)
+
+    async def test_the_disk_by_folders_in_folders(self, sandbox: Sandbox) -> None:
+        """So deep that no path reaches the file."""
+        result = await python(sandbox, _DEEP)
+        assert result.stopped
         await self.after(sandbox)
 
     async def test_the_disk_by_files_without_a_name(self, sandbox: Sandbox) -> None:
