@@ -91,7 +91,7 @@ class Box:
         if os.geteuid() == 0:
             # Counted for each user, and the thread has one of its own then.
             words += ["--ulimit", f"nproc={limits.processes}:{limits.processes}"]
-        for folder in ("/tmp", "/run"):  # noqa: S108 - the container's own
+        for folder in ("/tmp", "/run", "/var/tmp"):  # noqa: S108 - the container's own
             words += ["--tmpfs", f"{folder}:rw,nosuid,nodev,size={size},mode=1777"]
         return words
 

@@ -25,6 +25,8 @@ from agent.sandbox.usage import Held, companions
 from agent.sandbox.watch import Watch
 from agent.state import ThreadData
 
+LETTING_GO = 0.3
+
 
 class ContainerSandbox(FolderSandbox):
     """A thread's container. See `agent.ports.sandbox.Sandbox`. One command runs at a time."""
@@ -49,7 +51,9 @@ class ContainerSandbox(FolderSandbox):
             held = await asyncio.to_thread(self.ready)
             room = self.room(held)
             start = Start(box.execution(command, room), engine.engine_environment())
-            result = await run(start, self.limits, seconds=seconds, over=self._watch(box, held).over)
+            over = self._watch(box, held).over
+            # What was left in the background holds the output until it is swept.
+            result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)
         return self.shown(result, room)
 
     def _watch(self, box: Box, held: Held) -> Watch:

@@ -36,10 +36,12 @@ async def run(
     *,
     seconds: float | None = None,
     over: Callable[[int], str | None] | None = None,
+    letting_go: float = LETTING_GO,
 ) -> CommandResult:
     """Run it. `over` is asked, in a thread, whether it has to end. Raises OSError where it can't start.
 
     Its process group is killed in the end, however that comes; a namespace of processes has to die with it.
+    `letting_go`: seconds for others to close its output then.
     """
     transport, watched = await asyncio.get_running_loop().subprocess_exec(
         lambda: _Watched(limits.output_bytes, limits.flood_bytes),
@@ -63,7 +65,7 @@ async def run(
     finally:
         _kill(transport.get_pid())
         # Somebody outside of the group may hold the pipe; nobody waits for that one.
-        await to_its_end(_let_go(watched))
+        await to_its_end(_let_go(watched, letting_go))
         transport.close()
     return CommandResult(watched.text, code, watched.truncated, stopped)
 
@@ -91,9 +93,9 @@ async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-async def _let_go(watched: _Watched) -> None:
+async def _let_go(watched: _Watched, seconds: float) -> None:
     with suppress(TimeoutError):
-        async with asyncio.timeout(LETTING_GO):
+        async with asyncio.timeout(seconds):
             await watched.closed.wait()
 
 

@@ -10,6 +10,8 @@ from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.usage import Held, descendants, free_on, held_by, used_by
 
 DISK_PAUSE = 0.25
+TIDYING = 1_000_000
+"""Bytes by which a full folder may grow before it shrinks."""
 DISK_SHARE = 5
 """Counting files may take one part in so many of the time."""
 
@@ -51,12 +53,10 @@ class Watch:
         """Too much, and more than there was: who tidies up a full folder may go on."""
         held, limits = self._held, self._limits
         size = held.size + nameless
-        grown = size > self._least.size or held.entries > self._least.entries
-        self._least = Held(min(size, self._least.size), min(held.entries, self._least.entries))
-        if not grown:
-            return None
-        if size > limits.disk_mb * MEGABYTE:
+        least = self._least
+        self._least = Held(min(size, least.size), min(held.entries, least.entries))
+        if size > limits.disk_mb * MEGABYTE and size > least.size + TIDYING:
             return f"The thread's folders would hold more than {limits.disk_mb} MB."
-        if held.entries > limits.disk_files:
+        if held.entries > limits.disk_files and held.entries > least.entries:
             return f"The thread's folders would hold more than {limits.disk_files} files."
         return None

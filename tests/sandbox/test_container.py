@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +18,30 @@ from agent.sandbox.container import ContainerSandboxProvider, remove_all
 from agent.sandbox.limits import SandboxLimits
 from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
+from agent.testing.conformance.attacks_base import SECRET
 from tests.sandbox.engines import container, engine
 from tests.sandbox.places import one
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home whose containers stay for all tests, as they would for a service that is started again."""
+    home = tmp_path_factory.mktemp("containers") / "home"
+    yield home
+    asyncio.run(remove_all(home))
+
+
+def emptied(home: Path) -> Path:
+    """Without what the test before left, but for the folders that containers have."""
+    for area in home.glob("threads/*/user-data/*"):
+        for path in area.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    shutil.rmtree(home / "target", ignore_errors=True)
+    (home / "threads").mkdir(parents=True, exist_ok=True)
+    (home / "secret.txt").write_text(SECRET)
+    return home
 
 
 @pytest_asyncio.fixture
@@ -31,19 +52,19 @@ async def provider(tmp_path: Path) -> AsyncIterator[ContainerSandboxProvider]:
 
 
 class TestContainerSandbox(SandboxSuite):
-    @pytest_asyncio.fixture
-    async def provider(self, tmp_path: Path) -> AsyncIterator[SandboxProvider]:  # type: ignore[override]
-        made = container(tmp_path, SandboxLimits(scratch_mb=20))
-        yield made
-        await made.close()
+    @pytest.fixture
+    def provider(self, warm: Path) -> SandboxProvider:
+        return container(emptied(warm), LIMITS)
 
 
 class TestAttacksOnContainers(SandboxAttackSuite):
-    @pytest_asyncio.fixture
-    async def provider(self, home: Path) -> AsyncIterator[SandboxProvider]:  # type: ignore[override]
-        made = container(home, LIMITS)
-        yield made
-        await made.close()
+    @pytest.fixture
+    def home(self, warm: Path) -> Path:
+        return emptied(warm)
+
+    @pytest.fixture
+    def provider(self, home: Path) -> SandboxProvider:
+        return container(home, LIMITS)
 
 
 async def names(home: Path) -> list[str]:

@@ -201,7 +201,7 @@ def test_a_watch_lets_go_on_who_does_not_grow(tmp_path: Path) -> None:
     watch = Watch(limits, [tmp_path], held=Held(2_100_000, 1), clock=lambda: now[0])
     now[0] = 1.0
     assert watch.over(os.getpid()) is None
-    (tmp_path / "more").write_bytes(bytes(1_000_000))
+    (tmp_path / "more").write_bytes(bytes(1_500_000))
     assert watch.over(os.getpid()) is None, "it is not time to count again"
     now[0] = 9.0
     assert watch.over(os.getpid()) == "The thread's folders would hold more than 1 MB."
