@@ -1,7 +1,8 @@
 """Takes each guard of the sandbox away and runs its test, which has to fail: `python -m scripts.mutations`.
 
 Works in a copy of the tree. Writes the table of `docs/reference/sandbox-guards.md`; `--only WORD` runs those
-whose name has the word and writes nothing, `--containers` runs the container provider's too.
+whose name has the word and leaves the other lines as they are, `--containers` runs the container provider's
+too.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
 HEAD = """# Guards of the sandbox
 
-Made by `python -m scripts.mutations{flags}`: each guard is taken away alone, and the test named here has to
-fail then. {count} guards, {caught} caught.
+Made by `python -m scripts.mutations --containers`: each guard is taken away alone, and the test named here
+has to fail then. {count} guards, {caught} caught.
 
 | against | guard | test that fails without it | result |
 |---|---|---|---|
@@ -46,34 +47,52 @@ def copy(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def command(mutation: Mutation, scratch: Path) -> list[str]:
-    """How its test is run: as this user, or as an ordinary one."""
+def command(tests: Sequence[str], scratch: Path, *, user: bool) -> list[str]:
+    """How tests are run: as this user, or as an ordinary one."""
     call = ["-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", "-m", "", "--timeout", "60"]
-    call += ["--basetemp", str(scratch / "pytest"), mutation.test]
-    if not mutation.user or os.geteuid():
+    call += ["--basetemp", str(scratch / "pytest"), *tests]
+    if not user or os.geteuid():
         return [sys.executable, *call]
     system = f"/usr/bin/python3.{sys.version_info.minor}"
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", system, *call]
 
 
+def tested(tests: Sequence[str], folder: Path, *, user: bool) -> subprocess.CompletedProcess[str]:
+    """Tests in the copy."""
+    scratch = Path(tempfile.mkdtemp(prefix="roebot-mutation-"))
+    if user and os.geteuid() == 0:
+        os.chown(scratch, NOBODY, NOBODY)
+    packages = os.pathsep.join([str(folder), *site.getsitepackages()])
+    env = {**os.environ, "PYTHONPATH": packages}
+    call = command(tests, scratch, user=user)
+    try:
+        return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def sound(wanted: Sequence[Mutation], folder: Path) -> bool:
+    """Whether all tests pass while every guard is there; one that fails anyway would show nothing."""
+    for user in (False, True):
+        tests = sorted({one.test for one in wanted if one.user == user})
+        done = tested(tests, folder, user=user) if tests else None
+        if done is not None and done.returncode:
+            print(done.stdout[-3_000:], done.stderr[-500:])
+            return False
+    return True
+
+
 def caught(mutation: Mutation, folder: Path) -> str:
-    """ "caught", or what went wrong. The test has to pass with the guard before it fails without."""
+    """ "caught", or what went wrong."""
     file = folder / mutation.file
     text = file.read_text()
     if text.count(mutation.old) != 1:
         return f"not run: {mutation.file} has the guard {text.count(mutation.old)} times"
     file.write_text(text.replace(mutation.old, mutation.new))
-    scratch = Path(tempfile.mkdtemp(prefix="roebot-mutation-"))
-    os.chown(scratch, NOBODY if mutation.user else os.geteuid(), -1)
-    packages = os.pathsep.join([str(folder), *site.getsitepackages()])
-    env = {**os.environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(
-            command(mutation, scratch), cwd=folder, env=env, capture_output=True, text=True, check=False
-        )
+        done = tested([mutation.test], folder, user=mutation.user)
     finally:
         file.write_text(text)
-        shutil.rmtree(scratch, ignore_errors=True)
     if done.returncode == 1:
         return "caught"
     if done.returncode == 0:
@@ -81,15 +100,19 @@ def caught(mutation: Mutation, folder: Path) -> str:
     return f"not run: pytest ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"
 
 
-def page(results: Sequence[tuple[Mutation, str]], flags: str) -> str:
-    """The page with the table."""
-    good = sum(result == "caught" for _, result in results)
-    lines = [
-        f"| {one.against} | {one.guard} | `{one.test.rpartition('::')[2]}`"
-        f"{' (as an ordinary user)' if one.user else ''} | {result} |"
-        for one, result in results
-    ]
-    return HEAD.format(count=len(results), caught=good, flags=flags) + "\n".join(lines) + "\n"
+def page(results: Sequence[tuple[Mutation, str]]) -> str:
+    """The page with the table: these results, and what it says of the guards that were not run."""
+    known = [*MUTATIONS, *CONTAINER_MUTATIONS]
+    before = PAGE.read_text().splitlines() if PAGE.exists() else []
+    lines = {
+        guard: line for line in before for guard in [one.guard for one in known] if f"| {guard} |" in line
+    }
+    for one, result in results:
+        test = f"`{one.test.rpartition('::')[2]}`{' (as an ordinary user)' if one.user else ''}"
+        lines[one.guard] = f"| {one.against} | {one.guard} | {test} | {result} |"
+    ordered = [lines[one.guard] for one in known if one.guard in lines]
+    good = sum(line.endswith("| caught |") for line in ordered)
+    return HEAD.format(count=len(ordered), caught=good) + "\n".join(ordered) + "\n"
 
 
 def main() -> int:
@@ -104,12 +127,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="roebot-mutations-") as made:
         folder = Path(made)
         copy(folder)
+        if not sound(wanted, folder):
+            print("not run: tests fail with every guard in its place")
+            return 1
         for mutation in wanted:
             started = time.monotonic()
             results.append((mutation, caught(mutation, folder)))
             print(f"{results[-1][1]:8} {mutation.guard} ({time.monotonic() - started:.1f} s)", flush=True)
-    if not given.only:
-        PAGE.write_text(page(results, " --containers" if given.containers else ""))
+    PAGE.write_text(page(results))
     return int(any(result != "caught" for _, result in results))
 
 

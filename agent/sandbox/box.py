@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from agent.sandbox.bubblewrap import environment
 from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, ask
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
+from agent.sandbox.seccomp import profile
 
+FILTER = Path("sandbox", "seccomp.json")
+"""Below the home."""
 OLDEST = 12 * 3_600
 SWEEP_SECONDS = 20.0
 # The first process buries the orphans, outlives the sweep of its own kind and ends some day.
@@ -85,6 +89,7 @@ class Box:
         limits, size = self._setup.limits, self._setup.limits.scratch_mb * MEGABYTE
         words = ["--hostname", "sandbox", "--read-only", *self._same_user()]
         words += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+        words += ["--security-opt", f"seccomp={self._filter()}"]
         words += ["--pids-limit", str(limits.processes), "--memory-swap", f"{limits.memory_mb}m"]
         words += ["--ulimit", f"nofile={limits.open_files}:{limits.open_files}", "--ulimit", "core=0:0"]
         words += ["--shm-size", str(size)]
@@ -94,6 +99,13 @@ class Box:
         for folder in ("/tmp", "/run", "/var/tmp"):  # noqa: S108 - the container's own
             words += ["--tmpfs", f"{folder}:rw,nosuid,nodev,size={size},mode=1777"]
         return words
+
+    def _filter(self) -> Path:
+        """The file with the filter of system calls: those of engines differ, and some allow namespaces."""
+        file = self._setup.home_folder / FILTER
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(json.dumps(profile()))
+        return file
 
     def execution(self, command: str, file_bytes: int) -> list[str]:
         """The whole command line that runs a command in it."""

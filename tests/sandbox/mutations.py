@@ -211,7 +211,7 @@ MUTATIONS = (
         BWRAP,
         '"--disable-userns", ',
         "",
-        f"{GUARDS}::test_the_user_namespace_is_the_last",
+        f"{GUARDS}::test_no_user_namespace_is_made_without_the_filter_either",
         user=True,
     ),
     Mutation(
@@ -325,15 +325,16 @@ MUTATIONS = (
         BWRAP,
         'own += ["--die-with-parent"]',
         "",
-        f"{GUARDS}::test_an_end_comes_to_all",
+        f"{GUARDS}::test_a_service_that_is_killed_takes_its_commands_with_it",
     ),
     Mutation(
         "processes left behind",
-        "a time-out or a cancel kills",
+        "the group of processes is killed at the end",
         "agent/sandbox/running.py",
         "        os.killpg(pid, signal.SIGKILL)",
         "        pass",
-        f"{GUARDS}::test_a_cancelled_command_ends",
+        "tests/contract/agent_ports/test_ports.py::TestLocalSandbox::"
+        "test_what_is_left_in_the_background_ends_with_the_command",
     ),
     Mutation(
         "fork bomb",
@@ -504,6 +505,14 @@ CONTAINER_MUTATIONS = (
         BOX,
         ', "--security-opt", "no-new-privileges"]',
         "]",
+        f"{CONTAINER}::{_C}::test_the_kernel_is_not_asked_for_power",
+    ),
+    Mutation(
+        "/proc and devices",
+        "container: dangerous calls are refused",
+        BOX,
+        '["--security-opt", f"seccomp={self._filter()}"]',
+        "[]",
         f"{CONTAINER}::{_C}::test_the_kernel_is_not_asked_for_power",
     ),
     Mutation(

@@ -11,15 +11,13 @@ import pytest
 from agent.ports.sandbox import Sandbox, SandboxError, SandboxProvider
 from agent.testing.conformance.attacks_base import OTHER, SECRET, Attacks, on_host
 
-SWAPS = 400
+SWAPS, TRIES = 60, 5_000
 _SWAP = """
 import os, sys
 target = sys.argv[1]
-os.makedirs("plain", exist_ok=True)
-open("plain/secret.txt", "w").write("harmless")
+os.mkdir("d")
+open("d/secret.txt", "w").write("harmless")
 os.symlink(target, "link")
-os.rename("plain", "d")
-print("ready", flush=True)
 while not os.path.exists("stop"):
     os.rename("d", "plain"); os.rename("link", "d")
     os.rename("d", "link"); os.rename("plain", "d")
@@ -125,17 +123,26 @@ class FileAttacks(Attacks):
         await on_host(lambda: (target / "secret.txt").write_text(SECRET))
         await sandbox.write_file("swap.py", _SWAP.encode())
         swapping = asyncio.create_task(sandbox.execute_command(f"python3 swap.py {target}"))
-        read: set[bytes] = set()
+        read: list[bytes] = []
+        refused = 0
         try:
-            for _ in range(SWAPS):
-                with suppress(SandboxError):
-                    read.add(await sandbox.read_file("d/secret.txt"))
+            for _ in range(TRIES):
+                if "link" in {entry.name for entry in await sandbox.list_dir(".")}:
+                    break
+            for _ in range(TRIES):
+                if min(len(read), refused) >= SWAPS:
+                    break
+                try:
+                    read.append(await sandbox.read_file("d/secret.txt"))
+                except SandboxError:
+                    refused += 1
                 with suppress(SandboxError):
                     await sandbox.write_file("d/out.txt", b"escaped")
         finally:
             await sandbox.write_file("stop", b"")
             await swapping
-        assert read <= {b"harmless"}
+        assert set(read) == {b"harmless"}
+        assert refused
         assert await on_host(lambda: [path.name for path in target.iterdir()]) == ["secret.txt"]
 
     async def test_pipes_and_sockets_are_no_files(self, sandbox: Sandbox) -> None:
