@@ -28,8 +28,8 @@ COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
 HEAD = """# Guards of the sandbox
 
-Made by `python -m scripts.mutations --containers`: each guard is taken away alone, and the test named here
-has to fail then. {count} guards, {caught} caught.
+Made by `python -m scripts.mutations` (`--containers` for those of containers too): each guard is taken away
+alone, and the test named here has to fail then. {count} guards, {caught} caught.
 
 | against | guard | test that fails without it | result |
 |---|---|---|---|

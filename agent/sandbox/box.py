@@ -56,11 +56,17 @@ class Box:
         command = self._setup.command
         await engine.remove(command, [self.name])
         await asyncio.to_thread(engine.remember, self._setup.home_folder, command)
-        started = await ask(command, *await asyncio.to_thread(self.creation))
+        words = await asyncio.to_thread(self.creation)
+        started = await ask(command, *words, folder=self.folder)
         if not started.good:
             raise SandboxUnavailable(self._why(started))
         if not await self._as_it_should_be():
             raise SandboxUnavailable("The container ended as soon as it was started.")
+
+    @property
+    def folder(self) -> Path:
+        """Where the engine is called."""
+        return self._setup.home_folder / FILTER.parent
 
     async def sweep(self) -> None:
         """End all that a command left; with the container, if it can't be done otherwise."""

@@ -50,7 +50,7 @@ class ContainerSandbox(FolderSandbox):
         async with self._boxes.lent(self) as box:
             held = await asyncio.to_thread(self.ready)
             room = self.room(held)
-            start = Start(box.execution(command, room), engine.engine_environment())
+            start = Start(box.execution(command, room), engine.engine_environment(), box.folder)
             over = self._watch(box, held).over
             # What was left in the background holds the output until it is swept.
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)

@@ -66,13 +66,17 @@ def engine_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
-async def ask(command: Command, *words: str, seconds: float = SECONDS) -> Answer:
-    """Call the engine. Raises SandboxUnavailable where its program is missing."""
+async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: Path | None = None) -> Answer:
+    """Call the engine. Raises SandboxUnavailable where its program is missing.
+
+    `folder`: where it is called; podman's monitor leaves a file there when a container runs out of memory.
+    """
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
             *words,
             env=engine_environment(),
+            cwd=folder,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -308,7 +308,7 @@ MUTATIONS = (
         "open files are not handed down",
         "agent/sandbox/running.py",
         "pass_fds=tuple(start.fds),",
-        "close_fds=False,",
+        "close_fds=not [os.set_inheritable(fd, True) for fd in start.fds],",
         f"{LOCAL}::TestAttacksOnLocal::test_secrets_in_open_files",
     ),
     Mutation(

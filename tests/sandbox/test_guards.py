@@ -221,7 +221,8 @@ async def test_a_service_that_is_killed_takes_its_commands_with_it(tmp_path: Pat
     mark = f"3{os.getpid()}.5"
     mounts = [Mount(WORKSPACE, tmp_path, writable=True)]
     job = Job(mounts=mounts, user=user_of("thread-1"), limits=LIMITS, file_bytes=1_000)
-    begun = await asyncio.to_thread(subprocess.Popen, arguments(job, ["sleep", mark]))
+    line = await asyncio.to_thread(arguments, job, ["sleep", mark])
+    begun = await asyncio.to_thread(subprocess.Popen, line)
     while len(await asyncio.to_thread(running, f"sleep {mark}")) < 3:
         await asyncio.sleep(0.02)
     begun.kill()

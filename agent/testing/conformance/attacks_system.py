@@ -158,7 +158,7 @@ class SystemAttacks(Attacks):
             os.close(descriptor)
         assert SECRET not in result.output
         shown = {word for word in result.output.split() if word.isdigit()}
-        assert shown <= {"0", "1", "2", "3"}
+        assert {"0", "1", "2"} <= shown <= {"0", "1", "2", "3"}
 
     async def test_the_network(self, sandbox: Sandbox) -> None:
         """This host, another one, the cloud's metadata, names, abstract and raw sockets: no answer."""
