@@ -48,13 +48,16 @@ class ContainerSandbox(FolderSandbox):
         self.check()
         await asyncio.to_thread(self.ready)
         async with self._boxes.lent(self) as box:
-            held = await asyncio.to_thread(self.ready)
-            room = self.room(held)
+            held, room = await asyncio.to_thread(self._measured)
             start = Start(box.execution(command, room), engine.engine_environment(), box.folder)
             over = self._watch(box, held).over
             # What was left in the background holds the output until it is swept.
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)
         return self.shown(result, room)
+
+    def _measured(self) -> tuple[Held, int]:
+        held = self.ready()
+        return held, self.room(held)
 
     def _watch(self, box: Box, held: Held) -> Watch:
         def inside(_: int) -> list[int]:
