@@ -129,6 +129,7 @@ class FileAttacks(Attacks):
             for _ in range(TRIES):
                 if "link" in {entry.name for entry in await sandbox.list_dir(".")}:
                     break
+                await asyncio.sleep(0.01)
             for _ in range(TRIES):
                 if min(len(read), refused) >= SWAPS:
                     break
