@@ -28,7 +28,11 @@ Kind = Callable[[str], Awaitable[object]]
 
 async def plain(command: str) -> None:
     """The floor."""
-    process = await asyncio.create_subprocess_exec("/bin/sh", "-c", command, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", command),
+        stdout=asyncio.subprocess.PIPE,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin"},  # the same programs as inside
+    )
     await process.communicate()
 
 
