@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev run dev stop test test-all lint format typecheck contracts bench docs config-upgrade clean
+.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts bench docs config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -45,8 +45,12 @@ run: $(STAMP) ## start the service
 dev: $(TEST_STAMP) ## start the service with a Telegram emulator beside it
 	@exec $(BIN)/python -m scripts.dev
 
-stop: ## end the service
+setup-sandbox: $(STAMP) requirements-sandbox.lock ## the sandbox's own Python, and its image for containers
+	@$(BIN)/python -m agent.sandbox.setup $(HOME_FLAG)
+
+stop: ## end the service, and its containers in every engine
 	@if [ -x $(BIN)/roebot ]; then $(BIN)/roebot stop $(HOME_FLAG); else echo "nothing is installed here"; fi
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m agent.sandbox.stop $(HOME_FLAG); fi
 
 test: $(TEST_STAMP) ## the tests, at most ten minutes
 	@$(BIN)/python -m scripts.suites test

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
 
 from agent.assembly import assemble, tools_of
 from agent.config.harness import GuardrailsConfig
@@ -25,6 +26,7 @@ from agent.models.calls import ModelCalls
 from agent.models.fitting import FitsFallbacks, fitting_for
 from agent.models.spec import ModelSpec
 from agent.ports.memory import MemoryStore
+from agent.ports.sandbox import SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.switches import Switches
 from agent.uploads.folders import ThreadFolders
@@ -36,6 +38,8 @@ from agent.uploads.store import UploadStore
 class Parts:
     """What a chain is made from: `fallbacks` come with their built models, `summarizer` is one where
     one is configured.
+
+    `sandbox` None is the local one; `sandbox_tools` None are all that it brings.
     """
 
     config: AgentConfig
@@ -43,6 +47,8 @@ class Parts:
     switches: Switches
     folders: ThreadFolders
     memory: MemoryStore
+    sandbox: SandboxProvider | None = None
+    sandbox_tools: Sequence[BaseTool] | None = None
     fallbacks: Sequence[tuple[ModelSpec, BaseChatModel]] = ()
     summarizer: BaseChatModel | None = None
 
@@ -63,7 +69,7 @@ def chain_of(
         wanted,
         extra,
         plan_mode=parts.switches.plan_mode,
-        given={**_configured(parts, wanted), **_on_disk(parts.folders), "uploads": files},
+        given={**_configured(parts, wanted), **_on_disk(parts), "uploads": files},
         inner=_around_calls(parts),
     )
     if wanted.sandbox is False:
@@ -76,7 +82,7 @@ def features_of(parts: Parts) -> RuntimeFeatures:
     """The features that configuration, model and switches ask for."""
     config, spec = parts.config, parts.spec
     return RuntimeFeatures(
-        sandbox=False,
+        sandbox=config.sandbox.enabled,
         summarization=config.summarization.enabled,
         subagent=parts.switches.subagents,
         vision=spec.supports_vision,
@@ -104,12 +110,13 @@ def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware
     return made
 
 
-def _on_disk(folders: ThreadFolders) -> dict[str, Middleware]:
+def _on_disk(parts: Parts) -> dict[str, Middleware]:
     """The built-in middleware that works with the thread's folders, by slot."""
-    store = UploadStore(folders)
+    store = UploadStore(parts.folders)
+    provider = parts.sandbox or LocalSandboxProvider(store.folders)
     return {
         "thread_data": ThreadDataMiddleware(store=store),
-        "sandbox": SandboxMiddleware(provider=LocalSandboxProvider(store.folders)),
+        "sandbox": SandboxMiddleware(provider=provider, tools=parts.sandbox_tools),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,8 @@ class ThreadFiles:
 
     def _read(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)
-        return found.path.read_bytes(), found.mime_type
+        with self._folders.opened(thread_id, path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(), found.mime_type
 
 
 def uploaded(count: int) -> str:

@@ -19,6 +19,7 @@ from langgraph.types import Checkpointer
 
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
+from agent.config.harness import SandboxConfig
 from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable, ProfileBroken, ToolUnavailable
 from agent.factory import create_agent_graph
@@ -27,11 +28,16 @@ from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
+from agent.ports.sandbox import SandboxProvider
 from agent.profiles import Profile, read_profile
 from agent.prompt import system_prompt
+from agent.sandbox.loading import load_provider
+from agent.sandbox.options import Surroundings
 from agent.switches import Switches
 from agent.tools.loading import load_tools
+from agent.tools.sandbox import GROUPS, sandbox_tools
 from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 HOME_VARIABLE = "ROEBOT_HOME"
@@ -81,11 +87,13 @@ class LeadAgent:
         self._make_model = make_model
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
+        self._provider: tuple[SandboxConfig, SandboxProvider] | None = None
 
     async def graph(self, switches: Switches) -> Graph:
         """The graph for a run.
 
-        Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable, ProfileError or
+        Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable,
+        SandboxUnavailable, ProfileError or
         ConfigErrors; ValueError where extra middleware finds no place.
         """
         config, catalog = await self._source.config(), await self._source.catalog()
@@ -126,6 +134,8 @@ class LeadAgent:
             switches,
             ThreadFolders(self._home),
             self._memory,
+            self._sandbox(config),
+            sandbox_tools_for(config, profile),
             fallbacks=[
                 (catalog.pick(name), self._model(catalog, name, switches)) for name in _others(config, spec)
             ],
@@ -149,6 +159,15 @@ class LeadAgent:
             name="lead_agent",
         )
 
+    def _sandbox(self, config: AgentConfig) -> SandboxProvider:
+        """The configured provider; the same one for all graphs, since it knows what is held."""
+        if self._provider is None or self._provider[0] != config.sandbox:
+            folders = UploadStore(ThreadFolders(self._home)).folders
+            around = Surroundings(folders, self._home.absolute())
+            made = load_provider(config.sandbox.use, around, config.sandbox.passed_on())
+            self._provider = (config.sandbox, made)
+        return self._provider[1]
+
     def _model(self, catalog: Catalog, name: str, switches: Switches) -> BaseChatModel:
         spec = catalog.pick(name)
         fit = fitted(spec, switches, degrade=True)
@@ -160,6 +179,7 @@ def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
     groups = profile.tool_groups if profile else None
     if profile is not None and groups is not None:
         known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
+        known |= set(GROUPS) if config.sandbox.enabled else set()
         if missing := [group for group in groups if group not in known]:
             names = ", ".join(sorted(known)) or "none"
             message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
@@ -173,6 +193,11 @@ def _check_names(tools: Sequence[BaseTool], chain: Sequence[Middleware]) -> None
     for tool in tools:
         if tool.name in built_in:
             raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
+
+
+def sandbox_tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
+    """The tools of the sandbox that the agent gets, but for those that the configuration has by itself."""
+    return sandbox_tools(profile.tool_groups if profile else None, [tool.name for tool in config.tools])
 
 
 def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:

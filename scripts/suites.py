@@ -7,6 +7,7 @@ collects only the files that name its marker.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+# The options that work without systemd and without an overlay file system.
+PODMAN = "podman --runtime runc --storage-driver vfs --cgroup-manager cgroupfs"
+IMAGE = "localhost/roebot-sandbox"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -38,6 +42,15 @@ def local_model() -> str:
     return ""
 
 
+def containers() -> str:
+    """Whether there is a container engine, and the sandbox's image in it."""
+    command = shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN)
+    if shutil.which(command[0]) is None:
+        return f"needs {command[0]} (Debian: apt install podman runc debootstrap)"
+    found = subprocess.run([*command, "image", "inspect", IMAGE], capture_output=True, check=False)
+    return "" if found.returncode == 0 else f"needs the image {IMAGE} (make setup-sandbox)"
+
+
 @dataclass(frozen=True)
 class Suite:
     """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
@@ -54,10 +67,17 @@ class Suite:
 PARTS = (
     Suite(
         "tests",
-        "not fault and not soak and not browser and not oracle and not systemd and not local_model",
+        "not fault and not soak and not browser and not oracle and not systemd and not local_model "
+        "and not bubblewrap and not container",
         side_by_side=True,
     ),
     Suite("local model", "local_model", "local_model", missing=local_model),
+    Suite(
+        "sandbox",
+        "bubblewrap",
+        "bubblewrap",
+        missing=program("bwrap", hint="Debian: apt install bubblewrap"),
+    ),
     Suite(
         "systemd unit",
         "systemd",
@@ -66,6 +86,7 @@ PARTS = (
     ),
 )
 LONG = (
+    Suite("containers", "container", "container", missing=containers),
     Suite("faults", "fault", "fault", side_by_side=True),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak", "soak"),

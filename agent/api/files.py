@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from agent.api.endpoints import answer, guarded
 from agent.api.multipart import FileStart, files
@@ -26,6 +29,21 @@ _ARTIFACT_HEADERS = {
     "cache-control": "private, no-store",
     "content-security-policy": "default-src 'none'; sandbox",
 }
+
+
+class OpenedFile(FileResponse):
+    """A file that was opened already, which no command of the agent can put another in the place of."""
+
+    def __init__(self, descriptor: int, **given: Any) -> None:
+        super().__init__(f"/dev/fd/{descriptor}", **given)
+        self._descriptor = descriptor
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, and close it in any case."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            os.close(self._descriptor)
 
 
 class FileRoutes:
@@ -76,17 +94,21 @@ class FileRoutes:
     async def artifact(self, request: Request) -> Response:
         """Hand out a file of the thread; whatever could act in a browser only as a download."""
         parameters = request.path_params
-        found = await asyncio.to_thread(
-            open_artifact, self._folders, parameters["thread_id"], parameters["path"]
-        )
+        thread_id, path = parameters["thread_id"], parameters["path"]
+        found = await asyncio.to_thread(open_artifact, self._folders, thread_id, path)
+        descriptor = await asyncio.to_thread(self._opened, thread_id, path)
         download = request.query_params.get("download") == "true" or not found.inline
-        return FileResponse(
-            found.path,
+        return OpenedFile(
+            descriptor,
             media_type=found.mime_type,
             filename=found.filename,
             content_disposition_type="attachment" if download else "inline",
             headers=_ARTIFACT_HEADERS,
         )
+
+    def _opened(self, thread_id: str, path: str) -> int:
+        with self._folders.opened(thread_id, path) as descriptor:
+            return os.dup(descriptor)
 
     async def forget(self, request: Request) -> Response:
         """Delete all local data of the thread."""

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from agent.config.fields import Count, Int, ManyIds, Number, Section, Switch, Text
 from agent.config.passed import ImportString, OpenSection
 
+LOCAL_SANDBOX = "agent.sandbox.local:LocalSandboxProvider"
 ALLOWLIST = "agent.middleware.guardrail:AllowlistProvider"
 
 
@@ -76,6 +77,13 @@ class SummarizationConfig(Section):
         if not value:
             raise ValueError("expected at least one size; enabled: false switches summaries off")
         return value
+
+
+class SandboxConfig(OpenSection):
+    """Where commands run and files are; further keys belong to the provider."""
+
+    enabled: Switch = Field(True, description="Whether the agent has a sandbox, and the tools that use it.")
+    use: ImportString = Field(LOCAL_SANDBOX, description="The provider, as package.module:Class.")
 
 
 class GuardrailProvider(OpenSection):

@@ -8,7 +8,13 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from agent.config.fields import Count, Int, Section, Switch, Text
-from agent.config.harness import GuardrailsConfig, ModelCallsConfig, SummarizationConfig, TitleConfig
+from agent.config.harness import (
+    GuardrailsConfig,
+    ModelCallsConfig,
+    SandboxConfig,
+    SummarizationConfig,
+    TitleConfig,
+)
 from agent.config.passed import ImportString, OpenSection, PassedOn, reveal
 from agent.config.tools import ToolEntry, ToolGroup
 
@@ -100,6 +106,9 @@ class AgentConfig(Section):
     tools: tuple[ToolEntry, ...] = Field((), description="The tools that the agent gets.")
     tool_groups: tuple[ToolGroup, ...] = Field(
         (), description="The groups of tools; where there are any, each tool is of one of them."
+    )
+    sandbox: SandboxConfig = Field(
+        default_factory=SandboxConfig, description="Where commands run and files are."
     )
     title: TitleConfig = Field(default_factory=TitleConfig, description="Titles of threads.")
     summarization: SummarizationConfig = Field(

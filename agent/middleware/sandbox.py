@@ -1,21 +1,25 @@
-"""Gives a run its sandbox, and takes it back."""
+"""Gives a run its sandbox and the tools that work in it, and takes it back."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agent.context import RunContext
-from agent.middleware.answers import Handler, Request, Response, answer_of, updating
+from agent.middleware.answers import Handler, Request, Response, answer_of, updating, with_system
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.ports.sandbox import SandboxProvider
+from agent.ports.sandbox import Sandbox, SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.state import ThreadState
+from agent.tools.budget import CHARACTERS, within_budget
+from agent.tools.sandbox import PROMPT, sandbox_tools, using
 
 REMEMBERED = 10_000
 
@@ -27,23 +31,34 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     acquires again, since a run that goes on after a question or a crash starts with one. A run that fails, is
     cancelled or stops to ask ends without a last answer: then the call that ended it releases, once no other
     call of the thread is under way. What slips through (a killed process, a failure between two calls) is the
-    provider's to give up. A run without tool calls never has one. Hooks: `wrap_model_call` and
-    `wrap_tool_call`; hooks of their own would be two steps of every run, with and without tools.
+    provider's to give up. A run without tool calls never has one. Results of any tool that are longer than
+    `characters` become a file in the sandbox and a synopsis. Hooks: `wrap_model_call` and `wrap_tool_call`;
+    hooks of their own would be two steps of every run, with and without tools.
     """
 
     state_schema = ThreadState
 
-    def __init__(self, *, provider: SandboxProvider | None = None) -> None:
-        """`provider` is the local one below the folder `.roebot` otherwise."""
+    def __init__(
+        self,
+        *,
+        provider: SandboxProvider | None = None,
+        tools: Sequence[BaseTool] | None = None,
+        characters: int = CHARACTERS,
+    ) -> None:
+        """`provider` is the local one below the folder `.roebot` otherwise, `tools` are all there are."""
         super().__init__()
         self._provider = provider or LocalSandboxProvider(default_store().folders)
+        self.tools = list(sandbox_tools() if tools is None else tools)
+        self._characters = characters
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, then acquire for the tools that it calls, or release."""
+        """Call the model, told where the files are; then acquire for the tools that it calls, or release."""
+        if self.tools:
+            request = with_system(request, PROMPT)
         thread_id = RunContext.of(request.runtime).thread_id
         if thread_id is None:
             return await handler(request)
@@ -66,21 +81,33 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         return response if sandbox_id == known else updating(response, sandbox={"sandbox_id": sandbox_id})
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run a tool with the sandbox in use."""
+        """Run a tool with the sandbox in use; a long result becomes a file."""
         thread_id = RunContext.of(request.runtime).thread_id  # type: ignore[arg-type]
         if thread_id is None:
-            return await handler(request)
+            return await self._within(request, handler, None)
         sandbox_id = await self._provider.acquire(thread_id)
         self._calls[sandbox_id] += 1
         ending = True
         try:
-            result = await handler(request)
+            result = await self._within(request, handler, self._provider.get(sandbox_id))
             # Its result is the answer of the run, which no model sees.
             ending = request.tool is not None and request.tool.return_direct
             return result
         finally:
             self._calls[sandbox_id] -= 1
             await self._left(sandbox_id, ending=ending)
+
+    async def _within(
+        self, request: ToolCallRequest, handler: ToolHandler, sandbox: Sandbox | None
+    ) -> Result:
+        with using(sandbox):
+            result = await handler(request)
+        if not isinstance(result, ToolMessage) or not isinstance(result.content, str):
+            return result
+        call = request.tool_call
+        name = f"{call['name']}-{call['id']}"
+        text = await within_budget(result.content, name=name, sandbox=sandbox, limit=self._characters)
+        return result if text is result.content else result.model_copy(update={"content": text})
 
     async def _left(self, sandbox_id: str, *, ending: bool) -> None:
         """A tool call is over; one that ends the run has the last one release."""

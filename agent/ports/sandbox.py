@@ -17,21 +17,27 @@ class SandboxGone(SandboxError):
     """The sandbox was released."""
 
 
+class SandboxUnavailable(SandboxError):
+    """No command can be run here; the text says what is missing and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command printed (both streams) and its exit code; None where it was stopped by its time-out.
+    """What a command printed (both streams) and its exit code; None where it was stopped.
 
-    `truncated`: the middle of a longer output was left out.
+    `truncated`: the middle of a longer output was left out. `stopped`: which limit ended it, as a sentence;
+    None where that was its time.
     """
 
     output: str
     exit_code: int | None
     truncated: bool = False
+    stopped: str | None = None
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was stopped."""
-        return self.exit_code is None
+        """Whether it was stopped by its time-out."""
+        return self.exit_code is None and self.stopped is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,8 @@ class DirEntry:
 class Sandbox(Protocol):
     """Paths are as the agent sees them: relative to the workspace, or below `/mnt/user-data`.
 
-    All raise SandboxError: no such file, a path that leads outside, and SandboxGone after the release.
+    All raise SandboxError: no such file, a path that leads outside, SandboxUnavailable where commands can't
+    be run, and SandboxGone after the release.
     """
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:

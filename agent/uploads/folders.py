@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from agent.errors import BadIdentifier, FileMissing
+from agent.ports.sandbox import SandboxError
+from agent.sandbox.beneath import opened
 from agent.uploads.names import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 
 FOLDER_MODE = 0o700
@@ -48,7 +51,10 @@ class ThreadFolders:
         return path
 
     def find(self, thread_id: str, virtual_path: str) -> Path:
-        """The regular file behind a virtual path. Raises BadIdentifier (outside) or FileMissing."""
+        """Where the regular file behind a virtual path is. Raises BadIdentifier (outside) or FileMissing.
+
+        A command of the agent may put another in its place at any moment: read it by `opened`.
+        """
         area, below = split_virtual(virtual_path)
         root = self.area(thread_id, area)
         path = root.joinpath(*below)
@@ -62,6 +68,22 @@ class ThreadFolders:
         if not real.is_file():
             raise FileMissing("There is no such file.")
         return real
+
+    @contextmanager
+    def opened(self, thread_id: str, virtual_path: str) -> Iterator[int]:
+        """The descriptor of the regular file behind a virtual path, reached through no link.
+
+        Raises BadIdentifier (a link, or outside) or FileMissing.
+        """
+        found = self.find(thread_id, virtual_path)
+        area, below = split_virtual(virtual_path)
+        try:
+            with opened(self.area(thread_id, area), below) as descriptor:
+                yield descriptor
+        except SandboxError as error:
+            if found.is_file():
+                raise BadIdentifier(str(error)) from None
+            raise FileMissing("There is no such file.") from None
 
     def files(self, thread_id: str, area: str) -> Iterator[Path]:
         """The regular files at the top of an area, by name; links and hidden files are left out."""

@@ -167,10 +167,13 @@ class UploadStore:
 
     def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
         try:
-            path = self._folders.find(thread_id, f"{UPLOADS}/{filename}")
+            with self._folders.opened(thread_id, f"{UPLOADS}/{filename}") as descriptor:
+                if os.fstat(descriptor).st_size > limit:
+                    return None
+                with os.fdopen(os.dup(descriptor), "rb") as file:
+                    return file.read()
         except FileMissing:
             return None
-        return path.read_bytes() if path.stat().st_size <= limit else None
 
     def _delete(self, thread_id: str, filename: str) -> None:
         name = check_name(filename)

@@ -13,6 +13,7 @@ PARTS = {
     "middleware": "Each middleware of the agent, and the whole chain, against the bare agent",
     "load": "The whole service against a bare relay",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
+    "sandbox": "A command in the sandbox against a plain subprocess",
     "startup": "From the command to a live account, by platform, against the page alone",
 }
 

@@ -6,6 +6,7 @@ class TestMyProvider(SandboxSuite):
         return MyProvider(tmp_path)
 """
 
+from agent.testing.conformance.attacks import SandboxAttackSuite
 from agent.testing.conformance.catalogue import CatalogueSuite
 from agent.testing.conformance.journal import JournalSuite
 from agent.testing.conformance.memory import MemorySuite
@@ -17,6 +18,7 @@ __all__ = [
     "CatalogueSuite",
     "JournalSuite",
     "MemorySuite",
+    "SandboxAttackSuite",
     "SandboxSuite",
     "SubagentSuite",
     "UploadSuite",

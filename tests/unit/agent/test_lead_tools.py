@@ -25,6 +25,7 @@ from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
+from agent.tools.sandbox import sandbox_tools
 
 HERE = "tests.unit.agent.test_lead_tools"
 ONE = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
@@ -373,7 +374,8 @@ async def test_an_agent_of_ones_own_has_its_model_tools_and_personality(tmp_path
     assert set(heard.tools) == {"spell", "ask_clarification"}
     assert heard.texts[0].endswith("<personality>\nYou love short names.\n</personality>")
     assert (await said(agent))["messages"][-1].text == "lead"
-    assert set(models.made["m"].calls[0].tools) == {"lookup", "spell", "ask_clarification"}
+    everything = {"lookup", "spell", "ask_clarification"} | {tool.name for tool in sandbox_tools()}
+    assert set(models.made["m"].calls[0].tools) == everything
 
 
 async def test_the_model_that_is_asked_for_comes_before_the_agents_own(tmp_path: Path) -> None:
@@ -420,7 +422,8 @@ async def test_without_any_agent(tmp_path: Path) -> None:
         ("model: $GONE_NAME\n", "the environment variable GONE_NAME is not set"),
         (
             "tool_groups: [web]\n",
-            "it wants the tool group web, which is not configured (known: letters, words)",
+            "it wants the tool group web, which is not configured (known: bash, file:read, "
+            "file:write, letters, words)",
         ),
     ],
 )

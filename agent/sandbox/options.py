@@ -1,0 +1,82 @@
+"""The further keys of the section `sandbox`, which belong to its provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from agent.config.fields import Count, Number, Section, Switch, Text
+from agent.ports.sandbox import SandboxUnavailable
+from agent.sandbox.limits import SandboxLimits
+from agent.state import ThreadData
+
+IMAGE = "localhost/roebot-sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a provider works: the folders of a thread, the home, and what every thread may read."""
+
+    folders: Callable[[str], ThreadData]
+    home: Path
+    read_only: Mapping[str, Path] = field(default_factory=dict)
+
+
+class LimitOptions(Section):
+    """What every sandbox on this host's disk keeps."""
+
+    network: Switch = Field(
+        False, description="Whether commands reach the network, this host's own included."
+    )
+    seconds: Number = Field(120.0, gt=0, le=3_600, description="Seconds that a command may take.")
+    memory_mb: Count = Field(2_000, description="Megabytes of memory that a command may use.")
+    processes: Count = Field(256, description="Processes and threads of a command at once.")
+    disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
+
+    def limits(self) -> SandboxLimits:
+        """As the sandbox takes them."""
+        return SandboxLimits(
+            seconds=self.seconds,
+            memory_mb=self.memory_mb,
+            processes=self.processes,
+            disk_mb=self.disk_mb,
+        )
+
+
+class LocalOptions(LimitOptions):
+    """The keys of LocalSandboxProvider."""
+
+    isolation: Literal["bubblewrap", "none"] = Field(
+        "bubblewrap",
+        description="bubblewrap: each command alone; none: commands can do what the service can.",
+    )
+    python: Text | None = Field(
+        None, description="The folder of the sandbox's own Python; null: what make setup-sandbox made."
+    )
+
+
+class ContainerOptions(LimitOptions):
+    """The keys of ContainerSandboxProvider."""
+
+    command: Text | None = Field(
+        None, description="The engine with its options, such as podman --runtime runc; null: what is found."
+    )
+    image: Text = Field(IMAGE, description="The image; make setup-sandbox builds this one.")
+    idle_seconds: Number = Field(600.0, gt=0, description="Seconds without a command after which one goes.")
+
+
+OptionsT = TypeVar("OptionsT", bound=Section)
+
+
+def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
+    """The keys, checked. Raises SandboxUnavailable, which names the first that is wrong."""
+    try:
+        return kind(**keys)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "?"
+        raise SandboxUnavailable(f"sandbox.{name} in the configuration: {first['msg']}.") from None

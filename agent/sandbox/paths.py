@@ -1,0 +1,98 @@
+"""The agent's paths and the host's: which stands for which, whole segments at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from agent.ports.sandbox import SandboxError
+from agent.state import ThreadData
+from agent.uploads.names import AREAS, VIRTUAL_ROOT
+
+WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
+ACP_WORKSPACE = "/mnt/acp-workspace"
+# A name goes on where one of these follows; a dot ends a sentence unless a name follows it.
+_ENDS = r"(?![\w+@~%=-]|\.[\w-])"
+_BEGINS = r"(?<![\w.~/-])"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A folder of the host and where the agent sees it."""
+
+    virtual: str
+    host: Path
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path below a mount, split into names; none of them is `..`."""
+
+    mount: Mount
+    below: tuple[str, ...]
+
+
+class VirtualPaths:
+    """Translates both ways. `hidden`: host folders that must show up nowhere, by what stands for them."""
+
+    def __init__(self, mounts: Iterable[Mount], hidden: Mapping[Path, str] | None = None) -> None:
+        self.mounts: Sequence[Mount] = tuple(mounts)
+        self._by_root = {PurePosixPath(mount.virtual).parts: mount for mount in self.mounts}
+        to_virtual = {str(mount.host): mount.virtual for mount in self.mounts}
+        to_virtual |= {str(path): shown for path, shown in (hidden or {}).items()}
+        # A home below a link is known by two names.
+        to_virtual |= {str(Path(host).resolve()): shown for host, shown in to_virtual.items()}
+        self._to_virtual = to_virtual
+        self._to_host = {mount.virtual: str(mount.host) for mount in self.mounts}
+        self._hosts = _any_of(self._to_virtual)
+        self._virtuals = _any_of(self._to_host, begins=_BEGINS)
+
+    def locate(self, path: str) -> Place:
+        """Where a path leads; a relative one begins in the workspace. Raises SandboxError."""
+        if "\x00" in path or "\\" in path:
+            raise SandboxError("This path is not allowed.")
+        parts = [part for part in PurePosixPath(path).parts if part != "."]
+        if ".." in parts:
+            raise SandboxError("This path leads outside the sandbox.")
+        if not path.startswith("/"):
+            parts = [*PurePosixPath(WORKSPACE).parts, *parts]
+        # Two slashes at the beginning are one to the kernel, and a root of its own to pathlib.
+        parts = ["/", *parts[1:]]
+        for length in range(len(parts), 1, -1):
+            if mount := self._by_root.get(tuple(parts[:length])):
+                return Place(mount, tuple(parts[length:]))
+        raise SandboxError(f"This path is outside the sandbox, which is {', '.join(self._to_host)}.")
+
+    def to_host(self, command: str) -> str:
+        """A command with the host's paths in place of the agent's."""
+        return self._virtuals.sub(lambda found: self._to_host[found[0]], command)
+
+    def mask(self, text: str) -> str:
+        """A text with the agent's paths in place of the host's."""
+        return self._hosts.sub(lambda found: self._to_virtual[found[0]], text)
+
+
+def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]:
+    """The thread's own folders, its copy of what an external agent made, and what all threads share."""
+    own = [
+        Mount(f"{VIRTUAL_ROOT}/{area}", Path(folders[f"{area}_path"]).absolute(), writable=True)  # type: ignore[literal-required]
+        for area in AREAS
+    ]
+    thread = own[0].host.parent.parent
+    acp = Mount(ACP_WORKSPACE, thread / "acp-workspace")
+    return [*own, acp, *(Mount(virtual, path.absolute()) for virtual, path in read_only.items())]
+
+
+def hidden_of(folders: ThreadData) -> dict[Path, str]:
+    """The folders above the thread's own, which a message may name but the agent never sees."""
+    user_data = Path(folders["workspace_path"]).absolute().parent
+    thread = user_data.parent
+    return {user_data: VIRTUAL_ROOT, thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}
+
+
+def _any_of(paths: Iterable[str], begins: str = "") -> re.Pattern[str]:
+    longest_first = sorted((path for path in paths if path != "/"), key=len, reverse=True)
+    return re.compile(f"{begins}(?:{'|'.join(map(re.escape, longest_first))}){_ENDS}")

@@ -1,0 +1,137 @@
+"""Makes what the sandbox needs: `python -m agent.sandbox.setup [--home HOME]`, that is `make setup-sandbox`.
+
+Its own Python environment, with what work with data needs, goes below the home. Where a container engine is
+installed, the image is built too: from `deploy/sandbox/Containerfile`, or, where no registry of images can be
+reached, from Debian's packages by debootstrap. Each part that can't be made says why; the others are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.sandbox import bubblewrap
+from agent.sandbox.engine import Command, engine_environment, is_apple, known_engines
+from agent.sandbox.options import IMAGE
+from agent.sandbox.python import FOLDER, find_python
+
+ROOT = Path(__file__).parent.parent.parent
+LOCK = ROOT / "requirements-sandbox.lock"
+CONTAINERFILE = ROOT / "deploy" / "sandbox" / "Containerfile"
+TRIED = "import matplotlib, openpyxl, pandas; print(pandas.__version__, matplotlib.__version__)"
+PACKAGES = (
+    "ca-certificates",
+    "python3",
+    "python3-docx",
+    "python3-matplotlib",
+    "python3-openpyxl",
+    "python3-pandas",
+    "python3-pypdf",
+    "python3-tabulate",
+)
+"""Of Debian, for the image."""
+
+
+def make_python(home: Path, lock: Path = LOCK) -> str:
+    """Make the environment anew, beside the one that is there, and put it in its place; what came of it."""
+    place = home / FOLDER
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
+        made = Path(folder) / "python"
+        uv = [sys.executable, "-m", "uv"]
+        install = [*uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy"]
+        steps = [
+            [*uv, "venv", "--quiet", "--relocatable", "--python", sys.executable, str(made)],
+            [*install, "--python", str(made / "bin" / "python"), "--require-hashes", "-r", str(lock)],
+            [str(made / "bin" / "python"), "-c", TRIED],
+        ]
+        for step in steps:
+            done = _run(step)
+            if done.returncode:
+                return f"The sandbox's Python can't be made: {_last_line(done)}"
+        # Whoever runs commands is another user than who made this.
+        _readable(made)
+        old = Path(folder) / "old"
+        if place.exists():
+            place.rename(old)
+        made.rename(place)
+    return "The sandbox's Python is made." if find_python(place) else "The sandbox's Python can't be used."
+
+
+def make_image(command: Command) -> str:
+    """Build the image; what came of it."""
+    recipe = ["--file", str(CONTAINERFILE), str(CONTAINERFILE.parent)]
+    built = _run([*command, "build", "--tag", IMAGE, *recipe])
+    if built.returncode == 0:
+        return f"The image {IMAGE} is built."
+    if is_apple(command) or shutil.which("debootstrap") is None or os.geteuid():
+        return f"The image {IMAGE} can't be built: {_last_line(built)}"
+    print("· no image registry can be reached; making the image from Debian's packages")  # noqa: T201
+    return _from_debian(command)
+
+
+def _from_debian(command: Command) -> str:
+    with tempfile.TemporaryDirectory(prefix="roebot-image-") as folder:
+        system = Path(folder) / "system"
+        packages = f"--include={','.join(PACKAGES)}"
+        made = _run(["debootstrap", "--variant=minbase", packages, "bookworm", str(system)])
+        if made.returncode:
+            return f"The image {IMAGE} can't be made by debootstrap: {_last_line(made)}"
+        for waste in ("var/cache/apt/archives", "var/lib/apt/lists"):
+            shutil.rmtree(system / waste, ignore_errors=True)
+        archive = Path(folder) / "system.tar"
+        packed = _run(["tar", "--numeric-owner", "-C", str(system), "-cf", str(archive), "."])
+        taken = packed if packed.returncode else _run([*command, "import", str(archive), IMAGE])
+        if taken.returncode:
+            return f"The image {IMAGE} can't be imported: {_last_line(taken)}"
+    return f"The image {IMAGE} is made from Debian's packages."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 if the environment could be made."""
+    parser = argparse.ArgumentParser(prog="python -m agent.sandbox.setup", description=__doc__)
+    parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    parser.add_argument("--engine", help="the container engine with its options; default: what is installed")
+    parser.add_argument("--only", choices=("python", "image"), help="one of the parts")
+    given = parser.parse_args(arguments)
+    good = True
+    if given.only != "image":
+        print(f"· {bubblewrap.missing() or 'bubblewrap is there'}")  # noqa: T201
+        said = make_python(given.home.absolute())
+        good = said.endswith("is made.")
+        print(f"· {said}")  # noqa: T201
+    if given.only != "python":
+        print(f"· {_image(given.engine)}")  # noqa: T201
+    return int(not good)
+
+
+def _image(engine: str | None) -> str:
+    found = shlex.split(engine) if engine else [name for name in known_engines() if shutil.which(name)][:1]
+    return make_image(tuple(found)) if found else "no container engine is installed, so no image is built"
+
+
+def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **engine_environment()}
+    return subprocess.run(list(words), env=env, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stderr.strip() or done.stdout.strip() or "no reason was given").splitlines()
+    return lines[-1][:300]
+
+
+def _readable(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

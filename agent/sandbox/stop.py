@@ -1,0 +1,27 @@
+"""Removes our containers in every engine: `python -m agent.sandbox.stop [--home HOME]`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.sandbox.container import remove_all
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Says what was removed; nothing where there was nothing."""
+    parser = argparse.ArgumentParser(prog="python -m agent.sandbox.stop", description=__doc__)
+    parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    home: Path = parser.parse_args(arguments).home
+    removed = asyncio.run(remove_all(home))
+    if removed:
+        print(f"{len(removed)} container{'s' if len(removed) > 1 else ''} of the sandbox removed.")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+"""What no sandbox lets happen: attacks on paths, links, the system and its resources.
+
+A suite to subclass: `provider` has to keep `LIMITS`, and its threads' folders are below the fixture `home`.
+"""
+
+from __future__ import annotations
+
+from agent.sandbox.limits import SandboxLimits
+from agent.testing.conformance.attacks_files import FileAttacks
+from agent.testing.conformance.attacks_resources import ResourceAttacks
+from agent.testing.conformance.attacks_system import SystemAttacks
+
+LIMITS = SandboxLimits(
+    seconds=20,
+    output_bytes=20_000,
+    flood_bytes=5_000_000,
+    processes=60,
+    memory_mb=300,
+    disk_mb=40,
+    disk_files=2_000,
+    free_mb=10,
+    scratch_mb=20,
+)
+
+
+class SandboxAttackSuite(FileAttacks, SystemAttacks, ResourceAttacks):
+    """All of them."""
+
+
+__all__ = ["LIMITS", "SandboxAttackSuite"]

@@ -1,0 +1,77 @@
+"""What the attacks stand on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from agent.ports.sandbox import CommandResult, Sandbox, SandboxProvider
+
+SECRET = "roebot-attack-secret-5d41402a"  # noqa: S105 - what the attacks look for
+THREAD, OTHER = "attacker", "victim"
+ResultT = TypeVar("ResultT")
+
+
+class Attacks:
+    """Who runs them gives the fixtures `home` and `provider`."""
+
+    @pytest.fixture
+    def home(self, tmp_path: Path) -> Path:
+        """Holds a secret of the host."""
+        home = tmp_path / "home"
+        (home / "threads").mkdir(parents=True)
+        (home / "secret.txt").write_text(SECRET)
+        return home
+
+    @pytest.fixture
+    def provider(self, home: Path) -> SandboxProvider:
+        """The provider; to be overridden."""
+        raise NotImplementedError("a conformance suite needs a fixture named provider")
+
+    @pytest_asyncio.fixture
+    async def sandbox(self, provider: SandboxProvider) -> AsyncIterator[Sandbox]:
+        """The attacker's."""
+        sandbox_id = await provider.acquire(THREAD)
+        sandbox = provider.get(sandbox_id)
+        assert sandbox is not None
+        yield sandbox
+        await provider.release(sandbox_id)
+
+    def folder(self, home: Path, area: str = "workspace", thread_id: str = THREAD) -> Path:
+        """Where the host has an area of a thread."""
+        return home / "threads" / thread_id / "user-data" / area
+
+
+async def on_host(work: Callable[[], ResultT]) -> ResultT:
+    """What the host sees or does, in a thread."""
+    return await asyncio.to_thread(work)
+
+
+async def python(sandbox: Sandbox, text: str, *, seconds: float | None = None) -> CommandResult:
+    """Run a script of Python in the sandbox."""
+    await sandbox.write_file("attack.py", text.encode())
+    return await sandbox.execute_command("python3 attack.py", seconds=seconds)
+
+
+def running(mark: str) -> list[int]:
+    """The host's processes that have the mark in their command line. Blocking."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if process.info["status"] != psutil.STATUS_ZOMBIE and mark in " ".join(process.info["cmdline"] or ()):
+            found.append(process.pid)
+    return found
+
+
+async def gone(mark: str, *, tries: int = 100) -> bool:
+    """Whether the processes with the mark end; a killed one may take a moment."""
+    for _ in range(tries):
+        if not await asyncio.to_thread(running, mark):
+            return True
+        await asyncio.sleep(0.05)
+    return False

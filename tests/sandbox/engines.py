@@ -1,0 +1,29 @@
+"""The container engine of this machine, with the options that it needs here."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from agent.sandbox.box import Setup
+from agent.sandbox.container import Boxes, ContainerSandboxProvider
+from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import IMAGE
+from tests.sandbox.places import folders
+
+# Without systemd or an overlay file system: the options that work everywhere.
+PODMAN = "podman --runtime runc --storage-driver vfs --cgroup-manager cgroupfs"
+
+
+def engine() -> tuple[str, ...]:
+    """Its command: ROEBOT_TEST_ENGINE, or podman with options for the barest machine."""
+    return tuple(shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN))
+
+
+def container(
+    home: Path, limits: SandboxLimits, *, idle_seconds: float = 600.0, image: str = IMAGE, **given: object
+) -> ContainerSandboxProvider:
+    """The provider with containers."""
+    boxes = Boxes(Setup(engine(), image, home, limits), idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
+    return ContainerSandboxProvider(folders(home), boxes, limits=limits)

@@ -1,0 +1,200 @@
+"""The container provider, with a real engine, under the suites of every sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent.ports.sandbox import SandboxProvider, SandboxUnavailable
+from agent.sandbox import engine as engines
+from agent.sandbox.container import ContainerSandboxProvider, remove_all
+from agent.sandbox.limits import SandboxLimits
+from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
+from agent.testing.conformance.attacks import LIMITS
+from agent.testing.conformance.attacks_base import SECRET
+from tests.sandbox.engines import container, engine
+from tests.sandbox.places import one
+
+pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home whose containers stay for all tests, as they would for a service that is started again."""
+    home = tmp_path_factory.mktemp("containers") / "home"
+    yield home
+    asyncio.run(remove_all(home))
+
+
+def emptied(home: Path) -> Path:
+    """Without what the test before left, but for the folders that containers have."""
+    for area in home.glob("threads/*/user-data/*"):
+        for path in area.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    shutil.rmtree(home / "target", ignore_errors=True)
+    (home / "threads").mkdir(parents=True, exist_ok=True)
+    (home / "secret.txt").write_text(SECRET)
+    return home
+
+
+@pytest_asyncio.fixture
+async def provider(tmp_path: Path) -> AsyncIterator[ContainerSandboxProvider]:
+    made = container(tmp_path, SandboxLimits(scratch_mb=20))
+    yield made
+    await made.close()
+
+
+class TestContainerSandbox(SandboxSuite):
+    @pytest.fixture
+    def provider(self, warm: Path) -> SandboxProvider:
+        return container(emptied(warm), LIMITS)
+
+
+class TestAttacksOnContainers(SandboxAttackSuite):
+    @pytest.fixture
+    def home(self, warm: Path) -> Path:
+        return emptied(warm)
+
+    @pytest.fixture
+    def provider(self, home: Path) -> SandboxProvider:
+        return container(home, LIMITS)
+
+
+async def names(home: Path) -> list[str]:
+    return await engines.ours(engine(), engines.home_of(home))
+
+
+async def test_a_container_stays_warm(tmp_path: Path, provider: ContainerSandboxProvider) -> None:
+    """For the next command, after a release, and for a service that is started again."""
+    sandbox = await one(provider)
+    assert await names(tmp_path) == []
+    await sandbox.execute_command("touch /tmp/warm")
+    await provider.release(await provider.acquire("thread-1"))
+    assert (await (await one(provider)).execute_command("ls /tmp")).output == "warm\n"
+    again = container(tmp_path, SandboxLimits(scratch_mb=20))
+    assert (await (await one(again)).execute_command("ls /tmp")).output == "warm\n"
+    assert len(await names(tmp_path)) == 1
+
+
+async def test_one_that_should_be_otherwise_is_made_anew(
+    tmp_path: Path, provider: ContainerSandboxProvider
+) -> None:
+    await (await one(provider)).execute_command("touch /tmp/warm")
+    other = container(tmp_path, SandboxLimits(scratch_mb=20, processes=50))
+    assert (await (await one(other)).execute_command("ls /tmp")).output == ""
+    assert len(await names(tmp_path)) == 1
+
+
+async def test_one_that_was_removed_behind_its_back_comes_again(
+    tmp_path: Path, provider: ContainerSandboxProvider
+) -> None:
+    sandbox = await one(provider)
+    await sandbox.execute_command("true")
+    await engines.remove(engine(), await names(tmp_path))
+    assert (await sandbox.execute_command("echo again")).output == "again\n"
+
+
+async def test_an_idle_one_goes(tmp_path: Path) -> None:
+    """By the clock of the provider; one that works stays."""
+    now = [0.0]
+    asked: asyncio.Queue[float] = asyncio.Queue()
+    go = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        await asked.put(seconds)
+        await go.wait()
+        go.clear()
+
+    made = container(tmp_path, replace(LIMITS), idle_seconds=60, clock=lambda: now[0], sleep=sleep)
+    await (await one(made)).execute_command("true")
+    assert await asked.get() == 60
+    assert len(await names(tmp_path)) == 1
+    now[0] = 30.0
+    await (await one(made)).execute_command("true")
+    now[0] = 60.0
+    go.set()
+    assert await asked.get() == 30, "it was used meanwhile"
+    now[0] = 90.0
+    go.set()
+    while await names(tmp_path):
+        await asyncio.sleep(0.05)
+    await made.close()
+
+
+async def test_stopping_removes_ours_alone(tmp_path: Path, provider: ContainerSandboxProvider) -> None:
+    other = container(tmp_path / "other", LIMITS)
+    await (await one(provider)).execute_command("true")
+    await (await one(other)).execute_command("true")
+    mine = await names(tmp_path)
+    assert await remove_all(tmp_path) == mine
+    assert await names(tmp_path) == []
+    assert len(await names(tmp_path / "other")) == 1
+    await other.close()
+
+
+async def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
+    made = container(tmp_path, LIMITS, image="localhost/no-such-image")
+    with pytest.raises(SandboxUnavailable, match="make setup-sandbox"):
+        await (await one(made)).execute_command("true")
+    await made.close()
+
+
+async def test_commands_of_a_thread_wait_for_each_other(provider: ContainerSandboxProvider) -> None:
+    """The sweep after one ends all that runs in the container."""
+    sandbox = await one(provider)
+    results = await asyncio.gather(*(sandbox.execute_command(f"sleep 0.3; echo {n}") for n in range(3)))
+    assert [result.output for result in results] == ["0\n", "1\n", "2\n"]
+
+
+async def test_a_cancelled_command_leaves_nothing(provider: ContainerSandboxProvider) -> None:
+    sandbox = await one(provider)
+    await sandbox.execute_command("true")
+    task = asyncio.create_task(sandbox.execute_command("touch begun; sleep 100"))
+    while not [entry for entry in await sandbox.list_dir(".") if entry.name == "begun"]:
+        await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    result = await sandbox.execute_command("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    assert "sleep 100" not in result.output
+
+
+async def test_the_root_cannot_be_written(provider: ContainerSandboxProvider) -> None:
+    sandbox = await one(provider)
+    options = await sandbox.execute_command("awk '$2 == \"/\" { print $4 }' /proc/mounts")
+    assert "ro" in options.output.strip().split(",")
+
+
+async def test_no_right_is_left(provider: ContainerSandboxProvider) -> None:
+    sandbox = await one(provider)
+    shown = (await sandbox.execute_command("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status")).output
+    assert {int(line.split(":\t")[1], 16) for line in shown.splitlines()} == {0}
+
+
+async def test_proxies_and_their_passwords_stay_outside(
+    provider: ContainerSandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:roebot-secret@proxy.example:3128")
+    monkeypatch.setenv("https_proxy", "http://user:roebot-secret@proxy.example:3128")
+    sandbox = await one(provider)
+    assert "roebot-secret" not in (await sandbox.execute_command("env; cat /proc/*/environ")).output
+
+
+async def test_limits_of_the_container(tmp_path: Path) -> None:
+    """As the engine and the kernel have them."""
+    made = container(tmp_path, LIMITS)
+    sandbox = await one(made)
+    limit = "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0])'"
+    assert 35_000_000 < int((await sandbox.execute_command(limit)).output) <= 40_000_000
+    told = await engines.ask(engine(), "inspect", *await names(tmp_path))
+    config = json.loads(told.output)[0]["HostConfig"]
+    assert config["PidsLimit"] == LIMITS.processes
+    assert config["Memory"] == LIMITS.memory_mb * 1024 * 1024
+    await made.close()

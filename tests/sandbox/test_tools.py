@@ -1,0 +1,225 @@
+"""The tools of the sandbox, through compiled graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agent.factory import create_agent_graph
+from agent.features import RuntimeFeatures
+from agent.middleware.sandbox import SandboxMiddleware
+from agent.ports.sandbox import SandboxProvider
+from agent.sandbox.limits import SandboxLimits
+from agent.testing import Script, ScriptedChatModel, ToolUse
+from agent.testing.sandbox import MemorySandboxProvider
+from agent.tools.sandbox import sandbox_tools
+from tests.sandbox.places import unprotected
+
+
+class Chat:
+    """An agent that calls what it is told to call."""
+
+    def __init__(self, provider: SandboxProvider, *, tools: Any = (), **given: Any) -> None:
+        self._middleware = SandboxMiddleware(provider=provider, **given)
+        self._tools = list(tools)
+        self._saver = InMemorySaver()
+
+    async def calls(self, *uses: ToolUse) -> list[str]:
+        """The results of tool calls that are made in one answer, in their order."""
+        self.model = ScriptedChatModel(steps=(Script(tools=uses), Script(reply="done")), environ={})
+        graph = create_agent_graph(
+            self.model,
+            self._tools,
+            features=RuntimeFeatures(sandbox=self._middleware, loop_detection=False),
+            checkpointer=self._saver,
+        )
+        config: Any = {"configurable": {"thread_id": "t"}}
+        self.values = await graph.ainvoke({"messages": [("human", "go")]}, config)
+        found = [message for message in self.values["messages"] if isinstance(message, ToolMessage)]
+        return [message.text for message in found[-len(uses) :]]
+
+    async def call(self, name: str, **args: object) -> str:
+        """The result of one."""
+        return (await self.calls(ToolUse(name, args)))[0]
+
+
+@pytest.fixture
+def provider() -> MemorySandboxProvider:
+    return MemorySandboxProvider()
+
+
+@pytest.fixture
+def chat(provider: MemorySandboxProvider) -> Chat:
+    return Chat(provider)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("echo hello", "hello"),
+        ("echo a; exit 3", "a\n[exit code 3]"),
+        ("exit 0", "(no output)"),
+        ("no-such-command", "no-such-command: not found\n[exit code 127]"),
+    ],
+)
+async def test_bash(chat: Chat, command: str, told: str) -> None:
+    assert await chat.call("bash", command=command) == told
+
+
+async def test_bash_that_takes_too_long(chat: Chat) -> None:
+    told = await chat.call("bash", command="echo begun; sleep 60", seconds=1)
+    assert told.startswith("begun\n[stopped: it took too long")
+
+
+async def test_writing_reading_and_changing(chat: Chat) -> None:
+    assert await chat.call("write_file", path="a/b.txt", content="one\n") == "Wrote a/b.txt (4 characters)."
+    told = await chat.call("write_file", path="a/b.txt", content="two\ntwo\n", append=True)
+    assert told == "Appended to a/b.txt (8 characters)."
+    assert await chat.call("read_file", path="a/b.txt") == "one\ntwo\ntwo\n"
+    assert await chat.call("read_file", path="a/b.txt", start_line=2, end_line=2) == "two\n"
+    assert await chat.call("read_file", path="a/b.txt", start_line=3, end_line=99) == "two\n"
+    told = await chat.call("str_replace", path="a/b.txt", old_str="one", new_str="1")
+    assert told == "Replaced 1 place in a/b.txt."
+    told = await chat.call("str_replace", path="a/b.txt", old_str="two", new_str="2", replace_all=True)
+    assert told == "Replaced 2 places in a/b.txt."
+    assert await chat.call("read_file", path="/mnt/user-data/workspace/a/b.txt") == "1\n2\n2\n"
+
+
+async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
+    await chat.call("write_file", path="f", content="".join(f"<{n}>" for n in range(8)))
+    await chat.calls(
+        *(ToolUse("str_replace", {"path": "f", "old_str": f"<{n}>", "new_str": str(n)}) for n in range(8))
+    )
+    assert await chat.call("read_file", path="f") == "01234567"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "told"),
+    [
+        ("read_file", {"path": "none"}, "no such file"),
+        ("read_file", {"path": "../x"}, "outside the sandbox"),
+        ("read_file", {"path": "f", "start_line": 9}, "The file has 2 lines"),
+        ("read_file", {"path": "binary"}, "no text file"),
+        ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not hold this text"),
+        ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),
+        ("str_replace", {"path": "f", "old_str": "", "new_str": "y"}, "old_str is empty"),
+        ("ls", {"path": "none"}, "no such folder"),
+        ("present_files", {"paths": []}, "No file is named"),
+        ("present_files", {"paths": ["f"]}, "not in /mnt/user-data/outputs"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs-x/f"]}, "not in /mnt/user-data/outputs"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/../workspace/f"]}, "outside"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/none.png"]}, "no file"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/folder"]}, "no file"),
+    ],
+)
+async def test_what_goes_wrong_is_told(
+    chat: Chat, provider: MemorySandboxProvider, name: str, args: dict[str, Any], told: str
+) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    await sandbox.write_file("f", b"x\nx\n")
+    await sandbox.write_file("binary", b"\x89PNG\x00")
+    await sandbox.write_file("/mnt/user-data/outputs/folder/f", b"x")
+    assert told in await chat.call(name, **args)
+    assert "artifacts" not in chat.values or chat.values["artifacts"] == []
+
+
+async def test_ls_shows_two_levels(chat: Chat, provider: MemorySandboxProvider) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    for path in ("b.txt", "a/one.txt", "a/deep/two.txt", ".hidden/x", "a/.git/x"):
+        await sandbox.write_file(path, b"12345")
+    assert await chat.call("ls") == "a/\n  deep/\n  one.txt (5 bytes)\nb.txt (5 bytes)"
+    assert await chat.call("ls", path="a") == "deep/\n  two.txt (5 bytes)\none.txt (5 bytes)"
+    assert await chat.call("ls", path="/mnt/user-data/outputs") == "(empty)"
+    assert "/mnt/user-data/uploads/" in await chat.call("ls", path="/mnt/user-data")
+
+
+async def test_ls_of_many_files_is_cut(chat: Chat, provider: MemorySandboxProvider) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    for number in range(320):
+        await sandbox.write_file(f"f{number:03}", b"")
+    told = await chat.call("ls")
+    assert told.splitlines()[-1] == "[20 more; list a folder inside]"
+    assert len(told.splitlines()) == 301
+
+
+async def test_presented_files_are_artifacts(chat: Chat, provider: MemorySandboxProvider) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    paths = ["/mnt/user-data/outputs/chart.png", "/mnt/user-data/outputs/sub/table.csv"]
+    for path in paths:
+        await sandbox.write_file(path, b"x")
+    assert await chat.call("present_files", paths=paths) == f"Presented: {', '.join(paths)}."
+    assert chat.values["artifacts"] == paths
+    await chat.call("present_files", paths=paths[:1])
+    assert chat.values["artifacts"] == paths
+
+
+async def test_a_long_file_is_read_in_parts(chat: Chat, provider: MemorySandboxProvider) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    await sandbox.write_file("long", "".join(f"line {n}\n" for n in range(1, 5001)).encode())
+    told = await chat.call("read_file", path="long")
+    note = told.splitlines()[-1]
+    assert note.startswith("[lines 1 to ")
+    following = int(note.rstrip("]").rpartition("=")[2])
+    again = await chat.call("read_file", path="long", start_line=following)
+    assert again.startswith(f"line {following}\n")
+
+
+async def test_a_long_output_becomes_a_file(provider: MemorySandboxProvider) -> None:
+    """Of the sandbox's own tools, and of any other."""
+
+    @tool
+    def elsewhere() -> str:
+        """Say much."""
+        return "word " * 5_000
+
+    chat = Chat(provider, tools=[elsewhere], characters=2_000)
+    for use in (ToolUse("bash", {"command": "seq 2000"}), ToolUse("elsewhere")):
+        told = (await chat.calls(use))[0]
+        assert len(told) < 2_500
+        path = told.partition("All of it is in ")[2].partition(":")[0]
+        sandbox = provider.get(await provider.acquire("t"))
+        assert sandbox is not None
+        kept = (await sandbox.read_file(path)).decode()
+        assert kept.startswith(told.partition("begins:]\n")[2][:900])
+        assert kept.endswith(told[-400:])
+
+
+async def test_an_output_that_cannot_be_kept_is_still_cut(tmp_path: Path) -> None:
+    chat = Chat(unprotected(tmp_path, limits=SandboxLimits(disk_mb=1, free_mb=0)), characters=2_000)
+    told = await chat.call("bash", command="head -c 1500000 /dev/zero > full; seq 2000")
+    assert "could not be kept (The thread's folders are full" in told
+    assert len(told) < 2_500
+
+
+def test_groups_say_which_tools_there_are() -> None:
+    everything = {tool.name for tool in sandbox_tools()}
+    assert everything == {"bash", "ls", "read_file", "write_file", "str_replace", "present_files"}
+    assert {tool.name for tool in sandbox_tools(["file:read"])} == {"ls", "read_file"}
+    assert {tool.name for tool in sandbox_tools(["web"])} == set()
+    assert {tool.name for tool in sandbox_tools(["bash"], without=["bash"])} == set()
+
+
+async def test_the_model_hears_of_its_files(chat: Chat) -> None:
+    await chat.call("bash", command="echo x")
+    offered = chat.model.calls[0]
+    assert {"bash", "ls", "read_file", "write_file", "str_replace", "present_files"} <= set(offered.tools)
+    assert "/mnt/user-data/workspace" in offered.texts[0]
+
+
+async def test_without_a_sandbox_the_tools_say_so() -> None:
+    model = ScriptedChatModel(
+        steps=(Script(tools=(ToolUse("bash", {"command": "ls"}),)), Script(reply="done")), environ={}
+    )
+    graph = create_agent_graph(model, sandbox_tools(), features=RuntimeFeatures(sandbox=False))
+    values = await graph.ainvoke({"messages": [("human", "go")]})
+    assert "This agent has no sandbox" in values["messages"][2].text
