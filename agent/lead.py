@@ -21,6 +21,7 @@ from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable, ProfileBroken
+from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.memory.process import ProcessMemory
@@ -29,6 +30,9 @@ from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
 from agent.profiles import Profile, read_profile
 from agent.prompt import system_prompt
+from agent.skills.library import SkillLibrary
+from agent.skills.section import skills_section
+from agent.skills.skill import Skill, SkillSet
 from agent.switches import Switches
 from agent.tools.loading import load_tools
 from agent.uploads.folders import ThreadFolders
@@ -59,6 +63,7 @@ class _Wanted:
     switches: Switches
     today: date
     profile: Profile | None
+    skills: SkillSet
 
 
 class LeadAgent:
@@ -70,12 +75,15 @@ class LeadAgent:
         home: Path,
         *,
         additions: Additions | None = None,
+        extensions: ExtensionsSource | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         make_model: Callable[..., BaseChatModel] = build,
     ) -> None:
         self._source = source
         self._home = home
         self._additions = additions or Additions()
+        self._extensions = extensions or ExtensionsSource(read_file=False)
+        self._skills = SkillLibrary(home)
         self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
@@ -97,7 +105,9 @@ class LeadAgent:
         spec = catalog.pick(switches.model_name or (profile.model if profile else None))
         fit = fitted(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
-        wanted = _Wanted(fit, self._today(), profile)
+        extensions = await self._extensions.current()
+        skills = await self._skills.enabled(config.skills, extensions)
+        wanted = _Wanted(fit, self._today(), profile, skills)
         if wanted not in self._graphs:
             graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
             if current is not self._current:
@@ -131,10 +141,12 @@ class LeadAgent:
         )
         tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
+        names = [tool.name for tool in (*tools, *(tool for one in chain for tool in tools_of(one)))]
         prompt = system_prompt(
             wanted.today,
             small_model=spec.context_tokens is not None,
-            tools=bool(tools) or any(map(tools_of, chain)),
+            tools=bool(names),
+            skills=skills_section(_chosen(wanted.skills, profile), names),
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(
@@ -162,6 +174,11 @@ def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
             message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
             raise ProfileBroken(message, name=profile.name)
     return load_tools(config.tools, groups)
+
+
+def _chosen(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
+    """The skills that the agent is told of."""
+    return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
 
 
 def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:
@@ -202,5 +219,5 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     home = home_from_environment()
     agent = _agents.get(home)
     if agent is None:
-        agent = _agents[home] = LeadAgent(ModelSource(), home)
+        agent = _agents[home] = LeadAgent(ModelSource(), home, extensions=ExtensionsSource())
     return await agent.graph(Switches.of(config.get("configurable") or {}))

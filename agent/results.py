@@ -70,6 +70,47 @@ class UploadList(_Result):
     count: int
 
 
+class SkillInfo(_Result):
+    """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
+
+    `allowed_tools` null: it does not say which tools it needs.
+    """
+
+    name: str
+    description: str
+    category: str
+    path: str
+    enabled: bool
+    license: str | None = None
+    allowed_tools: list[str] | None = None
+    version: str | None = None
+    author: str | None = None
+    compatibility: str | None = None
+
+
+class SkillProblem(_Result):
+    """A folder whose SKILL.md can't be used, and why."""
+
+    path: str
+    error: str
+
+
+class SkillList(_Result):
+    """All skills, and the folders that hold none that can be used."""
+
+    skills: list[SkillInfo]
+    problems: list[SkillProblem]
+
+
+class SkillInstalled(_Result):
+    """A skill was installed; `executables` are its files that could be run as programs."""
+
+    success: bool
+    skill_name: str
+    message: str
+    executables: list[str]
+
+
 class Outcome(_Result):
     """Done, and what was done."""
 

@@ -14,7 +14,6 @@ Pattern = tuple[str, ...]
 
 AGENT_KEYS: Sequence[Pattern] = (
     ("sandbox",),
-    ("skills",),
     ("memory",),
     ("subagents",),
     ("acp_agents",),

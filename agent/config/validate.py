@@ -60,7 +60,9 @@ def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
         else:
             field = inner.model_fields.get(part) if _is_section(inner) else None
             inner = field.annotation if field else None
-    return list(inner.model_fields) if _is_section(inner) else []
+    if not _is_section(inner):
+        return []
+    return [field.alias or name for name, field in inner.model_fields.items()]
 
 
 def _is_section(value: object) -> bool:
