@@ -14,6 +14,7 @@ from agent.config.models import AgentConfig
 from agent.errors import ModelCallFailed
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.loading import load_provider
+from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, remembering
 from agent.middleware.sandbox import SandboxMiddleware
@@ -38,7 +39,10 @@ LONGEST_WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a chain is made from: `fallbacks` are built models, `summarizer` too where one is configured."""
+    """What a chain is made from: `fallbacks` are built models, `summarizer` too where one is configured.
+
+    `always_shown` None: the model sees all tools; else the names of those that are not left to a search.
+    """
 
     config: AgentConfig
     spec: ModelSpec
@@ -47,6 +51,7 @@ class Parts:
     memory: MemoryStore
     fallbacks: Sequence[BaseChatModel] = ()
     summarizer: BaseChatModel | None = None
+    always_shown: Sequence[str] | None = None
 
 
 def chain_of(
@@ -82,6 +87,7 @@ def features_of(parts: Parts) -> RuntimeFeatures:
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
+        deferred_tools=parts.always_shown is not None,
     )
 
 
@@ -99,6 +105,8 @@ def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware
     if features.summarization is True:
         before_cut = remembering(parts.memory) if features.memory is True else None
         made["summarization"] = _summarization(parts, before_cut)
+    if features.deferred_tools is True:
+        made["deferred_tools"] = DeferredToolFilterMiddleware(always=parts.always_shown or ())
     if features.guardrail is True:
         made["guardrail"] = _guardrail(parts.config.guardrails)
     return made

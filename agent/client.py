@@ -30,6 +30,7 @@ from agent.extensions.source import ExtensionsSource
 from agent.features import Middleware, RuntimeFeatures
 from agent.files import ThreadFiles
 from agent.lead import Additions, Graph, LeadAgent, home_from_environment
+from agent.mcp.management import McpManagement
 from agent.models.source import ModelSource
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
@@ -82,6 +83,7 @@ class AgentClient:
             environ=environ,
         )
         self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
+        self._mcp = McpManagement(self._extensions)
         self._files = ThreadFiles(self._home, self._source)
         self._own = OwnLoop()
 
@@ -131,6 +133,17 @@ class AgentClient:
         catalog = self._own.run(self._source.catalog())
         return catalog.info(catalog.pick(name)).model_dump()
 
+    def get_mcp_config(self) -> Json:
+        """`{"mcp_servers": {...}}`, secrets hidden, as `agent.results.McpConfig`."""
+        return self._own.run(self._mcp.config()).model_dump()
+
+    def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
+        """Put these in the place of all servers; the agent is made anew (`agent.results.McpConfig`).
+
+        What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
+        """
+        return self._changed(self._own.run(self._mcp.update(servers)))
+
     def list_skills(self) -> Json:
         """`{"skills": [...], "problems": [...]}`, as `agent.results.SkillList`."""
         return self._own.run(self._skills.listed()).model_dump()
@@ -168,7 +181,13 @@ class AgentClient:
         return self._own.run(self._files.forget(thread_id)).model_dump()
 
     def close(self) -> None:
-        """End the client's loop; what still runs on it is cancelled."""
+        """End the client's loop with its MCP sessions; what still runs on it is cancelled.
+
+        Sessions of a loop of the caller's end with that loop.
+        """
+        for loop, agent in list(self._agents.items()):
+            if self._own.owns(loop):
+                self._own.run(agent.aclose())
         self._own.close()
 
     def __enter__(self) -> Self:

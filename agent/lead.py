@@ -13,17 +13,19 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
+from agent.config.extensions import Extensions
 from agent.config.models import AgentConfig
-from agent.errors import ModelUnavailable, ProfileBroken
+from agent.errors import ModelUnavailable
 from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
+from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
+from agent.mcp.process import open_pool
 from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
@@ -34,7 +36,7 @@ from agent.skills.library import SkillLibrary
 from agent.skills.section import skills_section
 from agent.skills.skill import Skill, SkillSet
 from agent.switches import Switches
-from agent.tools.loading import load_tools
+from agent.tools.assembly import agent_tools, always_shown
 from agent.uploads.folders import ThreadFolders
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -64,6 +66,7 @@ class _Wanted:
     today: date
     profile: Profile | None
     skills: SkillSet
+    mcp: McpTools
 
 
 class LeadAgent:
@@ -76,6 +79,7 @@ class LeadAgent:
         *,
         additions: Additions | None = None,
         extensions: ExtensionsSource | None = None,
+        mcp: McpPool | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         make_model: Callable[..., BaseChatModel] = build,
     ) -> None:
@@ -84,6 +88,7 @@ class LeadAgent:
         self._additions = additions or Additions()
         self._extensions = extensions or ExtensionsSource(read_file=False)
         self._skills = SkillLibrary(home)
+        self._mcp = mcp
         self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
@@ -107,7 +112,8 @@ class LeadAgent:
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         extensions = await self._extensions.current()
         skills = await self._skills.enabled(config.skills, extensions)
-        wanted = _Wanted(fit, self._today(), profile, skills)
+        mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
+        wanted = _Wanted(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
             graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
             if current is not self._current:
@@ -117,6 +123,19 @@ class LeadAgent:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
+
+    async def _mcp_tools(self, extensions: Extensions) -> McpTools:
+        pool = self._mcp or open_pool()
+        if pool is None:
+            if not extensions.mcpServers:
+                return NO_TOOLS
+            pool = self._mcp = McpPool()
+        return await pool.tools(extensions.mcpServers)
+
+    async def aclose(self) -> None:
+        """Close what it opened itself: the sessions with MCP servers."""
+        if self._mcp is not None:
+            await self._mcp.aclose()
 
     def reset(self) -> None:
         """Forget the graphs that are kept; the next run makes its own."""
@@ -129,6 +148,7 @@ class LeadAgent:
 
     def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
         switches, profile = wanted.switches, wanted.profile
+        tools = agent_tools(config, profile, wanted.mcp) if spec.supports_tools else []
         summarizer = config.summarization.model_name if config.summarization.enabled else None
         parts = Parts(
             config,
@@ -138,8 +158,8 @@ class LeadAgent:
             self._memory,
             fallbacks=[self._model(catalog, name, switches) for name in _others(config, spec)],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+            always_shown=always_shown(tools),
         )
-        tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
         names = [tool.name for tool in (*tools, *(tool for one in chain for tool in tools_of(one)))]
         prompt = system_prompt(
@@ -162,18 +182,6 @@ class LeadAgent:
         spec = catalog.pick(name)
         fit = fitted(spec, switches, degrade=True)
         return self._make_model(spec, thinking=fit.thinking, effort=fit.effort)
-
-
-def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
-    """The configured tools that the agent gets. Blocking. Raises ToolUnavailable or ProfileBroken."""
-    groups = profile.tool_groups if profile else None
-    if profile is not None and groups is not None:
-        known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
-        if missing := [group for group in groups if group not in known]:
-            names = ", ".join(sorted(known)) or "none"
-            message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
-            raise ProfileBroken(message, name=profile.name)
-    return load_tools(config.tools, groups)
 
 
 def _chosen(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:

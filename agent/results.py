@@ -111,6 +111,42 @@ class SkillInstalled(_Result):
     executables: list[str]
 
 
+class McpOAuthInfo(_Result):
+    """How a token for a server is got; secrets are shown as `***`."""
+
+    grant_type: str = "client_credentials"
+    token_url: str = ""
+    client_id: str | None = None
+    client_secret: str | None = None
+    refresh_token: str | None = None
+    scope: str | None = None
+    audience: str | None = None
+    client_auth: str = "post"
+
+
+class McpServerInfo(_Result):
+    """An MCP server as it is configured; secrets are shown as `***`, `$NAME` as it stands."""
+
+    enabled: bool = True
+    type: str
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str | None = None
+    headers: dict[str, str] = {}
+    oauth: McpOAuthInfo | None = None
+    description: str | None = None
+    scope: str = "thread"
+    timeout_seconds: float = 60.0
+    start_seconds: float = 30.0
+
+
+class McpConfig(_Result):
+    """All MCP servers by name."""
+
+    mcp_servers: dict[str, McpServerInfo]
+
+
 class Outcome(_Result):
     """Done, and what was done."""
 

@@ -10,10 +10,12 @@ from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
+from agent.api.mcp import mcp_routes
 from agent.api.models import model_routes
 from agent.api.skills import SkillRoutes
 from agent.extensions.source import ExtensionsSource
 from agent.guardrails.loading import load_provider
+from agent.mcp.management import McpManagement
 from agent.models.source import ModelSource
 from agent.results import Health
 from agent.skills.library import SkillLibrary
@@ -24,7 +26,7 @@ __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, skills, uploads, artifacts and local data of threads below `home`.
+    """Health, models, MCP servers, skills, uploads, artifacts and local data of threads below `home`.
 
     Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
     start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
@@ -42,6 +44,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
+        *mcp_routes(McpManagement(extensions)),
         *SkillRoutes(home, skills).routes(),
         *FileRoutes(home, source).routes(),
     ]

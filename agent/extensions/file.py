@@ -49,13 +49,13 @@ class ExtensionsFile:
         path = self._found()
         return None if path is None else _stamp(path)
 
-    def read(self) -> Loaded:
-        """The file, checked; without one the defaults. Raises ConfigErrors."""
+    def read(self, name: str = "") -> Loaded:
+        """The file, checked; without one the defaults. `name` is how errors call it. Raises ConfigErrors."""
         path = self._found()
         if path is None:
             return Loaded()
         stamp = _stamp(path)
-        name = shown(path, self._cwd)
+        name = name or shown(path, self._cwd)
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -69,8 +69,9 @@ class ExtensionsFile:
         A file is made in the current folder where there was none. Raises ConfigErrors.
         """
         path = self._found() or self._cwd / FILE_NAME
-        name = shown(path, self._cwd)
-        data = copy.deepcopy(dict(self.read().data))
+        # Its errors go to whoever asked for the change, and name no folder of this machine.
+        name = path.name
+        data = copy.deepcopy(dict(self.read(name).data))
         change(data)
         text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
         document = parse_json(text, name)

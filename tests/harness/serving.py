@@ -17,12 +17,14 @@ from starlette.routing import BaseRoute
 async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the routes."""
     server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
-    listener = socket.create_server(("127.0.0.1", 0))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve([listener]))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve([listener]))
         while not server.started:
             await asyncio.sleep(0)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
-            yield http
-        server.should_exit = True
+        try:
+            async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+                yield http
+        finally:
+            server.should_exit = True
+            await serving

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -23,6 +23,9 @@ from agent.extensions.source import CHECK_SECONDS, ExtensionsSource
 
 STDIO = {"command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}
 HTTP = {"url": "https://mcp.example/mcp?key=1", "headers": {"Authorization": "$MCP_TOKEN"}}
+
+
+slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Time:
@@ -163,6 +166,7 @@ values = st.recursive(
 )
 
 
+@slowly
 @given(st.dictionaries(st.sampled_from(["mcpServers", "skills", "other"]), values, max_size=3))
 def test_whatever_stands_there_is_read_or_refused(data: dict[str, Any]) -> None:
     try:
@@ -171,6 +175,7 @@ def test_whatever_stands_there_is_read_or_refused(data: dict[str, Any]) -> None:
         assert error.errors and str(error)
 
 
+@slowly
 @given(st.dictionaries(st.text(max_size=6), values, max_size=3))
 def test_json_is_read_as_json(data: dict[str, Any]) -> None:
     for text in (json.dumps(data), json.dumps(data, indent="\t", ensure_ascii=False)):

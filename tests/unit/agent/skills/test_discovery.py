@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -209,6 +209,7 @@ def test_the_folders(tmp_path: Path) -> None:
     assert (str(own.public), str(own.custom), own.container) == ("/x/public", "/x/custom", "/skills")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=200))
 def test_any_head_is_read_or_refused(head: str) -> None:
     for content in (head, f"---\n{head}\n---\nbody"):

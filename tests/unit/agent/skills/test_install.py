@@ -314,6 +314,7 @@ segments = st.text(
 ) | st.sampled_from(["..", ".", "C:", "NUL", "~", "$HOME", "a", "b"])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(segments, min_size=1, max_size=5).map("/".join))
 def test_a_path_that_passes_stays_in_its_folder(path: str) -> None:
     try:
@@ -326,7 +327,7 @@ def test_a_path_that_passes_stays_in_its_folder(path: str) -> None:
     assert not any(sign in part for part in parts for sign in '\\:*?"<>|\0')
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -361,7 +362,7 @@ def test_whatever_an_archive_holds_it_is_whole_or_nothing(
             assert not any(path.is_symlink() for path in folder.rglob("*"))
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(st.data())
 def test_damaged_bytes_never_get_through_half(tmp_path: Path, data: st.DataObject) -> None:
     import tempfile
