@@ -316,12 +316,14 @@ def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
             except ConfigErrors as error:
                 bad.append(error)
 
-    reader = threading.Thread(target=reads)
+    reader = threading.Thread(target=reads, daemon=True)
     reader.start()
-    for number in range(60):
-        file.change(lambda data, n=number: data.update(skills={f"s{n}-{i}": {} for i in range(n * 20)}))
-    stop.set()
-    reader.join()
+    try:
+        for number in range(30):
+            file.change(lambda data, n=number: data.update(skills={f"s{n}-{i}": {} for i in range(n * 5)}))
+    finally:
+        stop.set()
+        reader.join()
     assert not bad
 
 

@@ -84,7 +84,9 @@ def report(messages: list[Message], most: int) -> str:
 
 
 def _section(title: str, messages: list[Message], most: int) -> list[str]:
-    lines = [f"- #{one.number} {one.at or ''} {one.who}: {' '.join(one.text.split())[:200]}" for one in messages]
+    lines = [
+        f"- #{one.number} {one.at or ''} {one.who}: {' '.join(one.text.split())[:200]}" for one in messages
+    ]
     return ["", f"## {title} ({len(messages)})", *lines[:most]]
 
 
