@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -201,12 +202,17 @@ async def test_a_tool_of_the_configuration_comes_first(tmp_path: Path) -> None:
         assert "test_recall" in stage.seen()
 
 
+async def _elsewhere() -> McpPool | None:
+    return open_pool()
+
+
 async def test_the_process_has_one_pool(tmp_path: Path) -> None:
     assert open_pool() is None
     async with shared_pool():
         first = open_pool()
         assert first is not None
         assert open_pool() is first
+        assert await asyncio.to_thread(asyncio.run, _elsewhere()) is None, "another loop has none"
     assert open_pool() is None
 
 
