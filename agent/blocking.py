@@ -54,6 +54,10 @@ class OwnLoop:
             room.release()
             future.cancel()
 
+    def owns(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether it is this one, and runs."""
+        return loop is self._loop
+
     def close(self) -> None:
         """End the thread; what still runs is cancelled."""
         with self._lock:

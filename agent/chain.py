@@ -13,6 +13,7 @@ from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.loading import load_provider
+from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, remembering
 from agent.middleware.sandbox import SandboxMiddleware
@@ -39,7 +40,8 @@ class Parts:
     """What a chain is made from: `fallbacks` come with their built models, `summarizer` is one where
     one is configured.
 
-    `sandbox` None is the local one; `sandbox_tools` None are all that it brings.
+    `sandbox` None is the local one; `sandbox_tools` None are all that it brings. `always_shown` None: the
+    model sees all tools; else the names of those that are not left to a search.
     """
 
     config: AgentConfig
@@ -51,6 +53,7 @@ class Parts:
     sandbox_tools: Sequence[BaseTool] | None = None
     fallbacks: Sequence[tuple[ModelSpec, BaseChatModel]] = ()
     summarizer: BaseChatModel | None = None
+    always_shown: Sequence[str] | None = None
 
 
 def chain_of(
@@ -88,6 +91,7 @@ def features_of(parts: Parts) -> RuntimeFeatures:
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
+        deferred_tools=parts.always_shown is not None,
     )
 
 
@@ -105,6 +109,8 @@ def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware
     if features.summarization is True:
         before_cut = remembering(parts.memory) if features.memory is True else None
         made["summarization"] = _summarization(parts, before_cut)
+    if features.deferred_tools is True:
+        made["deferred_tools"] = DeferredToolFilterMiddleware(always=parts.always_shown or ())
     if features.guardrail is True:
         made["guardrail"] = _guardrail(parts.config.guardrails)
     return made

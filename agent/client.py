@@ -22,14 +22,19 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command
+from pydantic import BaseModel
 
 from agent.blocking import OwnLoop
 from agent.events import MODES, StreamEvent, events_of
+from agent.extensions.source import ExtensionsSource
 from agent.features import Middleware, RuntimeFeatures
 from agent.files import ThreadFiles
 from agent.lead import Additions, Graph, LeadAgent, home_from_environment
+from agent.mcp.management import McpManagement
 from agent.models.source import ModelSource
 from agent.profiles import describe_profile, describe_profiles
+from agent.skills.library import SkillLibrary
+from agent.skills.management import SkillManagement
 from agent.switches import Switches
 
 _SWITCHES = (
@@ -47,11 +52,12 @@ Json = dict[str, Any]
 class AgentClient:
     """Talks to the lead agent in this process, and manages what belongs to it.
 
-    `home` is `ROEBOT_HOME` or `.roebot`. Without `read_file` no configuration file is read. `features` stand
-    for those of the configuration; `extra_middleware` finds its places by `agent.features`. `checkpointer`
-    keeps threads; without one they last as long as the client. Blocking methods run on a loop of the
-    client's own, so they work with and without a running loop; `achat` and `astream` run on the caller's.
-    Use as a context manager, or call `close`.
+    `home` is `ROEBOT_HOME` or `.roebot`. Without `read_file` neither `config.yaml` nor
+    `extensions_config.json` is read: skills and MCP servers are then set for the life of the client.
+    `features` stand for those of the configuration; `extra_middleware` finds its places by `agent.features`.
+    `checkpointer` keeps threads; without one they last as long as the client. Blocking methods run on a loop
+    of the client's own, so they work with and without a running loop; `achat` and `astream` run on the
+    caller's. Use as a context manager, or call `close`.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class AgentClient:
         config: Mapping[str, Any] | None = None,
         *,
         config_path: Path | str | None = None,
+        extensions_path: Path | str | None = None,
         read_file: bool = True,
         home: Path | str | None = None,
         features: RuntimeFeatures | None = None,
@@ -72,6 +79,13 @@ class AgentClient:
         self._source = ModelSource(path, overrides=config, read_file=read_file, environ=environ)
         self._additions = Additions(features, tuple(extra_middleware), checkpointer or InMemorySaver())
         self._agents: WeakKeyDictionary[asyncio.AbstractEventLoop, LeadAgent] = WeakKeyDictionary()
+        self._extensions = ExtensionsSource(
+            Path(extensions_path) if extensions_path is not None else None,
+            read_file=read_file,
+            environ=environ,
+        )
+        self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
+        self._mcp = McpManagement(self._extensions)
         self._files = ThreadFiles(self._home, self._source)
         self._own = OwnLoop()
 
@@ -108,6 +122,7 @@ class AgentClient:
     def reset_agent(self) -> None:
         """Make the agent anew for the next message, from what the configuration says then."""
         self._source.expire()
+        self._extensions.expire()
         for agent in list(self._agents.values()):
             agent.reset()
 
@@ -127,6 +142,33 @@ class AgentClient:
     def get_agent(self, name: str) -> Json:
         """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
         return describe_profile(self._home, name, self._environ).model_dump()
+
+    def get_mcp_config(self) -> Json:
+        """`{"mcp_servers": {...}}`, secrets hidden, as `agent.results.McpConfig`."""
+        return self._own.run(self._mcp.config()).model_dump()
+
+    def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
+        """Put these in the place of all servers; the agent is made anew (`agent.results.McpConfig`).
+
+        What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
+        """
+        return self._changed(self._own.run(self._mcp.update(servers)))
+
+    def list_skills(self) -> Json:
+        """`{"skills": [...], "problems": [...]}`, as `agent.results.SkillList`."""
+        return self._own.run(self._skills.listed()).model_dump()
+
+    def get_skill(self, name: str) -> Json:
+        """One of them, as `agent.results.SkillInfo`. Raises SkillUnknown."""
+        return self._own.run(self._skills.one(name)).model_dump()
+
+    def update_skill(self, name: str, enabled: bool) -> Json:
+        """Switch it on or off; the agent is made anew (`agent.results.SkillInfo`). Raises SkillError."""
+        return self._changed(self._own.run(self._skills.switch(name, enabled=enabled)))
+
+    def install_skill(self, path: Path | str) -> Json:
+        """Install it from a `.skill` archive (`agent.results.SkillInstalled`). Raises SkillRefused."""
+        return self._changed(self._own.run(self._skills.install(Path(path))))
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread, all or none (`agent.results.UploadResult`). Raises FileError."""
@@ -149,7 +191,13 @@ class AgentClient:
         return self._own.run(self._files.forget(thread_id)).model_dump()
 
     def close(self) -> None:
-        """End the client's loop; what still runs on it is cancelled."""
+        """End the client's loop with its MCP sessions; what still runs on it is cancelled.
+
+        Sessions of a loop of the caller's end with that loop.
+        """
+        for loop, agent in list(self._agents.items()):
+            if self._own.owns(loop):
+                self._own.run(agent.aclose())
         self._own.close()
 
     def __enter__(self) -> Self:
@@ -159,6 +207,10 @@ class AgentClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _changed(self, result: BaseModel) -> Json:
+        self.reset_agent()
+        return result.model_dump()
 
     async def _events(
         self, message: str, thread_id: str | None, switches: Mapping[str, Any]
@@ -178,7 +230,9 @@ class AgentClient:
         loop = asyncio.get_running_loop()
         agent = self._agents.get(loop)
         if agent is None:
-            agent = self._agents[loop] = LeadAgent(self._source, self._home, additions=self._additions)
+            agent = self._agents[loop] = LeadAgent(
+                self._source, self._home, additions=self._additions, extensions=self._extensions
+            )
         return await agent.graph(Switches.of(config["configurable"]))
 
 

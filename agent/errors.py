@@ -10,6 +10,12 @@
     ├── ProfileError              an agent of one's own can't be used; field `name`
     │   ├── ProfileUnknown        a name that none has; field `known`
     │   └── ProfileBroken         its files can't be used
+    ├── SkillError                a skill can't be used or installed; field `status` is the HTTP status
+    │   ├── SkillUnknown          no skill has this name (404); field `name`
+    │   └── SkillRefused          an archive that is not installed (400, 409 or 413)
+    ├── McpError                  an MCP server; field `server` is its name
+    │   ├── McpUnavailable        it can't be started or reached, or its package is missing
+    │   └── McpCallFailed         a call got no answer
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
@@ -104,6 +110,47 @@ class ProfileBroken(ProfileError):
 
     def __init__(self, message: str, *, name: str) -> None:
         super().__init__(f'The agent "{name}" can\'t be used: {message}.', name=name)
+
+
+class SkillError(AgentError):
+    """A skill can't be used or installed."""
+
+    status = 400
+
+
+class SkillUnknown(SkillError):
+    """There is no skill of this name."""
+
+    status = 404
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        line = " ".join(name.split())
+        super().__init__(f'There is no skill named "{line if len(line) <= 64 else line[:64] + "…"}".')
+
+
+class SkillRefused(SkillError):
+    """The archive holds no skill that can be installed; the text says why."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class McpError(AgentError):
+    """Something about an MCP server."""
+
+    def __init__(self, message: str, *, server: str) -> None:
+        self.server = server
+        super().__init__(f'The MCP server "{server}" {message}')
+
+
+class McpUnavailable(McpError):
+    """The server can't be started or reached; the text says why and what helps."""
+
+
+class McpCallFailed(McpError):
+    """The server did not answer a call."""
 
 
 class FileError(AgentError):

@@ -13,17 +13,20 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
+from agent.config.extensions import Extensions
 from agent.config.harness import SandboxConfig
 from agent.config.models import AgentConfig
-from agent.errors import ModelUnavailable, ProfileBroken, ToolUnavailable
+from agent.errors import ModelUnavailable
+from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
+from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
+from agent.mcp.process import open_pool
 from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
@@ -33,9 +36,11 @@ from agent.profiles import Profile, read_profile
 from agent.prompt import system_prompt
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
+from agent.skills.library import SkillLibrary
+from agent.skills.section import skills_section
+from agent.skills.skill import Skill, SkillSet
 from agent.switches import Switches
-from agent.tools.loading import load_tools
-from agent.tools.sandbox import GROUPS, sandbox_tools
+from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
@@ -65,6 +70,8 @@ class _Wanted:
     switches: Switches
     today: date
     profile: Profile | None
+    skills: SkillSet
+    mcp: McpTools
 
 
 class LeadAgent:
@@ -76,12 +83,17 @@ class LeadAgent:
         home: Path,
         *,
         additions: Additions | None = None,
+        extensions: ExtensionsSource | None = None,
+        mcp: McpPool | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         make_model: Callable[..., BaseChatModel] = build,
     ) -> None:
         self._source = source
         self._home = home
         self._additions = additions or Additions()
+        self._extensions = extensions or ExtensionsSource(read_file=False)
+        self._skills = SkillLibrary(home)
+        self._mcp = mcp
         self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
@@ -105,7 +117,10 @@ class LeadAgent:
         spec = catalog.pick(switches.model_name or (profile.model if profile else None))
         fit = fitted(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
-        wanted = _Wanted(fit, self._today(), profile)
+        extensions = await self._extensions.current()
+        skills = await self._skills.enabled(config.skills, extensions)
+        mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
+        wanted = _Wanted(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
             graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
             if current is not self._current:
@@ -115,6 +130,19 @@ class LeadAgent:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
+
+    async def _mcp_tools(self, extensions: Extensions) -> McpTools:
+        pool = self._mcp or open_pool()
+        if pool is None:
+            if not extensions.mcpServers:
+                return NO_TOOLS
+            pool = self._mcp = McpPool()
+        return await pool.tools(extensions.mcpServers)
+
+    async def aclose(self) -> None:
+        """Close what it opened itself: the sessions with MCP servers."""
+        if self._mcp is not None:
+            await self._mcp.aclose()
 
     def reset(self) -> None:
         """Forget the graphs that are kept; the next run makes its own."""
@@ -127,6 +155,7 @@ class LeadAgent:
 
     def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
         switches, profile = wanted.switches, wanted.profile
+        tools = agent_tools(config, profile, wanted.mcp) if spec.supports_tools else []
         summarizer = config.summarization.model_name if config.summarization.enabled else None
         parts = Parts(
             config,
@@ -140,14 +169,17 @@ class LeadAgent:
                 (catalog.pick(name), self._model(catalog, name, switches)) for name in _others(config, spec)
             ],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+            always_shown=always_shown(tools),
         )
-        tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
-        _check_names(tools, chain)
+        built_in = [tool.name for one in chain for tool in tools_of(one)]
+        tools = beside_built_in(tools, built_in)
+        names = [*(tool.name for tool in tools), *built_in]
         prompt = system_prompt(
             wanted.today,
             small_model=spec.context_tokens is not None,
-            tools=bool(tools) or any(map(tools_of, chain)),
+            tools=bool(names),
+            skills=skills_section(_chosen(wanted.skills, profile), names),
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(
@@ -174,30 +206,9 @@ class LeadAgent:
         return self._make_model(spec, thinking=fit.thinking, effort=fit.effort)
 
 
-def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
-    """The configured tools that the agent gets. Blocking. Raises ToolUnavailable or ProfileBroken."""
-    groups = profile.tool_groups if profile else None
-    if profile is not None and groups is not None:
-        known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
-        known |= set(GROUPS) if config.sandbox.enabled else set()
-        if missing := [group for group in groups if group not in known]:
-            names = ", ".join(sorted(known)) or "none"
-            message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
-            raise ProfileBroken(message, name=profile.name)
-    return load_tools(config.tools, groups)
-
-
-def _check_names(tools: Sequence[BaseTool], chain: Sequence[Middleware]) -> None:
-    """Providers refuse two tools of one name."""
-    built_in = {tool.name for middleware in chain for tool in tools_of(middleware)}
-    for tool in tools:
-        if tool.name in built_in:
-            raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
-
-
-def sandbox_tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
-    """The tools of the sandbox that the agent gets, but for those that the configuration has by itself."""
-    return sandbox_tools(profile.tool_groups if profile else None, [tool.name for tool in config.tools])
+def _chosen(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
+    """The skills that the agent is told of."""
+    return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
 
 
 def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:
@@ -238,5 +249,5 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     home = home_from_environment()
     agent = _agents.get(home)
     if agent is None:
-        agent = _agents[home] = LeadAgent(ModelSource(), home)
+        agent = _agents[home] = LeadAgent(ModelSource(), home, extensions=ExtensionsSource())
     return await agent.graph(Switches.of(config.get("configurable") or {}))

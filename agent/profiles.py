@@ -31,12 +31,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An agent of one's own. `tool_groups` None: all tools; `personality` empty: none."""
+    """An agent of one's own. `tool_groups` and `skills` None: all; `personality` empty: none."""
 
     name: str
     description: str = ""
     model: str | None = None
     tool_groups: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
     personality: str = ""
 
 
@@ -55,6 +56,7 @@ def read_profile(home: Path, name: str, env: Mapping[str, str]) -> Profile:
         description=config.description or "",
         model=config.model,
         tool_groups=config.tool_groups,
+        skills=config.skills,
         personality=_personality(folder / PERSONALITY, wanted),
     )
 

@@ -90,6 +90,83 @@ class UploadList(_Result):
     count: int
 
 
+class SkillInfo(_Result):
+    """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
+
+    `allowed_tools` null: it does not say which tools it needs.
+    """
+
+    name: str
+    description: str
+    category: str
+    path: str
+    enabled: bool
+    license: str | None = None
+    allowed_tools: list[str] | None = None
+    version: str | None = None
+    author: str | None = None
+    compatibility: str | None = None
+
+
+class SkillProblem(_Result):
+    """A folder whose SKILL.md can't be used, and why."""
+
+    path: str
+    error: str
+
+
+class SkillList(_Result):
+    """All skills, and the folders that hold none that can be used."""
+
+    skills: list[SkillInfo]
+    problems: list[SkillProblem]
+
+
+class SkillInstalled(_Result):
+    """A skill was installed; `executables` are its files that could be run as programs."""
+
+    success: bool
+    skill_name: str
+    message: str
+    executables: list[str]
+
+
+class McpOAuthInfo(_Result):
+    """How a token for a server is got; secrets are shown as `***`."""
+
+    grant_type: str = "client_credentials"
+    token_url: str = ""
+    client_id: str | None = None
+    client_secret: str | None = None
+    refresh_token: str | None = None
+    scope: str | None = None
+    audience: str | None = None
+    client_auth: str = "post"
+
+
+class McpServerInfo(_Result):
+    """An MCP server as it is configured; secrets are shown as `***`, `$NAME` as it stands."""
+
+    enabled: bool = True
+    type: str
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str | None = None
+    headers: dict[str, str] = {}
+    oauth: McpOAuthInfo | None = None
+    description: str | None = None
+    scope: str = "thread"
+    timeout_seconds: float = 60.0
+    start_seconds: float = 30.0
+
+
+class McpConfig(_Result):
+    """All MCP servers by name."""
+
+    mcp_servers: dict[str, McpServerInfo]
+
+
 class Outcome(_Result):
     """Done, and what was done."""
 

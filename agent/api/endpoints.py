@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from agent.errors import ApiError, FileError, ModelUnknown, ProfileUnknown
+from agent.errors import ApiError, FileError, ModelUnknown, ProfileUnknown, SkillError
 from agent.results import ErrorBody
 
 log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ def guarded(endpoint: Endpoint) -> Endpoint:
 
 def _expected(error: Exception) -> tuple[int, str]:
     """Status and detail of an error that the routes know; a generic 500 for any other."""
-    if isinstance(error, FileError | ApiError):
+    if isinstance(error, FileError | ApiError | SkillError):
         return error.status, str(error)
     if isinstance(error, ModelUnknown | ProfileUnknown):
         return 404, str(error)

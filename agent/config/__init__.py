@@ -11,6 +11,7 @@ from agent.config.models import (
     LoggingConfig,
     ModelEntry,
 )
+from agent.config.skills import SkillsConfig
 from agent.config.tools import ToolEntry, ToolGroup
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LoggingConfig",
     "ModelCallsConfig",
     "ModelEntry",
+    "SkillsConfig",
     "SummarizationConfig",
     "TitleConfig",
     "ToolEntry",

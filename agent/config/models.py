@@ -16,6 +16,7 @@ from agent.config.harness import (
     TitleConfig,
 )
 from agent.config.passed import ImportString, OpenSection, PassedOn, reveal
+from agent.config.skills import SkillsConfig
 from agent.config.tools import ToolEntry, ToolGroup
 
 CONFIG_VERSION = 1
@@ -116,6 +117,9 @@ class AgentConfig(Section):
     )
     guardrails: GuardrailsConfig = Field(
         default_factory=GuardrailsConfig, description="Permission before each tool call."
+    )
+    skills: SkillsConfig = Field(
+        default_factory=SkillsConfig, description="Skills: folders with instructions for a kind of work."
     )
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="How much is taken at once.")
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="What is logged, and how.")

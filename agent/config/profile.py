@@ -10,7 +10,7 @@ from pydantic import Field
 from agent.config.fields import ManyIds, OneId, Section, Text
 from agent.config.unavailable import Pattern
 
-PROFILE_KEYS: Sequence[Pattern] = (("skills",),)
+PROFILE_KEYS: Sequence[Pattern] = ()
 """Keys of it that this release does not have yet."""
 
 
@@ -21,4 +21,7 @@ class ProfileConfig(Section):
     model: OneId | None = Field(None, description="The model it uses unless another one is asked for.")
     tool_groups: Annotated[tuple[Text, ...], ManyIds] | None = Field(
         None, description="The groups of tools that it gets; null: all."
+    )
+    skills: Annotated[tuple[Text, ...], ManyIds] | None = Field(
+        None, description="The skills that it is told of, of those that are on; null: all."
     )

@@ -16,6 +16,7 @@ __all__ = [
     "Document",
     "Problems",
     "find_config",
+    "find_file",
     "load",
     "read_document",
     "resolve_env",
@@ -31,12 +32,19 @@ def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Pat
 
     None is the zero configuration. Raises ConfigErrors where a path was given and nothing is there.
     """
-    named = env.get(PATH_VARIABLE, "").strip()
+    return find_file(FILE_NAME, PATH_VARIABLE, explicit, env, cwd)
+
+
+def find_file(
+    name: str, variable: str, explicit: Path | None, env: Mapping[str, str], cwd: Path
+) -> Path | None:
+    """The file of this name by the same rule: explicit, named by the variable, `./`, `../`, or None."""
+    named = env.get(variable, "").strip()
     if explicit is not None:
         return _given(explicit, cwd, "remove the option or make the file")
     if named:
-        return _given(Path(named), cwd, f"{PATH_VARIABLE} names it; unset it or make the file")
-    candidates = (cwd / FILE_NAME, cwd.parent / FILE_NAME)
+        return _given(Path(named), cwd, f"{variable} names it; unset it or make the file")
+    candidates = (cwd / name, cwd.parent / name)
     return next((path for path in candidates if path.is_file()), None)
 
 

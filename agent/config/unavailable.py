@@ -13,7 +13,6 @@ Pattern = tuple[str, ...]
 """A key path in which `*` stands for any key."""
 
 AGENT_KEYS: Sequence[Pattern] = (
-    ("skills",),
     ("memory",),
     ("subagents",),
     ("acp_agents",),

@@ -55,12 +55,23 @@ def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
     """The keys that the section takes, or the section at `path` within it."""
     inner: Any = model
     for part in path:
-        if isinstance(part, int):
-            inner = get_args(inner)[0] if get_args(inner) else None
+        if _is_section(inner):
+            field = inner.model_fields.get(part)
+            inner = _section_in(field.annotation) if field else None
+        elif get_args(inner):
+            # a list has one kind of entries, a mapping names that of its values last
+            inner = _section_in(get_args(inner)[0 if isinstance(part, int) else -1])
         else:
-            field = inner.model_fields.get(part) if _is_section(inner) else None
-            inner = field.annotation if field else None
-    return list(inner.model_fields) if _is_section(inner) else []
+            inner = None
+    if not _is_section(inner):
+        return []
+    return [field.alias or name for name, field in inner.model_fields.items()]
+
+
+def _section_in(annotation: Any) -> Any:
+    """The section of `Section | None`; anything else as it is."""
+    ways = get_args(annotation)
+    return next((way for way in ways if _is_section(way)), annotation) if type(None) in ways else annotation
 
 
 def _is_section(value: object) -> bool:

@@ -162,5 +162,5 @@ def create_app(
             405: _not_found,
         },
     )
-    guard = Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads",))
+    guard = Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads", "/skills/install"))
     return guard

@@ -122,6 +122,7 @@ class RuntimeServer(uvicorn.Server):
 
 def serve(settings: ServeSettings) -> None:
     """Serve until told to end. Raises `ServerFailed`, `AgentError`."""
+    from agent.mcp.process import shared_pool
     from agent.models.http import shared_client
     from agent.serve import graph_sources
 
@@ -134,7 +135,7 @@ def serve(settings: ServeSettings) -> None:
         token=settings.token,
         allowed_hosts=settings.allowed_hosts,
         extra_routes=_extra_routes(settings),
-        around=[shared_client()],
+        around=[shared_client(), shared_pool()],
         faults=Faults.from_environment(),
     )
     config = uvicorn.Config(

@@ -11,6 +11,7 @@ import sys
 PARTS = {
     "runtime": "The agent runtime against the same graphs in process",
     "middleware": "Each middleware of the agent, and the whole chain, against the bare agent",
+    "skills": "Discovery of 500 skills and their part of the prompt, against reading and joining the same",
     "load": "The whole service against a bare relay",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "sandbox": "A command in the sandbox against a plain subprocess",

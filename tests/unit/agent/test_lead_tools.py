@@ -417,7 +417,7 @@ async def test_without_any_agent(tmp_path: Path) -> None:
     ("config", "told"),
     [
         ("modle: m\n", "agents/coder/config.yaml:1: modle: unknown key; did you mean model?"),
-        ("skills: [x]\n", "agents/coder/config.yaml:1: skills: skills is not in this version; remove it"),
+        ("skills: [1]\n", "agents/coder/config.yaml:1: skills[0]: expected a string"),
         ("model: [\n", "agents/coder/config.yaml:2: is not valid YAML"),
         ("model: $GONE_NAME\n", "the environment variable GONE_NAME is not set"),
         (

@@ -141,7 +141,7 @@ NUMBER = "expected a whole number, got"
 NOT_YET = "is not in this version"
 
 LATER_SECTIONS = (
-    *("skills", "memory", "subagents", "acp_agents"),
+    *("memory", "subagents", "acp_agents"),
     *("budgets", "schedules", "retention"),
 )
 

@@ -1,0 +1,129 @@
+"""The sections of `extensions_config.json`: MCP servers, and which skills are on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+
+from agent.config.fields import Number, Section, Switch, Text, Url
+
+SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
+
+
+def _address(value: str) -> str:
+    if not _ADDRESS.fullmatch(value):
+        raise ValueError("expected an address such as https://host/mcp")
+    return value
+
+
+def _header(value: SecretStr) -> SecretStr:
+    if any(sign in value.get_secret_value() for sign in "\r\n\0"):
+        raise ValueError("expected text of one line")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+"""An http or https address, with whatever path and query it has."""
+Hidden = Annotated[SecretStr, AfterValidator(_header)]
+"""Text of one line that shows in no repr and no error."""
+
+
+class McpOAuth(Section):
+    """How a token for the server is got."""
+
+    grant_type: Literal["client_credentials", "refresh_token"] = Field(
+        "client_credentials", description="client_credentials, or refresh_token."
+    )
+    token_url: Url = Field(description="Where tokens are given out.")
+    client_id: Text | None = Field(None, description="Who asks.")
+    client_secret: Hidden | None = Field(None, description="The secret that goes with it.")
+    refresh_token: Hidden | None = Field(None, description="grant_type refresh_token: what is exchanged.")
+    scope: Text | None = Field(None, description="Scopes, split by spaces.")
+    audience: Text | None = Field(None, description="For whom the token is, where the server asks for it.")
+    client_auth: Literal["post", "basic"] = Field(
+        "post", description="Where id and secret go: post: the body; basic: the Authorization header."
+    )
+
+    @model_validator(mode="after")
+    def _grant_is_whole(self) -> McpOAuth:
+        if self.grant_type == "refresh_token" and self.refresh_token is None:
+            raise ValueError("grant_type refresh_token needs refresh_token; add it")
+        if self.grant_type == "client_credentials" and (self.client_id is None or self.client_secret is None):
+            raise ValueError("grant_type client_credentials needs client_id and client_secret; add them")
+        return self
+
+
+class McpServer(Section):
+    """An MCP server. Without `type` it is stdio where there is a command, http where there is a url."""
+
+    enabled: Switch = Field(True, description="Whether its tools are offered.")
+    type: Literal["stdio", "sse", "http"] | None = Field(
+        None, description="stdio: a program; http: streamable HTTP; sse: the older HTTP transport."
+    )
+    command: Text | None = Field(None, description="stdio: the program.")
+    args: tuple[str, ...] = Field((), description="stdio: its arguments.")
+    env: Mapping[str, Hidden] = Field(default_factory=dict, description="stdio: its environment variables.")
+    url: Address | None = Field(None, description="http, sse: the address of the endpoint.")
+    headers: Mapping[str, Hidden] = Field(default_factory=dict, description="http, sse: headers to send.")
+    oauth: McpOAuth | None = Field(None, description="http, sse: how a token is got; null: none.")
+    description: Text | None = Field(None, description="What it is for, in a line.")
+    scope: Literal["thread", "shared"] = Field(
+        "thread", description="thread: each conversation has a session of its own; shared: one for all."
+    )
+    timeout_seconds: Number = Field(60.0, gt=0, le=3600, description="Seconds for one call of a tool.")
+    start_seconds: Number = Field(30.0, gt=0, le=600, description="Seconds to start and list its tools.")
+
+    @property
+    def transport(self) -> Literal["stdio", "sse", "http"]:
+        """`type`, or what follows from the other keys."""
+        return self.type or ("stdio" if self.command else "http")
+
+    @model_validator(mode="after")
+    def _fits_its_transport(self) -> McpServer:
+        if not self.enabled:
+            return self
+        if self.transport == "stdio":
+            wrong = [name for name in ("url", "headers", "oauth") if getattr(self, name)]
+            needed = "command" if self.command is None else ""
+        else:
+            wrong = [name for name in ("command", "args", "env") if getattr(self, name)]
+            needed = "url" if self.url is None else ""
+        if needed:
+            raise ValueError(f"a server of the type {self.transport} needs {needed}; add it")
+        if wrong:
+            raise ValueError(f"a server of the type {self.transport} takes no {wrong[0]}; remove it")
+        return self
+
+
+class SkillState(Section):
+    """What is set for a skill."""
+
+    enabled: Switch = Field(True, description="Whether the agent is told of it.")
+
+
+class Extensions(Section):
+    """The whole file. The names of its keys are those of the format that MCP clients share."""
+
+    mcpServers: Mapping[str, McpServer] = Field(default_factory=dict, description="MCP servers by name.")
+    skills: Mapping[str, SkillState] = Field(
+        default_factory=dict, description="Skills by name; one that is not named is on."
+    )
+
+    @field_validator("mcpServers")
+    @classmethod
+    def _names_fit(cls, servers: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in servers:
+            if not SERVER_NAME.fullmatch(name):
+                raise ValueError(
+                    f"{name[:40]!r} is no name for a server: letters, digits, - and _, 32 at most; rename it"
+                )
+        return servers
+
+    def skill_is_on(self, name: str) -> bool:
+        """Whether the skill is enabled."""
+        state = self.skills.get(name)
+        return state is None or state.enabled

@@ -1,0 +1,22 @@
+"""How the parts of one process learn at once that another part changed skills or extensions."""
+
+from __future__ import annotations
+
+import threading
+
+
+class Changes:
+    """Counts what this process changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def note(self) -> None:
+        """Something was changed."""
+        with self._lock:
+            self.count += 1
+
+
+CHANGES = Changes()
+"""Those of the process."""

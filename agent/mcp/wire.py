@@ -1,0 +1,141 @@
+"""All code of the MCP packages: how a session is opened, and how a server's tool becomes one of the agent's.
+
+Imported when the first server is used: the packages take a while, and they are an extra.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+from langchain_core.tools import BaseTool
+from langchain_mcp_adapters.interceptors import MCPToolCallRequest
+from langchain_mcp_adapters.sessions import StdioConnection, create_session
+from langchain_mcp_adapters.tools import convert_mcp_tool_to_langchain_tool
+from mcp import ClientSession, StdioServerParameters
+from mcp import types as protocol
+from mcp.client.stdio import stdio_client
+
+from agent.config.extensions import McpServer
+from agent.mcp.oauth import TokenAuth
+from agent.mcp.stderr import StderrTail
+from agent.mcp.watched import Report, watched_client
+
+DESCRIPTION = 2_000
+TEXT = 100_000
+PAGES = 100
+Call = Callable[[str, dict[str, Any]], Awaitable[protocol.CallToolResult]]
+Heard = Callable[[], None]
+_NO_CONNECTION = StdioConnection(transport="stdio", command="", args=[])
+
+# Its exceptions go to whoever waits for the call; printed as well they would show addresses and headers.
+logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+
+
+@asynccontextmanager
+async def opened(
+    server: McpServer, *, auth: TokenAuth | None, tail: StderrTail, report: Report, on_changed: Heard
+) -> AsyncIterator[ClientSession]:
+    """A session, not yet initialized. `report` hears why the connection can't be used any more."""
+
+    async def heard(message: object) -> None:
+        root = getattr(message, "root", None)
+        if isinstance(root, protocol.ToolListChangedNotification):
+            on_changed()
+
+    options: dict[str, Any] = {
+        "message_handler": heard,
+        "client_info": protocol.Implementation(name="roebot", version="1"),
+    }
+    if server.transport == "stdio":
+        async with _program(server, tail, options) as session:
+            yield session
+        return
+    headers = {name: value.get_secret_value() for name, value in server.headers.items()}
+    timeout = httpx.Timeout(server.start_seconds, read=server.timeout_seconds + 60)
+    client = await asyncio.to_thread(watched_client, report, headers=headers, timeout=timeout, auth=auth)
+    connection: Any = {
+        "transport": "sse" if server.transport == "sse" else "streamable_http",
+        "url": server.url,
+        "httpx_client_factory": lambda **_: client,
+        "session_kwargs": options,
+    }
+    async with create_session(connection) as session:
+        yield session
+
+
+@asynccontextmanager
+async def _program(
+    server: McpServer, tail: StderrTail, options: dict[str, Any]
+) -> AsyncIterator[ClientSession]:
+    """A session with a program of this machine, which gets only the basic ones of the service's variables."""
+    parameters = StdioServerParameters(
+        command=server.command or "",
+        args=list(server.args),
+        env={name: value.get_secret_value() for name, value in server.env.items()},
+        encoding_error_handler="replace",
+    )
+    async with (
+        tail.opened() as errors,
+        stdio_client(parameters, errlog=errors) as (reading, writing),
+        ClientSession(reading, writing, **options) as session,
+    ):
+        yield session
+
+
+async def listed(session: ClientSession) -> tuple[protocol.Tool, ...]:
+    """All tools of the server."""
+    tools: list[protocol.Tool] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await session.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.nextCursor
+        if not cursor:
+            break
+    return tuple(tools)
+
+
+async def called(session: ClientSession, tool: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
+    """The result of a call; its caller bounds the time."""
+    return await session.call_tool(tool, arguments, read_timeout_seconds=timedelta(days=1))
+
+
+def as_tool(tool: protocol.Tool, *, name: str, server: str, call: Call) -> BaseTool:
+    """The tool under this name; calls go to `call`, whatever session that uses."""
+
+    async def intercept(request: MCPToolCallRequest, handler: Any) -> protocol.CallToolResult:
+        return shortened(await call(request.name, request.args))
+
+    about = (tool.description or "")[:DESCRIPTION]
+    made = convert_mcp_tool_to_langchain_tool(
+        None,
+        tool.model_copy(update={"description": about or f"The tool {tool.name} of {server}."}),
+        connection=_NO_CONNECTION,
+        tool_interceptors=[intercept],
+        server_name=server,
+    )
+    hints = tool.annotations
+    repeatable = hints is not None and bool(hints.readOnlyHint or hints.idempotentHint)
+    metadata = {**(made.metadata or {}), "mcp_server": server, **({"idempotent": True} if repeatable else {})}
+    return made.model_copy(update={"name": name, "metadata": metadata})
+
+
+def shortened(result: protocol.CallToolResult) -> protocol.CallToolResult:
+    """The result with no more text than a model can use."""
+    room = TEXT
+    content: list[protocol.ContentBlock] = []
+    for block in result.content:
+        if isinstance(block, protocol.TextContent):
+            if len(block.text) > room:
+                left_out = len(block.text) - room
+                text = f"{block.text[:room]}\n[… {left_out:,} characters left out]"
+                block = block.model_copy(update={"text": text})  # noqa: PLW2901
+            room = max(room - len(block.text), 0)
+        content.append(block)
+    return result.model_copy(update={"content": content})

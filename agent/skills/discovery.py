@@ -1,0 +1,127 @@
+"""Finds skills in the public and the custom folder; reads a file again only when it changed.
+
+Blocking. Links are not followed, hidden folders not entered, and nothing is looked for below a SKILL.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.config.document import decode
+from agent.config.errors import ConfigErrors
+from agent.skills.front_matter import FILE, FILE_BYTES, parse_skill
+from agent.skills.skill import CATEGORIES, BrokenSkill, Category, Skill, SkillRoots, SkillSet
+
+DEPTH = 6
+MOST = 5_000
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    stamp: _Stamp
+    result: Skill | BrokenSkill
+
+
+class Discovery:
+    """What is there; `current` gives the same object as long as nothing changed."""
+
+    def __init__(self, roots: SkillRoots) -> None:
+        self.roots = roots
+        self._known: dict[str, _Found] = {}
+        self._set = SkillSet()
+
+    def current(self) -> SkillSet:
+        """All skills; one that can't be read is in `broken` and takes no other one down."""
+        found: dict[str, _Found] = {}
+        for category in CATEGORIES:
+            root = self.roots.of(category)
+            for entry, parents in _files(str(root)):
+                found[entry.path] = self._read(entry, parents, category)
+                if len(found) >= MOST:
+                    break
+        if found != self._known:
+            self._known = found
+            self._set = _united([one.result for one in found.values()])
+        return self._set
+
+    def _read(self, entry: os.DirEntry[str], parents: tuple[str, ...], category: Category) -> _Found:
+        shown = "/".join([self.roots.container, category, *parents, FILE])
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            return _Found((0, 0, 0), BrokenSkill(shown, f"can't be read: {error.strerror}"))
+        stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        known = self._known.get(entry.path)
+        if known is not None and known.stamp == stamp:
+            return known
+        return _Found(stamp, read_skill(Path(entry.path), shown, category, size=stat.st_size))
+
+
+def read_skill(file: Path, shown: str, category: Category, *, size: int) -> Skill | BrokenSkill:
+    """The skill of a SKILL.md, or why there is none. `shown` is its path as the agent sees it."""
+    name = f"{file.parent.name}/{FILE}"
+    try:
+        if file.is_symlink() or not file.is_file():
+            return BrokenSkill(shown, f"{name}: is no plain file")
+        if size > FILE_BYTES:
+            return BrokenSkill(
+                shown, f"{name}: is larger than {FILE_BYTES:,} bytes; move parts to other files"
+            )
+        head, _ = parse_skill(decode(file.read_bytes(), name), name)
+    except OSError as error:
+        return BrokenSkill(shown, f"{name}: cannot be read: {error.strerror or 'error'}")
+    except ConfigErrors as error:
+        return BrokenSkill(shown, "; ".join(str(error).splitlines()))
+    if head.name != file.parent.name:
+        return BrokenSkill(
+            shown, f"{name}: name: is {head.name}, its folder {file.parent.name}; give both the same name"
+        )
+    return Skill(
+        name=head.name,
+        description=head.description,
+        category=category,
+        folder=file.parent,
+        path=shown,
+        license=head.license,
+        allowed_tools=head.allowed_tools,
+        version=head.version,
+        author=head.author,
+        compatibility=head.compatibility,
+    )
+
+
+def _files(root: str, parents: tuple[str, ...] = ()) -> Iterator[tuple[os.DirEntry[str], tuple[str, ...]]]:
+    """Every SKILL.md below, in the order of names, with the folders that lead to it."""
+    try:
+        with os.scandir(root) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in found:
+        if entry.name == FILE:
+            yield entry, parents
+            return
+    if len(parents) >= DEPTH:
+        return
+    for entry in found:
+        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+            yield from _files(entry.path, (*parents, entry.name))
+
+
+def _united(results: list[Skill | BrokenSkill]) -> SkillSet:
+    """By name; a custom one stands for a public one, any other second one is broken."""
+    skills: dict[str, Skill] = {}
+    broken = [one for one in results if isinstance(one, BrokenSkill)]
+    for one in results:
+        if isinstance(one, BrokenSkill):
+            continue
+        first = skills.get(one.name)
+        if first is None or (first.category, one.category) == ("public", "custom"):
+            skills[one.name] = one
+        else:
+            broken.append(BrokenSkill(one.path, f"the name {one.name} is taken by {first.path}; rename one"))
+    return SkillSet(tuple(skills[name] for name in sorted(skills)), tuple(broken))

@@ -1,0 +1,71 @@
+"""The skills that there are now, cheap to ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from agent.config.extensions import Extensions
+from agent.config.skills import SkillsConfig
+from agent.extensions.changes import CHANGES
+from agent.skills.discovery import Discovery
+from agent.skills.skill import SkillRoots, SkillSet, roots_of
+
+log = structlog.get_logger(__name__)
+CHECK_SECONDS = 1.0
+
+
+class SkillLibrary:
+    """Skills below a home, or where the configuration says.
+
+    The folders are looked at once a second at most, and at once after this process changed them.
+    """
+
+    def __init__(self, home: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._home = home
+        self._clock = clock
+        self._config: SkillsConfig | None = None
+        self._discovery: Discovery | None = None
+        self._set = SkillSet()
+        self._on: tuple[SkillSet, Extensions, SkillSet] | None = None
+        self._check_at = -math.inf
+        self._seen = -1
+
+    def roots(self, config: SkillsConfig) -> SkillRoots:
+        """The folders that the configuration means."""
+        return roots_of(config, self._home)
+
+    async def current(self, config: SkillsConfig) -> SkillSet:
+        """All skills: the same object as long as nothing changed."""
+        now, changes = self._clock(), CHANGES.count
+        is_fresh = now < self._check_at and changes == self._seen
+        if is_fresh and config == self._config:
+            return self._set
+        self._check_at, self._seen = now + CHECK_SECONDS, changes
+        found = await asyncio.to_thread(self._look, config)
+        if found is not self._set:
+            for broken in set(found.broken) - set(self._set.broken):
+                log.warning("skill_broken", skill=broken.path, detail=broken.error)
+            self._set = found
+        return self._set
+
+    def _look(self, config: SkillsConfig) -> SkillSet:
+        discovery = self._discovery
+        if discovery is None or config != self._config:
+            discovery = Discovery(self.roots(config))
+        self._config, self._discovery = config, discovery
+        return discovery.current()
+
+    async def enabled(self, config: SkillsConfig, extensions: Extensions) -> SkillSet:
+        """Those that are on: the same object as long as nothing changed."""
+        found = await self.current(config)
+        if self._on is None or self._on[0] is not found or self._on[1] is not extensions:
+            on = tuple(skill for skill in found.skills if extensions.skill_is_on(skill.name))
+            before = self._on[2] if self._on else None
+            self._on = (found, extensions, before if before and before.skills == on else SkillSet(on))
+        return self._on[2]

@@ -1,0 +1,86 @@
+"""A skill, one that can't be used, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from agent.config.skills import CONTAINER_PATH, SkillsConfig
+
+Category = Literal["public", "custom"]
+CATEGORIES: tuple[Category, ...] = ("public", "custom")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRoots:
+    """The folders of skills, and where the agent sees them: `<container>/public`, `<container>/custom`."""
+
+    public: Path
+    custom: Path
+    container: str = CONTAINER_PATH
+
+    def of(self, category: Category) -> Path:
+        """The folder of the category; it need not exist."""
+        return self.public if category == "public" else self.custom
+
+
+def bundled() -> Path:
+    """The skills that come with Roebot: in the installed package, or beside it in a work tree."""
+    inside = Path(__file__).parent / "bundled" / "public"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "skills" / "public"
+
+
+def roots_of(config: SkillsConfig, home: Path) -> SkillRoots:
+    """The folders that the configuration means."""
+    if config.path is None:
+        return SkillRoots(bundled(), home / "skills" / "custom", config.container_path)
+    root = Path(config.path).expanduser()
+    return SkillRoots(root / "public", root / "custom", config.container_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill. `folder` is on the host, `path` is its SKILL.md as the agent sees it.
+
+    `allowed_tools` None: it does not say which tools it needs.
+    """
+
+    name: str
+    description: str
+    category: Category
+    folder: Path
+    path: str
+    license: str | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    version: str | None = None
+    author: str | None = None
+    compatibility: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenSkill:
+    """A folder whose SKILL.md can't be used: `path` as the agent would see it, `error` says why."""
+
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, eq=False)
+class SkillSet:
+    """All skills, by name; compared by identity."""
+
+    skills: tuple[Skill, ...] = ()
+    broken: tuple[BrokenSkill, ...] = field(default=())
+
+    @cached_property
+    def by_name(self) -> MappingProxyType[str, Skill]:
+        """The skills by their names."""
+        return MappingProxyType({skill.name: skill for skill in self.skills})
+
+    def only(self, names: Collection[str]) -> tuple[Skill, ...]:
+        """Those of these names, in order."""
+        return tuple(skill for skill in self.skills if skill.name in names)

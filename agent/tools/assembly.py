@@ -1,0 +1,89 @@
+"""From configuration and MCP servers to the tools of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import structlog
+from langchain_core.tools import BaseTool
+
+from agent.config.models import AgentConfig
+from agent.errors import ProfileBroken, ToolUnavailable
+from agent.mcp.pool import McpTools
+from agent.middleware.deferred_tools import THRESHOLD
+from agent.profiles import Profile
+from agent.tools.loading import load_tools
+from agent.tools.sandbox import GROUPS, sandbox_tools
+
+log = structlog.get_logger(__name__)
+MCP_GROUP = "mcp"
+"""The group of all MCP tools; those of one server are in `mcp:<server>`."""
+
+
+def agent_tools(config: AgentConfig, profile: Profile | None, mcp: McpTools) -> list[BaseTool]:
+    """The tools that the agent gets: those of the configuration, then those of MCP servers.
+
+    An agent of one's own that names `tool_groups` gets these alone. A configured tool wins over one of a
+    server that has its name. Blocking. Raises ToolUnavailable or ProfileBroken.
+    """
+    groups = profile.tool_groups if profile else None
+    if profile is not None and groups is not None:
+        _check_groups(config, profile.name, groups)
+    own = load_tools(config.tools, groups)
+    taken = {tool.name for tool in own}
+    for tool in _of_groups(mcp, groups):
+        if tool.name in taken:
+            log.warning("mcp_tool_left_out", tool=tool.name, detail="another tool has this name")
+            continue
+        taken.add(tool.name)
+        own.append(tool)
+    return own
+
+
+def sandbox_tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
+    """The tools of the sandbox that the agent gets, but for those that the configuration has by itself."""
+    return sandbox_tools(profile.tool_groups if profile else None, [tool.name for tool in config.tools])
+
+
+def beside_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> list[BaseTool]:
+    """The tools that can stand beside those of the chain: providers refuse two of one name.
+
+    What a server calls like a built-in one is left out. Raises ToolUnavailable for a configured one.
+    """
+    kept: list[BaseTool] = []
+    for tool in tools:
+        if tool.name not in built_in:
+            kept.append(tool)
+        elif is_mcp(tool):
+            log.warning("mcp_tool_left_out", tool=tool.name, detail="a built-in tool has this name")
+        else:
+            raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
+    return kept
+
+
+def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
+    """Where tools are many, the names of those that don't come from MCP servers; None where they are few."""
+    own = tuple(tool.name for tool in tools if not is_mcp(tool))
+    return own if len(tools) > THRESHOLD and len(own) < len(tools) else None
+
+
+def is_mcp(tool: BaseTool) -> bool:
+    """Whether a server brought it."""
+    return "mcp_server" in (tool.metadata or {})
+
+
+def _of_groups(mcp: McpTools, groups: Sequence[str] | None) -> Sequence[BaseTool]:
+    if groups is None or MCP_GROUP in groups:
+        return mcp.tools
+    prefix = f"{MCP_GROUP}:"
+    return mcp.of(frozenset(group.removeprefix(prefix) for group in groups if group.startswith(prefix)))
+
+
+def _check_groups(config: AgentConfig, agent: str, groups: Sequence[str]) -> None:
+    known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
+    known |= set(GROUPS) if config.sandbox.enabled else set()
+    missing = [group for group in groups if group not in known and group.partition(":")[0] != MCP_GROUP]
+    if missing:
+        names = ", ".join(sorted(known)) or "none"
+        message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
+        raise ProfileBroken(message, name=agent)

@@ -1,0 +1,101 @@
+"""MCP servers over real HTTP and through the client: the same models, the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.api import management_routes
+from agent.client import AgentClient
+from agent.config.errors import ConfigErrors
+from agent.errors import Invalid
+from agent.extensions.file import FILE_NAME, PATH_VARIABLE
+from agent.results import ErrorBody, McpConfig
+from tests.harness.mcp import children, ours
+from tests.harness.serving import served
+
+pytestmark = pytest.mark.may_block
+CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
+OFF = {"command": "x", "env": {"TOKEN": "s3cret"}, "enabled": False}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / FILE_NAME).write_text(json.dumps({"mcpServers": {"off": OFF}}))
+    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / FILE_NAME))
+    return tmp_path
+
+
+@pytest.fixture
+async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
+    async with served(routes) as client:
+        yield client
+
+
+def client(folder: Path) -> AgentClient:
+    return AgentClient(home=folder / "home", config_path=folder / "config.yaml")
+
+
+async def test_the_client_answers_as_the_routes_do(http: httpx.AsyncClient, folder: Path) -> None:
+    with client(folder) as embedded:
+        first = (await http.get("/api/mcp/config")).json()
+        assert McpConfig.model_validate(first).mcp_servers["off"].env == {"TOKEN": "***"}
+        assert embedded.get_mcp_config() == first
+        servers = {**first["mcp_servers"], "web": {"url": "http://127.0.0.1:9/mcp", "enabled": False}}
+        second = (await http.put("/api/mcp/config", json={"mcp_servers": servers})).json()
+        assert McpConfig.model_validate(second).mcp_servers["web"].type == "http"
+        assert embedded.get_mcp_config() == second
+        third = embedded.update_mcp_config({"off": second["mcp_servers"]["off"]})
+        assert (await http.get("/api/mcp/config")).json() == third == first
+    assert json.loads((folder / FILE_NAME).read_text()) == {"mcpServers": {"off": OFF}}
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"mcp_servers": []}, {"mcp_servers": {"x": 1}}, {"mcp_servers": {}, "more": 1}, []]
+)
+async def test_a_body_that_does_not_fit(http: httpx.AsyncClient, folder: Path, body: object) -> None:
+    before = (folder / FILE_NAME).read_bytes()
+    assert (await http.put("/api/mcp/config", json=body)).status_code == 422
+    assert (folder / FILE_NAME).read_bytes() == before
+
+
+async def test_an_entry_that_does_not_fit_is_told(http: httpx.AsyncClient, folder: Path) -> None:
+    response = await http.put("/api/mcp/config", json={"mcp_servers": {"x": {"comand": "y"}}})
+    assert response.status_code == 422
+    detail = ErrorBody.model_validate_json(response.content).detail
+    assert "mcpServers.x.comand: unknown key; did you mean command?" in detail
+    with client(folder) as embedded, pytest.raises(Invalid, match="did you mean command"):
+        embedded.update_mcp_config({"x": {"comand": "y"}})
+
+
+async def test_a_start_with_a_bad_file_stops(folder: Path) -> None:
+    (folder / FILE_NAME).write_text("[")
+    with pytest.raises(ConfigErrors, match="is not valid JSON"):
+        await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
+
+
+def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) -> None:
+    with client(folder) as embedded:
+        assert embedded.chat('[tool=test_add {"a": 2, "b": 3}] so').startswith("so")
+        embedded.update_mcp_config({"test": {**ours(), "start_seconds": 120}})
+        results = []
+        for _ in range(100):
+            events = list(embedded.stream('[tool=test_add {"a": 2, "b": 3}] so', "t"))
+            results = [event.data["content"] for event in events if event.data.get("type") == "tool"]
+            if any("5" in str(result) for result in results):
+                break
+        assert "5" in str(results[-1])
+        assert children()
+        embedded.update_mcp_config({})
+        events = list(embedded.stream('[tool=test_add {"a": 2, "b": 3}] so', "u"))
+        [result] = [event.data for event in events if event.data.get("type") == "tool"]
+        assert "test_add" in str(result["content"])
+        assert result["status"] == "error"
+    assert not children()

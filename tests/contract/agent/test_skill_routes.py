@@ -1,0 +1,184 @@
+"""Skills over real HTTP and through the client: the same models, the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.api import management_routes
+from agent.client import AgentClient
+from agent.errors import SkillRefused, SkillUnknown
+from agent.extensions.file import FILE_NAME, PATH_VARIABLE
+from agent.results import ErrorBody, SkillInfo, SkillInstalled, SkillList
+from agent.skills.archive import ArchiveLimits
+from tests.harness.serving import served
+from tests.unit.agent.skills.made import archive, skill, text
+
+THREAD = "0191d0a2-0000-7000-8000-000000000001"
+CONFIG = """
+models: [{name: m, use: "agent.testing:ScriptedChatModel"}]
+title: {enabled: false}
+"""
+pytestmark = pytest.mark.may_block
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.yaml").write_text(CONFIG + f"skills: {{path: {tmp_path / 'skills'}}}\n")
+    (tmp_path / FILE_NAME).write_text('{"skills": {"off": {"enabled": false}}}')
+    skill(tmp_path / "skills" / "public", "on", "license: MIT\nallowed-tools: bash\n")
+    skill(tmp_path / "skills" / "public", "off")
+    skill(tmp_path / "skills" / "custom", "broken", content="x")
+    monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / FILE_NAME))
+    return tmp_path
+
+
+@pytest.fixture
+async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
+    async with served(routes) as client:
+        yield client
+
+
+@pytest.fixture
+def client(folder: Path) -> AgentClient:
+    return AgentClient(home=folder / "home", config_path=folder / "config.yaml")
+
+
+def detail(response: httpx.Response) -> str:
+    return ErrorBody.model_validate_json(response.content).detail
+
+
+async def test_the_list(http: httpx.AsyncClient) -> None:
+    found = SkillList.model_validate_json((await http.get("/api/skills")).content)
+    assert [(one.name, one.enabled) for one in found.skills] == [("off", False), ("on", True)]
+    assert found.skills[1].allowed_tools == ["bash"]
+    [problem] = found.problems
+    assert problem.path == "/mnt/skills/custom/broken/SKILL.md"
+    assert "front matter" in problem.error
+
+
+async def test_one_and_none(http: httpx.AsyncClient) -> None:
+    one = SkillInfo.model_validate_json((await http.get("/api/skills/on")).content)
+    assert (one.license, one.path) == ("MIT", "/mnt/skills/public/on/SKILL.md")
+    for name in ("nope", "..%2f..%2fetc", "broken"):
+        response = await http.get(f"/api/skills/{name}")
+        assert response.status_code == 404
+
+
+async def test_switching_writes_the_file(http: httpx.AsyncClient, folder: Path) -> None:
+    response = await http.put("/api/skills/on", json={"enabled": False})
+    assert not SkillInfo.model_validate_json(response.content).enabled
+    stored = json.loads((folder / FILE_NAME).read_text())
+    assert stored == {"skills": {"off": {"enabled": False}, "on": {"enabled": False}}}
+    await http.put("/api/skills/off", json={"enabled": True})
+    found = SkillList.model_validate_json((await http.get("/api/skills")).content)
+    assert [(one.name, one.enabled) for one in found.skills] == [("off", True), ("on", False)]
+
+
+@pytest.mark.parametrize("body", [{}, {"enabled": "yes"}, {"enabled": True, "x": 1}, [], None])
+async def test_a_body_that_does_not_fit(http: httpx.AsyncClient, folder: Path, body: object) -> None:
+    before = (folder / FILE_NAME).read_bytes()
+    assert (await http.put("/api/skills/on", json=body)).status_code == 422
+    assert (await http.put("/api/skills/nope", json={"enabled": True})).status_code == 404
+    assert (folder / FILE_NAME).read_bytes() == before
+
+
+async def test_a_file_that_is_broken_is_not_written_over(http: httpx.AsyncClient, folder: Path) -> None:
+    await http.get("/api/skills")
+    (folder / FILE_NAME).write_text("{")
+    response = await http.put("/api/skills/on", json={"enabled": False})
+    assert response.status_code == 409
+    assert "is not valid JSON" in detail(response)
+    assert (folder / FILE_NAME).read_text() == "{"
+
+
+async def test_an_archive_is_installed(http: httpx.AsyncClient, folder: Path) -> None:
+    path = archive(folder / "n.skill", {"SKILL.md": text("new"), "run.sh": "#!/bin/sh\n"})
+    response = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})
+    done = SkillInstalled.model_validate_json(response.content)
+    assert (done.success, done.skill_name, done.executables) == (True, "new", ["run.sh"])
+    assert "files that can be run; look at them before you use it: run.sh." in done.message
+    one = SkillInfo.model_validate_json((await http.get("/api/skills/new")).content)
+    assert (one.category, one.enabled) == ("custom", True)
+    again = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})
+    assert again.status_code == 409
+
+
+async def test_an_archive_in_a_thread_is_installed(http: httpx.AsyncClient, folder: Path) -> None:
+    outputs = folder / "home" / "threads" / THREAD / "user-data" / "outputs"
+    outputs.mkdir(parents=True)
+    archive(outputs / "made.skill", {"made/SKILL.md": text("made")})
+    body = {"thread_id": THREAD, "path": "/mnt/user-data/outputs/made.skill"}
+    done = SkillInstalled.model_validate_json((await http.post("/api/skills/install", json=body)).content)
+    assert (done.skill_name, done.message) == ("made", 'The skill "made" is installed.')
+    for path, status in (
+        ("/mnt/user-data/outputs/gone.skill", 404),
+        ("/mnt/user-data/outputs/../../../x.skill", 400),
+        ("/etc/passwd", 400),
+    ):
+        assert (await http.post("/api/skills/install", json={**body, "path": path})).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ([("file", ("x.zip", b"PK"))], "a file that ends in .skill"),
+        ([("file", ("x.skill", b"PK"))], "no well-formed archive"),
+        ([("file", ("x.skill", b"")), ("file", ("y.skill", b""))], "one archive at a time"),
+        ([("note", (None, b"x"))], "There is no file in this form"),
+    ],
+)
+async def test_what_is_not_installed(http: httpx.AsyncClient, folder: Path, form: list, message: str) -> None:
+    response = await http.post("/api/skills/install", files=form)
+    assert (response.status_code, message in detail(response)) == (400, True)
+    assert not (folder / "skills" / "custom" / "x").exists()
+
+
+async def test_an_archive_that_is_too_large(http: httpx.AsyncClient) -> None:
+    content = b"x" * (ArchiveLimits().archive_bytes + 1)
+    response = await http.post("/api/skills/install", files={"file": ("x.skill", content)})
+    assert response.status_code == 413
+
+
+async def test_the_client_answers_as_the_routes_do(http: httpx.AsyncClient, client: AgentClient) -> None:
+    with client:
+        assert client.list_skills() == (await http.get("/api/skills")).json()
+        assert client.get_skill("on") == (await http.get("/api/skills/on")).json()
+        changed = client.update_skill("on", False)
+        assert changed == (await http.get("/api/skills/on")).json()
+        assert not SkillInfo.model_validate(changed).enabled
+        back = (await http.put("/api/skills/on", json={"enabled": True})).json()
+        assert client.get_skill("on") == back
+        for name in ("get_skill", "update_skill"):
+            with pytest.raises(SkillUnknown):
+                getattr(client, name)("nope", *([True] if name == "update_skill" else []))
+
+
+def test_the_client_installs_and_makes_its_agent_anew(client: AgentClient, folder: Path) -> None:
+    path = archive(folder / "n.skill", {"SKILL.md": text("new")})
+    with client:
+        assert client.chat("hi") == "hi"
+        done = SkillInstalled.model_validate(client.install_skill(path))
+        assert done.skill_name == "new"
+        assert "new" in [one["name"] for one in client.list_skills()["skills"]]
+        with pytest.raises(SkillRefused):
+            client.install_skill(str(path))
+        with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
+            client.install_skill(folder / "gone.skill")
+        assert client.chat("hi") == "hi"
+
+
+def test_a_client_without_files_switches_for_its_life(tmp_path: Path) -> None:
+    skill(tmp_path / "skills" / "public", "on")
+    model = {"name": "m", "use": "agent.testing:ScriptedChatModel"}
+    config = {"models": [model], "skills": {"path": str(tmp_path / "skills")}}
+    with AgentClient(config, read_file=False, home=tmp_path / "home", environ={}) as client:
+        assert not client.update_skill("on", False)["enabled"]
+        assert not client.get_skill("on")["enabled"]
+    assert not list(tmp_path.rglob(FILE_NAME))

@@ -1,0 +1,51 @@
+"""The examples of `extensions_config.json` in the documentation are files that can be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.config.extensions import Extensions, McpOAuth, McpServer
+from agent.config.json_document import parse_json
+from agent.extensions.file import checked
+from agent.skills.front_matter import FrontMatter, parse_skill
+from agent.skills.skill import bundled
+from tests.docs.blocks import ROOT, Block, blocks
+
+pytestmark = pytest.mark.may_block
+HOWTO = ROOT / "docs" / "howto"
+ENV = {"TRACKER_TOKEN": "x", "TRACKER_SECRET": "x"}
+
+
+def on(page: str, info: str) -> list[Block]:
+    return [block for block in blocks(info) if block.page == HOWTO / page]
+
+
+def test_the_examples_can_be_used() -> None:
+    found = [*on("mcp-servers.md", "json"), *on("skills.md", "json")]
+    assert len(found) == 3
+    for block in found:
+        assert isinstance(checked(parse_json(block.body, str(block)), ENV), Extensions)
+
+
+def test_the_example_of_a_skill_is_one() -> None:
+    [block] = on("skills.md", "text")
+    head, _ = parse_skill(block.body, str(block))
+    assert head.name == "standup"
+
+
+def test_every_key_is_told() -> None:
+    servers = (HOWTO / "mcp-servers.md").read_text()
+    for name in (*McpServer.model_fields, *McpOAuth.model_fields):
+        assert f"`{name}`" in servers or f'"{name}"' in servers, name
+    skills = (HOWTO / "skills.md").read_text()
+    for name, field in FrontMatter.model_fields.items():
+        assert f"`{field.alias or name}`" in skills, name
+
+
+def test_every_bundled_skill_is_told() -> None:
+    skills = (HOWTO / "skills.md").read_text()
+    names = [Path(path).parent.name for path in bundled().glob("*/SKILL.md")]
+    assert names
+    assert all(f"`{name}`" in skills for name in names)

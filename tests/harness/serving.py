@@ -1,0 +1,30 @@
+"""Routes behind a real server on a free port of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import httpx
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+
+@asynccontextmanager
+async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the routes."""
+    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            await asyncio.sleep(0)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+                yield http
+        finally:
+            server.should_exit = True
+            await serving

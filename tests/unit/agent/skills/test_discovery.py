@@ -1,0 +1,221 @@
+"""Skills are found in two folders; a bad one says why and takes no other down."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from agent.config.errors import ConfigErrors
+from agent.config.extensions import Extensions
+from agent.config.skills import SkillsConfig
+from agent.extensions.changes import CHANGES
+from agent.skills.discovery import DEPTH, Discovery
+from agent.skills.front_matter import FILE_BYTES, FrontMatter, parse_skill
+from agent.skills.library import CHECK_SECONDS, SkillLibrary
+from agent.skills.skill import bundled, roots_of
+from tests.unit.agent.skills.made import BODY, roots, skill, text
+
+
+def names(folder: Path) -> list[str]:
+    return [one.name for one in Discovery(roots(folder)).current().skills]
+
+
+def why(folder: Path) -> str:
+    [broken] = Discovery(roots(folder)).current().broken
+    return broken.error
+
+
+def test_everything_that_a_skill_says_of_itself(tmp_path: Path) -> None:
+    more = (
+        "license: Apache-2.0\nallowed-tools: read_file bash(git:*), web_search\nversion: 1.2\n"
+        "author: Somebody\ncompatibility: Needs git.\nmetadata: {topic: chat}\n"
+    )
+    folder = skill(tmp_path / "public", "notes-2", more)
+    [found] = Discovery(roots(tmp_path)).current().skills
+    assert (found.name, found.category, found.folder) == ("notes-2", "public", folder)
+    assert found.description == "Does things. Use it for things."
+    assert found.path == "/mnt/skills/public/notes-2/SKILL.md"
+    assert found.allowed_tools == ("read_file", "bash(git:*)", "web_search")
+    assert (found.license, found.version, found.author) == ("Apache-2.0", "1.2", "Somebody")
+    assert found.compatibility == "Needs git."
+
+
+def test_only_name_and_description_are_needed(tmp_path: Path) -> None:
+    skill(tmp_path / "custom", "small")
+    [found] = Discovery(roots(tmp_path)).current().skills
+    assert (found.category, found.allowed_tools, found.license) == ("custom", None, None)
+
+
+def test_they_are_found_at_any_depth_by_name(tmp_path: Path) -> None:
+    for name in ("b", "group/a", "group/inner/c"):
+        skill(tmp_path / "public", name)
+    assert names(tmp_path) == ["a", "b", "c"]
+    paths = [one.path for one in Discovery(roots(tmp_path)).current().skills]
+    assert paths[2] == "/mnt/skills/public/group/inner/c/SKILL.md"
+
+
+def test_what_is_no_place_for_a_skill(tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    skill(public, "real")
+    skill(public, "real/examples/inner")
+    skill(public, ".hidden/x")
+    skill(public, "/".join(f"d{i}" for i in range(DEPTH + 1)))
+    outside = skill(tmp_path / "elsewhere", "linked")
+    (public / "linked").symlink_to(outside)
+    (public / "loop").symlink_to(public)
+    (public / "SKILL.txt").write_text("x")
+    assert names(tmp_path) == ["real"]
+
+
+def test_without_folders_there_are_none(tmp_path: Path) -> None:
+    found = Discovery(roots(tmp_path)).current()
+    assert (found.skills, found.broken) == ((), ())
+
+
+BAD = [
+    ("", "x/SKILL.md:1: does not begin with front matter"),
+    ("# Title\n", "does not begin with front matter; its first line has to be ---"),
+    ("---\nname: x\n", "its front matter has no end; close it with a line of ---"),
+    ("---\n---\nbody", "name: is missing; add it"),
+    ("---\nname: x\n---\nbody", "description: is missing; add it"),
+    (text("x").replace(BODY, "  \n"), "has no instructions below its front matter"),
+    ("---\nname: x\ndescription: [a\n---\nb", "SKILL.md:3: is not valid YAML"),
+    ("---\n- a\n---\nb", "expected a mapping"),
+    (text("x", "colour: red\n"), "SKILL.md:4: colour: unknown key"),
+    (text("x", "allowed_tools: a\n"), "unknown key; did you mean allowed-tools?"),
+    (text("x", "name: y\n"), "SKILL.md:4: name: is here twice; first on line 2"),
+    (text("X"), "name: expected lower-case letters, digits and single hyphens"),
+    (text("a--b"), "name: expected lower-case letters"),
+    (text("a" * 65), "64 at most"),
+    (text("y"), "name: is y, its folder x; give both the same name"),
+    (text("x", description="'  '"), "description: expected some text"),
+    (text("x", description="d" * 1025), "description: expected at most 1,024 characters, got 1,025"),
+    (text("x", description="4"), "description: expected a string, got a whole number"),
+    (text("x", "allowed-tools: [1]\n"), "allowed-tools[0]: expected a string"),
+    (text("x", "allowed-tools: a b;c\n"), "expected names of tools split by spaces, got 'b;c'"),
+    (text("x", "license: !!python/object:os.system x\n"), "has a YAML tag that is not used here"),
+    (text("x", "metadata: &a {b: *a}\n"), "refers to itself"),
+    ("---\nname: x\nda\x07\n---\n", "a character that YAML does not allow"),
+]
+
+
+@pytest.mark.parametrize(("content", "error"), BAD)
+def test_a_bad_one_says_why_and_the_others_stay(tmp_path: Path, content: str, error: str) -> None:
+    skill(tmp_path / "public", "good")
+    skill(tmp_path / "public", "x", content=content)
+    assert error in why(tmp_path)
+    assert names(tmp_path) == ["good"]
+
+
+def test_a_file_that_is_no_text_or_too_large(tmp_path: Path) -> None:
+    folder = skill(tmp_path / "public", "x")
+    (folder / "SKILL.md").write_bytes(b"---\nname: \xff\n---\n")
+    assert "is not UTF-8 text" in why(tmp_path)
+    (folder / "SKILL.md").write_text(text("x") + "x" * FILE_BYTES)
+    assert "is larger than 200,000 bytes" in why(tmp_path)
+    (folder / "SKILL.md").unlink()
+    (folder / "SKILL.md").symlink_to("/etc/passwd")
+    assert "is no plain file" in why(tmp_path)
+    (folder / "SKILL.md").unlink()
+    os.mkfifo(folder / "SKILL.md")
+    assert "is no plain file" in why(tmp_path)
+
+
+def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
+    skill(tmp_path / "public", "x", content="\ufeff" + text("x").replace("\n", "\r\n"))
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_custom_one_stands_for_a_public_one(tmp_path: Path) -> None:
+    skill(tmp_path / "public", "x")
+    skill(tmp_path / "custom", "x", "version: 2\n")
+    [found] = Discovery(roots(tmp_path)).current().skills
+    assert (found.category, found.version) == ("custom", "2")
+    skill(tmp_path / "custom", "zz/x")
+    assert "the name x is taken by /mnt/skills/custom/x/SKILL.md" in why(tmp_path)
+
+
+def test_nothing_is_read_again_that_did_not_change(tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    kept, changed = skill(public, "kept"), skill(public, "changed")
+    discovery = Discovery(roots(tmp_path))
+    first = discovery.current()
+    assert discovery.current() is first
+    (changed / "SKILL.md").write_text(text("changed", "version: 2\n"))
+    second = discovery.current()
+    assert second is not first
+    assert second.by_name["kept"] is first.by_name["kept"]
+    assert second.by_name["changed"].version == "2"
+    (kept / "SKILL.md").unlink()
+    assert list(discovery.current().by_name) == ["changed"]
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_the_library_looks_once_a_second_or_when_told(tmp_path: Path) -> None:
+    time = Time()
+    library, config = SkillLibrary(tmp_path, clock=time), SkillsConfig(path=str(tmp_path))
+    skill(tmp_path / "public", "a")
+    first = await library.current(config)
+    skill(tmp_path / "public", "b")
+    assert await library.current(config) is first
+    time.now += CHECK_SECONDS
+    assert list((await library.current(config)).by_name) == ["a", "b"]
+    skill(tmp_path / "public", "c")
+    CHANGES.note()
+    assert list((await library.current(config)).by_name) == ["a", "b", "c"]
+
+
+async def test_the_library_tells_of_a_broken_one_once(tmp_path: Path) -> None:
+    time = Time()
+    library, config = SkillLibrary(tmp_path, clock=time), SkillsConfig(path=str(tmp_path))
+    skill(tmp_path / "custom", "x", content="oops")
+    with capture_logs() as logs:
+        for _ in range(3):
+            await library.current(config)
+            time.now += CHECK_SECONDS
+            skill(tmp_path / "custom", f"y{time.now}".replace(".", "-"))
+    assert [entry["event"] for entry in logs] == ["skill_broken"]
+    assert logs[0]["skill"] == "/mnt/skills/custom/x/SKILL.md"
+
+
+async def test_those_that_are_on(tmp_path: Path) -> None:
+    library, config = SkillLibrary(tmp_path), SkillsConfig(path=str(tmp_path))
+    for name in "abc":
+        skill(tmp_path / "public", name)
+    off = Extensions.model_validate({"skills": {"b": {"enabled": False}}})
+    on = await library.enabled(config, off)
+    assert list(on.by_name) == ["a", "c"]
+    same = Extensions.model_validate({"skills": {"b": {"enabled": False}, "d": {"enabled": False}}})
+    assert await library.enabled(config, same) is on, "what is on did not change"
+    assert list((await library.enabled(config, Extensions())).by_name) == ["a", "b", "c"]
+
+
+def test_the_folders(tmp_path: Path) -> None:
+    assert roots_of(SkillsConfig(), tmp_path).custom == tmp_path / "skills" / "custom"
+    assert roots_of(SkillsConfig(), tmp_path).public == bundled()
+    assert bundled().is_dir()
+    own = roots_of(SkillsConfig(path="/x", container_path="/skills"), tmp_path)
+    assert (str(own.public), str(own.custom), own.container) == ("/x/public", "/x/custom", "/skills")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.text(max_size=200))
+def test_any_head_is_read_or_refused(head: str) -> None:
+    for content in (head, f"---\n{head}\n---\nbody"):
+        try:
+            found, _ = parse_skill(content, "SKILL.md")
+        except ConfigErrors as error:
+            assert "SKILL.md" in str(error)
+        else:
+            assert isinstance(found, FrontMatter)

@@ -1,0 +1,390 @@
+"""Archives are installed whole or not at all, and none of them gets out of its folder."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.errors import SkillRefused
+from agent.skills.archive import ArchiveLimits, checked_parts
+from agent.skills.discovery import Discovery
+from agent.skills.install import STALE_SECONDS, Installed, install
+from tests.unit.agent.skills.made import archive, entry, everything, roots, skill, text
+
+GOOD = {"SKILL.md": text("good"), "scripts/run.py": "print(1)\n", "data/table.csv": "a,b\n"}
+
+
+def installed(folder: Path, files: object, limits: ArchiveLimits | None = None) -> Installed:
+    path = archive(folder / "x.skill", files)  # type: ignore[arg-type]
+    return install(path, roots(folder / "skills"), limits)
+
+
+def refusal(folder: Path, files: object, limits: ArchiveLimits | None = None) -> SkillRefused:
+    with pytest.raises(SkillRefused) as caught:
+        installed(folder, files, limits)
+    assert everything(folder) - {"x.skill"} <= {"skills", "skills/custom"}, "nothing is left behind"
+    return caught.value
+
+
+def with_skill(*more: tuple[zipfile.ZipInfo | str, str | bytes]) -> list[tuple[object, str | bytes]]:
+    return [("SKILL.md", text("good")), *more]
+
+
+@pytest.mark.parametrize("prefix", ["", "good/", "good-1.0/"])
+def test_a_skill_is_installed(tmp_path: Path, prefix: str) -> None:
+    done = installed(tmp_path, {prefix + name: content for name, content in GOOD.items()})
+    assert done == Installed("good", "Does things. Use it for things.", ("scripts/run.py",))
+    custom = tmp_path / "skills" / "custom"
+    assert {path for path in everything(custom) if (custom / path).is_file()} == {f"good/{n}" for n in GOOD}
+    for path in (custom, *custom.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+    assert list(Discovery(roots(tmp_path / "skills")).current().by_name) == ["good"]
+
+
+def test_what_systems_add_is_left_out(tmp_path: Path) -> None:
+    more = {"__MACOSX/good/._SKILL.md": "x", "good/.DS_Store": "x", "good/data/Thumbs.db": "x"}
+    installed(tmp_path, {**{f"good/{name}": content for name, content in GOOD.items()}, **more})
+    assert not [path for path in everything(tmp_path / "skills") if "DS_Store" in path or "MACOSX" in path]
+
+
+ESCAPES = [
+    *("../x", "a/../../x", "a/..", "..", "a/../b", "..\\x", "a\\..\\..\\x"),
+    *("/etc/x", "//host/x", "\\\\host\\x", "\\x", "C:/x", "c:x", "C:\\x"),
+    *("./x", "a//b", "a/./b", "a/ /b", " a", "a ", "a.", "a/b. /c", "a\\b"),
+    *("a\x00b", "a\nb", "a\x1bb", "a\u202eb", "a\u200bb", "a:b", "a*b", "a?b", 'a"b', "a<b", "a|b"),
+    *("CON", "con.txt", "a/NUL", "aux.tar.gz", "COM1", "lpt9.md", "COM¹.x", "CONIN$", "prn/x"),
+    *("x" * 121, "/".join("d" * 2 for _ in range(11)), "/".join(["d" * 100] * 5)),
+]
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_a_name_that_could_do_harm(tmp_path: Path, name: str) -> None:
+    refusal(tmp_path, with_skill((entry(name), "x")))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("a.txt", "a.txt"),
+        ("a.txt", "A.TXT"),
+        ("d/a", "D/b"),
+        ("straße", "STRASSE"),
+        ("\u00e9", "e\u0301"),
+        ("ﬁle", "file"),
+        ("a", "a/b"),
+        ("a/b", "A"),
+        ("x/SKILL.md", "X"),
+        ("skill.md", "z"),
+    ],
+)
+def test_two_names_that_are_one_somewhere(tmp_path: Path, pair: tuple[str, str]) -> None:
+    with pytest.warns() if pair[0] == pair[1] else _quiet():
+        refusal(tmp_path, with_skill(*((entry(name), "x") for name in pair)))
+
+
+class _quiet:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_links_and_devices(tmp_path: Path, kind: int) -> None:
+    error = refusal(tmp_path, with_skill((entry("link", kind | 0o777), "/etc/passwd")))
+    assert str(error) == "The archive has a link or a device: link."
+
+
+def test_a_folder_that_is_said_to_be_a_file(tmp_path: Path) -> None:
+    refusal(tmp_path, with_skill((entry("a", stat.S_IFDIR | 0o755), "x")))
+
+
+def test_a_bomb_by_ratio(tmp_path: Path) -> None:
+    error = refusal(tmp_path, with_skill(("zeros", b"\0" * 5_000_000)))
+    assert (error.status, "too tightly" in str(error)) == (413, True)
+
+
+def test_many_small_bombs(tmp_path: Path) -> None:
+    limits = ArchiveLimits(ratio=20, ratio_from=60_000)
+    error = refusal(tmp_path, with_skill(*((f"z{i}", b"\0" * 50_000) for i in range(40))), limits)
+    assert (error.status, str(error)) == (413, "The archive holds too much.")
+
+
+def test_small_files_of_spaces_are_no_bomb(tmp_path: Path) -> None:
+    assert installed(tmp_path, with_skill(("blank.txt", " " * 50_000))).name == "good"
+
+
+def test_a_bomb_by_size(tmp_path: Path) -> None:
+    noise = bytes(range(256)) * 20
+    limits = ArchiveLimits(file_bytes=6_000, total_bytes=12_000)
+    assert refusal(tmp_path, with_skill(("big", noise * 2)), limits).status == 413
+    error = refusal(tmp_path, with_skill(*((f"n{i}", noise) for i in range(3))), limits)
+    assert str(error) == "The archive holds too much."
+
+
+def test_a_bomb_by_count(tmp_path: Path) -> None:
+    error = refusal(tmp_path, with_skill(*((f"f{i}", "") for i in range(500))))
+    assert (error.status, str(error)) == (413, "The archive has more than 500 entries.")
+
+
+def test_an_archive_that_is_too_large_itself(tmp_path: Path) -> None:
+    assert refusal(tmp_path, GOOD, ArchiveLimits(archive_bytes=10)).status == 413
+
+
+def test_a_file_that_is_larger_than_it_says(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.skill", with_skill(("big.bin", b"ab" * 40_000)))  # type: ignore[arg-type]
+    raw = bytearray(path.read_bytes())
+    # the size after unpacking, in the file's own head and in the table at the end
+    for place, offset in ((raw.find(b"PK\x03\x04", 30), 22), (raw.rfind(b"PK\x01\x02"), 24)):
+        struct.pack_into("<I", raw, place + offset, 100)
+    path.write_bytes(raw)
+    with pytest.raises(SkillRefused):
+        install(path, roots(tmp_path / "skills"))
+    assert not list((tmp_path / "skills" / "custom").iterdir())
+
+
+def test_a_head_that_says_other_than_the_table(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.skill", with_skill(("aaaa.txt", "x")))  # type: ignore[arg-type]
+    raw = path.read_bytes()
+    first = raw.find(b"aaaa.txt")
+    path.write_bytes(raw[:first] + b"../../yy" + raw[first + 8 :])
+    with pytest.raises(SkillRefused, match="no well-formed archive"):
+        install(path, roots(tmp_path / "skills"))
+    assert not list((tmp_path / "skills" / "custom").iterdir())
+
+
+def test_other_ways_to_pack_and_secrets(tmp_path: Path) -> None:
+    squeezed = entry("a.txt")
+    squeezed.compress_type = zipfile.ZIP_BZIP2
+    assert "plain zip" in str(refusal(tmp_path, with_skill((squeezed, "x"))))
+    path = archive(tmp_path / "x.skill", GOOD)
+    raw = bytearray(path.read_bytes())
+    place = raw.find(b"PK\x01\x02")
+    struct.pack_into("<H", raw, place + 8, 1)
+    path.write_bytes(raw)
+    with pytest.raises(SkillRefused, match="encrypted"):
+        install(path, roots(tmp_path / "skills"))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "There is no SKILL.md"),
+        ({"README.md": "x"}, "There is no SKILL.md at the top"),
+        ({"a/b/SKILL.md": text("good"), "a/x": ""}, "There is no SKILL.md at the top"),
+        ({"a/SKILL.md": text("good"), "b/x": ""}, "There is no SKILL.md at the top"),
+        ({"skill.md": text("good")}, "There is no SKILL.md at the top"),
+        ({"SKILL.md": text("good"), "b/SKILL.md": text("b")}, "more than one SKILL.md"),
+        ({"SKILL.md": "x"}, "SKILL.md:1: does not begin with front matter"),
+        ({"SKILL.md": text("../x")}, "SKILL.md:2: name: expected lower-case letters"),
+        ({"SKILL.md": b"---\n\xff"}, "is not UTF-8"),
+        ({"SKILL.md": text("good") + str(list(range(40_000)))}, "SKILL.md is larger than"),
+    ],
+)
+def test_what_is_no_skill(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    assert message in str(refusal(tmp_path, files))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"hello" * 50, b"PK\x05\x06" + b"\0" * 10, b"\x1f\x8b" * 40])
+def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.skill"
+    path.write_bytes(content)
+    with pytest.raises(SkillRefused, match="no well-formed archive"):
+        install(path, roots(tmp_path / "skills"))
+    assert not (tmp_path / "skills").exists()
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
+        install(tmp_path / "gone.skill", roots(tmp_path))
+    with pytest.raises(SkillRefused, match="This is no file"):
+        install(tmp_path, roots(tmp_path))
+
+
+def test_a_name_that_is_taken(tmp_path: Path) -> None:
+    folder = tmp_path / "skills"
+    skill(folder / "public", "good")
+    path = archive(tmp_path / "x.skill", GOOD)
+    with pytest.raises(SkillRefused, match="is there already") as caught:
+        install(path, roots(folder))
+    assert caught.value.status == 409
+    (folder / "public" / "good" / "SKILL.md").unlink()
+    install(path, roots(folder))
+    before = everything(folder)
+    with pytest.raises(SkillRefused, match="is there already"):
+        install(path, roots(folder))
+    assert everything(folder) == before
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "skills", tmp_path / "outside"
+    outside.mkdir()
+    (folder / "custom").mkdir(parents=True)
+    (folder / "custom" / "good").symlink_to(outside)
+    with pytest.raises(SkillRefused, match="is there already"):
+        install(archive(tmp_path / "x.skill", GOOD), roots(folder))
+    assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "mode", "flagged"),
+    [
+        ("tool", b"\x7fELF\x02", 0o100644, True),
+        ("tool", b"#!/bin/sh\n", 0o100644, True),
+        ("tool", b"MZ\x90", 0o100644, True),
+        ("tool", b"plain", 0o100755, True),
+        ("a/B.PY", b"", 0o100644, True),
+        ("run.ps1", b"", 0o100644, True),
+        ("notes.md", b"# x", 0o100644, False),
+        ("py", b"# x", 0o100644, False),
+    ],
+)
+def test_what_could_be_run_is_flagged_and_can_not_be_run(
+    tmp_path: Path, name: str, content: bytes, mode: int, flagged: bool
+) -> None:
+    done = installed(tmp_path, with_skill((entry(name, mode), content)))
+    assert done.executables == ((name,) if flagged else ())
+    target = tmp_path / "skills" / "custom" / "good" / name
+    assert not target.stat().st_mode & 0o111
+
+
+def test_a_damaged_file_rolls_everything_back(tmp_path: Path) -> None:
+    stored = entry("last.txt")
+    stored.compress_type = zipfile.ZIP_STORED
+    path = archive(tmp_path / "x.skill", [*GOOD.items(), (stored, b"0123456789")])  # type: ignore[list-item]
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"0123456789", b"0123456780"))
+    with pytest.raises(SkillRefused, match="no well-formed archive"):
+        install(path, roots(tmp_path / "skills"))
+    assert everything(tmp_path / "skills") == {"custom"}
+
+
+def test_a_full_disk_rolls_everything_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = archive(tmp_path / "x.skill", GOOD)
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(SkillRefused, match="can't be written: No space left on device") as caught:
+        install(path, roots(tmp_path / "skills"))
+    assert caught.value.status == 507
+    assert everything(tmp_path / "skills") == {"custom"}
+
+
+def test_what_a_killed_installation_left_is_removed(tmp_path: Path) -> None:
+    import os
+
+    custom = tmp_path / "skills" / "custom"
+    old, fresh = custom / ".installing-old", custom / ".installing-fresh"
+    for folder in (old, fresh):
+        skill(folder, "half")
+    past = old.stat().st_mtime - STALE_SECONDS - 10
+    os.utime(old, (past, past))
+    assert not Discovery(roots(tmp_path / "skills")).current().skills, "half of one is never seen"
+    installed(tmp_path, GOOD)
+    assert sorted(path.name for path in custom.iterdir()) == [".installing-fresh", "good"]
+
+
+def test_two_at_the_same_time(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.skill", GOOD)
+    results: list[object] = []
+
+    def run() -> None:
+        try:
+            results.append(install(path, roots(tmp_path / "skills")))
+        except SkillRefused as error:
+            results.append(error.status)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(str(type(result)) for result in results).count("<class 'int'>") == 3
+    assert set(filter(lambda result: isinstance(result, int), results)) == {409}
+
+
+segments = st.text(
+    st.characters(codec="utf-8") | st.sampled_from("./\\: ~$%"), min_size=0, max_size=12
+) | st.sampled_from(["..", ".", "C:", "NUL", "~", "$HOME", "a", "b"])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(segments, min_size=1, max_size=5).map("/".join))
+def test_a_path_that_passes_stays_in_its_folder(path: str) -> None:
+    try:
+        parts = checked_parts(path, path)
+    except SkillRefused:
+        return
+    root = Path("/skills/x")
+    assert root.joinpath(*parts).parts == (*root.parts, *parts)
+    assert not {"", ".", ".."} & set(parts)
+    assert not any(sign in part for part in parts for sign in '\\:*?"<>|\0')
+
+
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(segments, min_size=1, max_size=4).map("/".join),
+            st.sampled_from([0o100644, 0o100755, 0o120777, 0o040755, 0]),
+            st.binary(max_size=40),
+        ),
+        max_size=5,
+    )
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_whatever_an_archive_holds_it_is_whole_or_nothing(
+    tmp_path: Path, more: list[tuple[str, int, bytes]]
+) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=tmp_path) as name:
+        folder = Path(name)
+        try:
+            path = archive(folder / "x.skill", with_skill(*((entry(n, m), c) for n, m, c in more)))  # type: ignore[arg-type]
+        except (ValueError, UnicodeError):
+            return
+        try:
+            install(path, roots(folder / "skills"))
+        except SkillRefused:
+            left = everything(folder)
+            assert left <= {"x.skill", "skills", "skills/custom"}
+        else:
+            left = everything(folder)
+            assert "skills/custom/good/SKILL.md" in left
+            assert all(one.startswith(("skills", "x.skill")) for one in left)
+            assert not any(path.is_symlink() for path in folder.rglob("*"))
+
+
+@settings(
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
+@given(st.data())
+def test_damaged_bytes_never_get_through_half(tmp_path: Path, data: st.DataObject) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=tmp_path) as name:
+        folder = Path(name)
+        path = archive(folder / "x.skill", GOOD)
+        raw = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(1, 4))):
+            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+        path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw)
+        try:
+            done = install(path, roots(folder / "skills"))
+        except SkillRefused:
+            assert everything(folder) <= {"x.skill", "skills", "skills/custom"}
+        else:
+            assert (folder / "skills" / "custom" / done.name / "SKILL.md").is_file()
