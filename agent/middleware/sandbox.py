@@ -15,11 +15,29 @@ from agent.context import RunContext
 from agent.middleware.answers import Handler, Request, Response
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.ports.sandbox import SandboxProvider
+from agent.ports.sandbox import Sandbox, SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.state import ThreadState
 
 REMEMBERED = 10_000
+
+
+class Borrowed:
+    """A provider whose sandboxes are somebody else's to give up. See `SandboxProvider`."""
+
+    def __init__(self, provider: SandboxProvider) -> None:
+        self._provider = provider
+
+    async def acquire(self, thread_id: str) -> str:
+        """See `SandboxProvider`."""
+        return await self._provider.acquire(thread_id)
+
+    def get(self, sandbox_id: str) -> Sandbox | None:
+        """See `SandboxProvider`."""
+        return self._provider.get(sandbox_id)
+
+    async def release(self, sandbox_id: str) -> None:
+        """Not theirs to give up."""
 
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
@@ -41,6 +59,10 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._provider = provider or LocalSandboxProvider(default_store().folders)
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
+
+    def shared(self) -> SandboxMiddleware:
+        """One for subagents: they use the sandboxes of this one's runs, and never give one up."""
+        return SandboxMiddleware(provider=Borrowed(self._provider))
 
     async def abefore_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Acquire."""
