@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from langchain.agents.middleware import ModelFallbackMiddleware, ModelRetryMiddleware
 from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
 
 from agent.assembly import assemble, tools_of
 from agent.config.harness import GuardrailsConfig
@@ -17,6 +18,7 @@ from agent.guardrails.loading import load_provider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, remembering
 from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
 from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
@@ -28,6 +30,8 @@ from agent.models.vision import WithoutVision
 from agent.models.window import ContextWindow
 from agent.ports.memory import MemoryStore
 from agent.sandbox.local import LocalSandboxProvider
+from agent.subagents.chain import subagent_chain
+from agent.subagents.runner import GraphSubagents
 from agent.switches import Switches
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.shown import ShowLimits
@@ -38,7 +42,10 @@ LONGEST_WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a chain is made from: `fallbacks` are built models, `summarizer` too where one is configured."""
+    """What a chain is made from: `fallbacks` are built models, `summarizer` too where one is configured.
+
+    `subagents_model` and `tools` are what subagents work with; without that model there are none.
+    """
 
     config: AgentConfig
     spec: ModelSpec
@@ -47,6 +54,8 @@ class Parts:
     memory: MemoryStore
     fallbacks: Sequence[BaseChatModel] = ()
     summarizer: BaseChatModel | None = None
+    subagents_model: BaseChatModel | None = None
+    tools: Sequence[BaseTool] = ()
 
 
 def chain_of(
@@ -65,7 +74,7 @@ def chain_of(
         wanted,
         extra,
         plan_mode=parts.switches.plan_mode,
-        given={**_configured(parts, wanted), **_on_disk(parts.folders), "uploads": files},
+        given=_given(parts, wanted) | {"uploads": files},
         # people send files whether there is a sandbox or not
         inner=[*([files] if wanted.sandbox is False else []), *_around_calls(parts)],
     )
@@ -75,14 +84,39 @@ def chain_of(
 def features_of(parts: Parts) -> RuntimeFeatures:
     """The features that configuration, model and switches ask for."""
     config, spec = parts.config, parts.spec
+    sandbox = False
     return RuntimeFeatures(
-        sandbox=False,
+        sandbox=sandbox,
+        memory=config.memory.enabled and spec.context_tokens is None,
         summarization=config.summarization.enabled,
-        subagent=parts.switches.subagents,
+        subagent=_delegates(parts, has_tools=sandbox or bool(parts.tools)),
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
     )
+
+
+def _delegates(parts: Parts, *, has_tools: bool) -> bool:
+    """Whether there are subagents: when asked for, else where they would have tools."""
+    wanted = parts.switches.subagents
+    able = parts.spec.supports_tools and parts.config.subagents.enabled
+    return able and (has_tools if wanted is None else wanted)
+
+
+def _given(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:
+    """The built-in middleware as the configuration and the disk have it, by slot."""
+    given = {**_configured(parts, features), **_on_disk(parts.folders)}
+    if features.subagent is not False and parts.subagents_model is not None:
+        config = parts.config.subagents
+        runner = GraphSubagents(
+            parts.subagents_model,
+            parts.tools,
+            middleware=[*subagent_chain(features, given), *_around_calls(parts)],
+            at_once=config.max_concurrent,
+            seconds=config.timeout_seconds,
+        )
+        given["subagent_limit"] = SubagentLimitMiddleware(most=config.max_concurrent, runner=runner)
+    return given
 
 
 def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:

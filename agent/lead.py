@@ -19,11 +19,14 @@ from langgraph.types import Checkpointer
 
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
+from agent.config.memory import MemoryConfig
 from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable, ProfileBroken
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
-from agent.memory.process import ProcessMemory
+from agent.home import home_from_environment
+from agent.memory.asker import MemoryModel
+from agent.memory.store import FileMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -34,13 +37,7 @@ from agent.tools.loading import load_tools
 from agent.uploads.folders import ThreadFolders
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-HOME_VARIABLE = "ROEBOT_HOME"
 GRAPHS_KEPT = 32
-
-
-def home_from_environment() -> Path:
-    """`ROEBOT_HOME`, else `.roebot` in the current folder."""
-    return Path(os.environ.get(HOME_VARIABLE) or ".roebot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +73,9 @@ class LeadAgent:
         self._source = source
         self._home = home
         self._additions = additions or Additions()
-        self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
+        self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
 
@@ -112,6 +109,13 @@ class LeadAgent:
         """Forget the graphs that are kept; the next run makes its own."""
         self._graphs.clear()
 
+    async def close(self) -> None:
+        """Stop what goes on beside the runs; call it on the loop that they were on."""
+        await self.memory.close()
+
+    async def _memory_settings(self) -> MemoryConfig:
+        return (await self._source.config()).memory
+
     async def _profile(self, name: str | None) -> Profile | None:
         if name is None:
             return None
@@ -120,16 +124,19 @@ class LeadAgent:
     def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
         switches, profile = wanted.switches, wanted.profile
         summarizer = config.summarization.model_name if config.summarization.enabled else None
+        tools = tools_for(config, profile) if spec.supports_tools else []
+        model = self._model(catalog, spec.name, switches)
         parts = Parts(
             config,
             spec,
             switches,
             ThreadFolders(self._home),
-            self._memory,
+            self.memory,
             fallbacks=[self._model(catalog, name, switches) for name in _others(config, spec)],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+            subagents_model=model,
+            tools=tools,
         )
-        tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
         prompt = system_prompt(
             wanted.today,
@@ -138,7 +145,7 @@ class LeadAgent:
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(
-            self._model(catalog, spec.name, switches),
+            model,
             tools,
             system_prompt=prompt,
             middleware=chain,
@@ -199,8 +206,11 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     The configuration is found by `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; the home by
     `ROEBOT_HOME`. Raises ModelUnknown (naming the known ones), ModelUnavailable or ConfigErrors.
     """
-    home = home_from_environment()
-    agent = _agents.get(home)
-    if agent is None:
-        agent = _agents[home] = LeadAgent(ModelSource(), home)
-    return await agent.graph(Switches.of(config.get("configurable") or {}))
+    return await lead_of(home_from_environment()).graph(Switches.of(config.get("configurable") or {}))
+
+
+def lead_of(home: Path) -> LeadAgent:
+    """The lead agent of this process for a home; the configuration is found by the environment."""
+    if home not in _agents:
+        _agents[home] = LeadAgent(ModelSource(), home)
+    return _agents[home]

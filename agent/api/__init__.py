@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
+from agent.api.memory import memory_routes
 from agent.api.models import model_routes
 from agent.guardrails.loading import load_provider
 from agent.models.source import ModelSource
@@ -20,7 +21,7 @@ __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, uploads, artifacts and local data of threads below `home`.
+    """Health, models, memory, uploads, artifacts and local data of threads below `home`.
 
     Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
     start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
@@ -36,6 +37,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
         *FileRoutes(home, source).routes(),
+        *memory_routes(home, source),
     ]
 
 

@@ -15,8 +15,6 @@ Pattern = tuple[str, ...]
 AGENT_KEYS: Sequence[Pattern] = (
     ("sandbox",),
     ("skills",),
-    ("memory",),
-    ("subagents",),
     ("acp_agents",),
     ("checkpointer", "connection_string"),
 )
