@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.access import AccessPolicy, Role
+from bot.commands.memory import memory
 from bot.commands.registry import Command, Invocation, Registry, Result
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
@@ -151,11 +152,6 @@ async def plan(call: Invocation) -> Result:
     return Result(texts("plan_on" if wanted else "plan_off"))
 
 
-async def memory(call: Invocation) -> Result:
-    """Say that memory comes later."""
-    return Result(call.texts("memory_later"))
-
-
 async def whoami(call: Invocation) -> Result:
     """Who the asker is to the bot."""
     sender = call.turn.messages[0].sender
@@ -250,7 +246,7 @@ def builtin() -> Registry:
             Command("models", models),
             Command("model", model, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
-            Command("memory", memory),
+            Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
         ],
