@@ -42,7 +42,7 @@ class UpdateQueue:
         return self._path.exists()
 
     def put(self, scope: MemoryScope, thread_id: str, said: Sequence[Said], *, quiet: float) -> bool:
-        """Queue what is new in a thread, due after `quiet` seconds; whether there was anything.
+        """Queue what is new in a thread, due after `quiet` seconds; whether a person said anything new.
 
         What waited already and is in the thread no more (a summary took its place) goes on waiting.
         """
@@ -55,7 +55,7 @@ class UpdateQueue:
             earlier = _read(waiting[1]) if waiting else []
             known = {one.id for one in said}
             whole = [*(one for one in earlier if one.id not in known), *new][-MOST:]
-            if not whole or (waiting and whole == earlier):
+            if not any(one.who == "person" for one in whole) or (waiting and whole == earlier):
                 return False
             since = waiting[2] if waiting else now
             due = min(now + quiet, since + quiet * LONGEST_WAIT)

@@ -30,8 +30,9 @@ async def update(folder: MemoryFolder, pending: Pending, ask: Ask, limits: Limit
     then it still waits. Nothing is written where the scope was forgotten meanwhile.
     """
     document = await asyncio.to_thread(folder.files.read, pending.scope)
-    if document.last_update_id == pending.id or not pending.said:
-        # It was written, and the process ended before the queue knew; or all of it was seen before.
+    told = any(one.who == "person" for one in pending.said)
+    if document.last_update_id == pending.id or not told:
+        # It was written, and the process ended before the queue knew; or no person says anything new in it.
         await asyncio.to_thread(folder.queue.done, pending)
         return
     asked = question(document, pending)

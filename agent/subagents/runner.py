@@ -36,6 +36,7 @@ GUARD_SECONDS = 30.0
 CANCEL_SECONDS = 0.5
 """The same where its run was cancelled: whoever stopped it wants an end within a second."""
 MOST_TURNS = 200
+GRAPHS_KEPT = 8
 STEPS_A_TURN, STEPS_AROUND = 6, 20
 UNKNOWN = "There is no subagent of the type {kind}; there are: {known}."
 OUT_OF_TIME = "It was stopped after {seconds:g} seconds. So far it said: {said}"
@@ -73,6 +74,7 @@ class GraphSubagents:
         self._kinds = {kind.name: kind for kind in offered([*self._tools, *brought])}
         self._at_once, self._seconds, self._sleep = at_once, seconds, sleep
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._graphs: dict[tuple[Kind, int], Any] = {}
         self._left: set[asyncio.Task[SubagentResult]] = set()
 
     @property
@@ -135,7 +137,7 @@ class GraphSubagents:
     ) -> SubagentResult:
         turns = min(max(task.max_turns or kind.turns, 1), MOST_TURNS)
         try:
-            graph = await asyncio.to_thread(self._graph, kind, turns)
+            graph = await self._graph(kind, turns)
             given = {"messages": [HumanMessage(task.prompt)]}
             async for values in graph.astream(given, _config(context, turns), stream_mode="values"):
                 progress.see(values)
@@ -148,7 +150,17 @@ class GraphSubagents:
             return progress.ended(SubagentStatus.FAILED, BROKE.format(problem=scrubbed(problem)))
         return progress.result()
 
-    def _graph(self, kind: Kind, turns: int) -> Any:
+    async def _graph(self, kind: Kind, turns: int) -> Any:
+        """The graph of a kind; making one costs as much as some turns, so the last ones are kept."""
+        graph = self._graphs.get((kind, turns))
+        if graph is None:
+            graph = await asyncio.to_thread(self._built, kind, turns)
+            if len(self._graphs) >= GRAPHS_KEPT:
+                self._graphs.clear()
+            self._graphs[kind, turns] = graph
+        return graph
+
+    def _built(self, kind: Kind, turns: int) -> Any:
         return create_agent(
             self._model,
             kind.chosen(self._tools),

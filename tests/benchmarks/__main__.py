@@ -11,6 +11,8 @@ import sys
 PARTS = {
     "runtime": "The agent runtime against the same graphs in process",
     "middleware": "Each middleware of the agent, and the whole chain, against the bare agent",
+    "memory": "What is remembered: put before the model, queued, read, against doing without",
+    "subagents": "Work handed to a subagent, against the same work by a plain agent",
     "load": "The whole service against a bare relay",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "startup": "From the command to a live account, by platform, against the page alone",

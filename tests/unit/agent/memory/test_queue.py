@@ -194,3 +194,10 @@ def test_a_transaction_that_fails_changes_nothing(queue: UpdateQueue, clock: Clo
         queue.done(bad)
     assert queue.waiting(ADA) == 1
     assert put(queue, "a", "c"), "and the database is usable"
+
+
+def test_answers_alone_are_nothing_to_learn_from(queue: UpdateQueue) -> None:
+    put(queue, "a")
+    queue.forget(ADA)
+    assert not queue.put(ADA, "t", [*said("a"), Said("b", "assistant", "another answer")], quiet=30)
+    assert queue.put(ADA, "t", [*said("a"), Said("b", "assistant", "answer"), *said("c")], quiet=30)
