@@ -97,14 +97,18 @@ def _wanted(slot: Slot, features: RuntimeFeatures, *, plan_mode: bool) -> Featur
     return wanted if is_own or wanted is False else True
 
 
-def brought(features: RuntimeFeatures) -> list[BaseTool]:
-    """The tools of `vision` and `subagent` that an instance given for them does not bring itself."""
+def brought(features: RuntimeFeatures, defaults: Mapping[str, Middleware] = _NOTHING) -> list[BaseTool]:
+    """The tools of `vision` and `subagent` that an instance given for them does not bring itself.
+
+    `defaults` as `given` of `assemble`.
+    """
     missing: list[BaseTool] = []
     for slot in SLOTS:
         given = getattr(features, slot.feature) if slot.feature in {"vision", "subagent"} else False
         if not isinstance(given, bool):
             own = {tool.name for tool in tools_of(given)}
-            missing += [tool for tool in tools_of(slot.default()) if tool.name not in own]
+            usual = defaults.get(slot.name) or slot.default()
+            missing += [tool for tool in tools_of(usual) if tool.name not in own]
     return missing
 
 

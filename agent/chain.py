@@ -17,6 +17,7 @@ from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, remembering
 from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
 from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
@@ -29,6 +30,8 @@ from agent.models.spec import ModelSpec
 from agent.ports.memory import MemoryStore
 from agent.ports.sandbox import SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
+from agent.subagents.chain import subagent_chain
+from agent.subagents.runner import GraphSubagents
 from agent.switches import Switches
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.shown import ShowLimits
@@ -41,7 +44,8 @@ class Parts:
     one is configured.
 
     `sandbox` None is the local one; `sandbox_tools` None are all that it brings. `always_shown` None: the
-    model sees all tools; else the names of those that are not left to a search.
+    model sees all tools; else the names of those that are not left to a search. `subagents_model` and `tools`
+    are what subagents work with; without that model there are none.
     """
 
     config: AgentConfig
@@ -54,6 +58,8 @@ class Parts:
     fallbacks: Sequence[tuple[ModelSpec, BaseChatModel]] = ()
     summarizer: BaseChatModel | None = None
     always_shown: Sequence[str] | None = None
+    subagents_model: BaseChatModel | None = None
+    tools: Sequence[BaseTool] = ()
 
 
 def chain_of(
@@ -72,7 +78,7 @@ def chain_of(
         wanted,
         extra,
         plan_mode=parts.switches.plan_mode,
-        given={**_configured(parts, wanted), **_on_disk(parts), "uploads": files},
+        given=_given(parts, wanted) | {"uploads": files},
         inner=_around_calls(parts),
     )
     if wanted.sandbox is False:
@@ -84,15 +90,40 @@ def chain_of(
 def features_of(parts: Parts) -> RuntimeFeatures:
     """The features that configuration, model and switches ask for."""
     config, spec = parts.config, parts.spec
+    sandbox = config.sandbox.enabled
     return RuntimeFeatures(
-        sandbox=config.sandbox.enabled,
+        sandbox=sandbox,
+        memory=config.memory.enabled and spec.context_tokens is None,
         summarization=config.summarization.enabled,
-        subagent=parts.switches.subagents,
+        subagent=_delegates(parts, has_tools=sandbox or bool(parts.tools)),
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
         deferred_tools=parts.always_shown is not None,
     )
+
+
+def _delegates(parts: Parts, *, has_tools: bool) -> bool:
+    """Whether there are subagents: when asked for, else where they would have tools."""
+    wanted = parts.switches.subagents
+    able = parts.spec.supports_tools and parts.config.subagents.enabled
+    return able and (has_tools if wanted is None else wanted)
+
+
+def _given(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:
+    """The built-in middleware as the configuration and the disk have it, by slot."""
+    given = {**_configured(parts, features), **_on_disk(parts)}
+    if features.subagent is not False and parts.subagents_model is not None:
+        config = parts.config.subagents
+        runner = GraphSubagents(
+            parts.subagents_model,
+            parts.tools,
+            middleware=[*subagent_chain(features, given), *_around_calls(parts)],
+            at_once=config.max_concurrent,
+            seconds=config.timeout_seconds,
+        )
+        given["subagent_limit"] = SubagentLimitMiddleware(most=config.max_concurrent, runner=runner)
+    return given
 
 
 def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:

@@ -25,12 +25,17 @@ from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
 from agent.blocking import OwnLoop
+from agent.config.memory import MemoryConfig
 from agent.events import MODES, StreamEvent, events_of
 from agent.extensions.source import ExtensionsSource
 from agent.features import Middleware, RuntimeFeatures
 from agent.files import ThreadFiles
-from agent.lead import Additions, Graph, LeadAgent, home_from_environment
+from agent.home import home_from_environment
+from agent.lead import Additions, Graph, LeadAgent
 from agent.mcp.management import McpManagement
+from agent.memory.bodies import FactBody, NewFactBody
+from agent.memory.manage import ManagedMemory
+from agent.memory.scopes import OWNER, parse_scope
 from agent.models.source import ModelSource
 from agent.profiles import describe_profile, describe_profiles
 from agent.skills.library import SkillLibrary
@@ -87,6 +92,7 @@ class AgentClient:
         self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
         self._mcp = McpManagement(self._extensions)
         self._files = ThreadFiles(self._home, self._source)
+        self._memory = ManagedMemory(self._home, self._memory_settings)
         self._own = OwnLoop()
 
     def chat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
@@ -190,15 +196,63 @@ class AgentClient:
         """Delete the thread's local files, as `agent.results.Deleted`. Raises BadIdentifier."""
         return self._own.run(self._files.forget(thread_id)).model_dump()
 
+    def get_memory(self, scope: str | None = None) -> Json:
+        """All that is remembered, as `agent.memory.document.MemoryDocument`; also what an export is.
+
+        `scope`, here and below: `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is who uses the client.
+        Raises BadIdentifier.
+        """
+        return self._own.run(self._memory.get(parse_scope(scope))).model_dump()
+
+    def reload_memory(self, scope: str | None = None) -> Json:
+        """The same, read anew from its file. Raises BadIdentifier."""
+        return self._own.run(self._memory.reload(parse_scope(scope))).model_dump()
+
+    def get_memory_config(self, scope: str | None = None) -> Json:
+        """How memory is configured (`agent.results.MemorySettings`). Raises BadIdentifier."""
+        parse_scope(scope)
+        return self._own.run(self._memory.settings()).model_dump()
+
+    def get_memory_status(self, scope: str | None = None) -> Json:
+        """How much is remembered, and what waits (`agent.results.MemoryStatus`). Raises BadIdentifier."""
+        return self._own.run(self._memory.status(parse_scope(scope))).model_dump()
+
+    def forget_memory(self, scope: str | None = None) -> Json:
+        """Erase it all (`agent.results.Outcome`). Raises BadIdentifier."""
+        return self._own.run(self._memory.forget(parse_scope(scope))).model_dump()
+
+    def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
+        """Add a fact; `parts` are `category` and `confidence` (`agent.results.MemoryChange`).
+
+        Raises BadIdentifier, Invalid or Conflict.
+        """
+        given = NewFactBody.of({"content": content, **parts})
+        return self._own.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
+
+    def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
+        """Change a fact's `content`, `category` or `confidence` (`agent.results.MemoryChange`).
+
+        Raises BadIdentifier, NotFound, Invalid or Conflict.
+        """
+        given = FactBody.of(parts)
+        return self._own.run(
+            self._memory.change(parse_scope(scope), fact_id, **given.model_dump())
+        ).model_dump()
+
+    def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
+        """Forget one fact (`agent.results.Outcome`). Raises BadIdentifier or NotFound."""
+        return self._own.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
+
     def close(self) -> None:
         """End the client's loop with its MCP sessions; what still runs on it is cancelled.
 
-        Sessions of a loop of the caller's end with that loop.
+        What waits to be remembered is kept. Sessions of a loop of the caller's end with that loop.
         """
         for loop, agent in list(self._agents.items()):
             if self._own.owns(loop):
                 self._own.run(agent.aclose())
         self._own.close()
+        self._memory.close()
 
     def __enter__(self) -> Self:
         return self
@@ -226,6 +280,9 @@ class AgentClient:
             async for event in events:
                 yield event
 
+    async def _memory_settings(self) -> MemoryConfig:
+        return (await self._source.config()).memory
+
     async def _graph(self, config: RunnableConfig) -> Graph:
         loop = asyncio.get_running_loop()
         agent = self._agents.get(loop)
@@ -241,7 +298,7 @@ def _config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:
     if unknown := sorted(set(switches) - set(known)):
         raise TypeError(f"There is no switch {unknown[0]!r}; known: {', '.join(known)}.")
     given = {name: value for name, value in switches.items() if value is not None}
-    return {"configurable": {**given, "thread_id": thread_id}}
+    return {"configurable": {"user_id": OWNER.key, **given, "thread_id": thread_id}}
 
 
 def _answer_in(messages: Sequence[Json]) -> str:

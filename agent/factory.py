@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as as_tool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from agent.assembly import assemble, brought
-from agent.features import RuntimeFeatures
+from agent.assembly import SLOTS, assemble, brought
+from agent.features import Middleware, RuntimeFeatures
+from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.state import ThreadState
+from agent.subagents.chain import SHARED, subagent_chain
+from agent.subagents.kinds import TASK
+from agent.subagents.runner import GraphSubagents
 
 
 def create_agent_graph(
@@ -41,8 +46,9 @@ def create_agent_graph(
     own = list(tools or ())
     if middleware is None:
         wanted = features or RuntimeFeatures()
-        chain = assemble(wanted, extra_middleware or (), plan_mode=plan_mode)
-        own += brought(wanted)
+        given = _given(model, own, wanted)
+        chain = assemble(wanted, extra_middleware or (), plan_mode=plan_mode, given=given)
+        own += brought(wanted, given)
     else:
         others = {"features": features, "extra_middleware": extra_middleware, "plan_mode": plan_mode}
         _check_exclusive([name for name, value in others.items() if value])
@@ -56,6 +62,21 @@ def create_agent_graph(
         checkpointer=checkpointer,
         name=name,
     )
+
+
+def _given(
+    model: BaseChatModel, tools: Sequence[BaseTool | Callable[..., Any]], features: RuntimeFeatures
+) -> Mapping[str, Middleware]:
+    """The default for subagents, unless a tool `task` is given: it works with the agent's model and tools.
+
+    With it comes the middleware that the agent shares with its subagents.
+    """
+    made = [one if isinstance(one, BaseTool) else as_tool(one) for one in tools]
+    if features.subagent is False or any(one.name == TASK for one in made):
+        return {}
+    shared = {slot.name: slot.default() for slot in SLOTS if slot.name in SHARED}
+    runner = GraphSubagents(model, made, middleware=subagent_chain(features, shared))
+    return {**shared, "subagent_limit": SubagentLimitMiddleware(runner=runner)}
 
 
 def _check_exclusive(given: Sequence[str]) -> None:

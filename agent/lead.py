@@ -20,14 +20,17 @@ from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.extensions import Extensions
 from agent.config.harness import SandboxConfig
+from agent.config.memory import MemoryConfig
 from agent.config.models import AgentConfig
 from agent.errors import ModelUnavailable
 from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
+from agent.home import home_from_environment
 from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
 from agent.mcp.process import open_pool
-from agent.memory.process import ProcessMemory
+from agent.memory.asker import MemoryModel
+from agent.memory.store import FileMemory
 from agent.models.resolve import build
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -45,13 +48,7 @@ from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-HOME_VARIABLE = "ROEBOT_HOME"
 GRAPHS_KEPT = 32
-
-
-def home_from_environment() -> Path:
-    """`ROEBOT_HOME`, else `.roebot` in the current folder."""
-    return Path(os.environ.get(HOME_VARIABLE) or ".roebot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +91,9 @@ class LeadAgent:
         self._extensions = extensions or ExtensionsSource(read_file=False)
         self._skills = SkillLibrary(home)
         self._mcp = mcp
-        self._memory = ProcessMemory()
         self._today = today
         self._make_model = make_model
+        self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
         self._provider: tuple[SandboxConfig, SandboxProvider] | None = None
@@ -140,13 +137,17 @@ class LeadAgent:
         return await pool.tools(extensions.mcpServers)
 
     async def aclose(self) -> None:
-        """Close what it opened itself: the sessions with MCP servers."""
+        """Stop what goes on beside the runs: memory, and MCP sessions of its own. On the loop of the runs."""
+        await self.memory.close()
         if self._mcp is not None:
             await self._mcp.aclose()
 
     def reset(self) -> None:
         """Forget the graphs that are kept; the next run makes its own."""
         self._graphs.clear()
+
+    async def _memory_settings(self) -> MemoryConfig:
+        return (await self._source.config()).memory
 
     async def _profile(self, name: str | None) -> Profile | None:
         if name is None:
@@ -157,12 +158,13 @@ class LeadAgent:
         switches, profile = wanted.switches, wanted.profile
         tools = agent_tools(config, profile, wanted.mcp) if spec.supports_tools else []
         summarizer = config.summarization.model_name if config.summarization.enabled else None
+        model = self._model(catalog, spec.name, switches)
         parts = Parts(
             config,
             spec,
             switches,
             ThreadFolders(self._home),
-            self._memory,
+            self.memory,
             self._sandbox(config),
             sandbox_tools_for(config, profile),
             fallbacks=[
@@ -170,6 +172,8 @@ class LeadAgent:
             ],
             summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
             always_shown=always_shown(tools),
+            subagents_model=model,
+            tools=tools,
         )
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
         built_in = [tool.name for one in chain for tool in tools_of(one)]
@@ -183,7 +187,7 @@ class LeadAgent:
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(
-            self._model(catalog, spec.name, switches),
+            model,
             tools,
             system_prompt=prompt,
             middleware=chain,
@@ -246,8 +250,11 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     The configuration is found by `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; the home by
     `ROEBOT_HOME`. Raises ModelUnknown (naming the known ones), ModelUnavailable or ConfigErrors.
     """
-    home = home_from_environment()
-    agent = _agents.get(home)
-    if agent is None:
-        agent = _agents[home] = LeadAgent(ModelSource(), home, extensions=ExtensionsSource())
-    return await agent.graph(Switches.of(config.get("configurable") or {}))
+    return await lead_of(home_from_environment()).graph(Switches.of(config.get("configurable") or {}))
+
+
+def lead_of(home: Path) -> LeadAgent:
+    """The lead agent of this process for a home; the configuration is found by the environment."""
+    if home not in _agents:
+        _agents[home] = LeadAgent(ModelSource(), home, extensions=ExtensionsSource())
+    return _agents[home]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.memory.document import Fact
+
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -190,3 +192,36 @@ class ErrorBody(_Result):
     """The body of every error."""
 
     detail: str
+
+
+class MemorySettings(_Result):
+    """How memory is configured; see the section `memory`."""
+
+    enabled: bool
+    injection_enabled: bool
+    debounce_seconds: float
+    model_name: str | None
+    max_facts: int
+    fact_confidence_threshold: float
+    max_injection_tokens: int
+
+
+class MemoryStatus(_Result):
+    """How much is remembered in a scope; `updates_waiting` counts the threads that are still to be read.
+
+    `last_updated` is ISO 8601 in UTC, "" where nothing was remembered yet.
+    """
+
+    enabled: bool
+    scope: str
+    facts: int
+    last_updated: str
+    updates_waiting: int
+
+
+class MemoryChange(_Result):
+    """A fact as it is now remembered."""
+
+    success: bool
+    fact: Fact
+    message: str

@@ -11,13 +11,13 @@ MODEL_HEADER = "x-model"
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What the caller asks for; None and False mean the model's own way."""
+    """What the caller asks for; None and False mean the model's own way, of subagents the configuration's."""
 
     model_name: str | None = None
     thinking: bool = False
     effort: str | None = None
     plan_mode: bool = False
-    subagents: bool = False
+    subagents: bool | None = None
     agent_name: str | None = None
 
     @classmethod
@@ -30,9 +30,13 @@ class Switches:
             thinking=configurable.get("thinking_enabled") is True,
             effort=_text(configurable.get("reasoning_effort")),
             plan_mode=configurable.get("is_plan_mode") is True,
-            subagents=configurable.get("subagent_enabled") is True,
+            subagents=_switch(configurable.get("subagent_enabled")),
             agent_name=_text(configurable.get("agent_name")),
         )
+
+
+def _switch(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _text(value: object) -> str | None:

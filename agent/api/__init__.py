@@ -12,6 +12,7 @@ from agent.api.agents import agent_routes
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
 from agent.api.mcp import mcp_routes
+from agent.api.memory import memory_routes
 from agent.api.models import model_routes
 from agent.api.skills import SkillRoutes
 from agent.extensions.source import ExtensionsSource
@@ -27,8 +28,8 @@ __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, agents of one's own, MCP servers, skills, uploads, artifacts and local data of threads
-    below `home`.
+    """Health, models, agents of one's own, MCP servers, skills, memory, uploads, artifacts and local data of
+    threads below `home`.
 
     Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
     start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
@@ -50,6 +51,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
         *mcp_routes(McpManagement(extensions)),
         *SkillRoutes(home, skills).routes(),
         *FileRoutes(home, source).routes(),
+        *memory_routes(home, source),
     ]
 
 

@@ -15,8 +15,10 @@ from agent.config.harness import (
     SummarizationConfig,
     TitleConfig,
 )
+from agent.config.memory import MemoryConfig
 from agent.config.passed import ImportString, OpenSection, PassedOn, reveal
 from agent.config.skills import SkillsConfig
+from agent.config.subagents import SubagentsConfig
 from agent.config.tools import ToolEntry, ToolGroup
 
 CONFIG_VERSION = 1
@@ -121,6 +123,12 @@ class AgentConfig(Section):
     skills: SkillsConfig = Field(
         default_factory=SkillsConfig, description="Skills: folders with instructions for a kind of work."
     )
+    memory: MemoryConfig = Field(
+        default_factory=MemoryConfig, description="What is remembered of people and group chats."
+    )
+    subagents: SubagentsConfig = Field(
+        default_factory=SubagentsConfig, description="Agents that the agent hands parts of its work to."
+    )
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="How much is taken at once.")
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="What is logged, and how.")
 
@@ -140,6 +148,13 @@ class AgentConfig(Section):
     @field_validator("summarization")
     @classmethod
     def _summarizer_exists(cls, value: SummarizationConfig, info: ValidationInfo) -> SummarizationConfig:
+        if value.model_name is not None:
+            _expect_model(value.model_name, info)
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _keeper_exists(cls, value: MemoryConfig, info: ValidationInfo) -> MemoryConfig:
         if value.model_name is not None:
             _expect_model(value.model_name, info)
         return value

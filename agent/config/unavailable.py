@@ -13,8 +13,6 @@ Pattern = tuple[str, ...]
 """A key path in which `*` stands for any key."""
 
 AGENT_KEYS: Sequence[Pattern] = (
-    ("memory",),
-    ("subagents",),
     ("acp_agents",),
     ("checkpointer", "connection_string"),
 )

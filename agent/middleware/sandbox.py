@@ -19,9 +19,27 @@ from agent.ports.sandbox import Sandbox, SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.state import ThreadState
 from agent.tools.budget import CHARACTERS, within_budget
-from agent.tools.sandbox import PROMPT, sandbox_tools, using
+from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, using
 
 REMEMBERED = 10_000
+
+
+class Borrowed:
+    """A provider whose sandboxes are somebody else's to give up. See `SandboxProvider`."""
+
+    def __init__(self, provider: SandboxProvider) -> None:
+        self._provider = provider
+
+    async def acquire(self, thread_id: str) -> str:
+        """See `SandboxProvider`."""
+        return await self._provider.acquire(thread_id)
+
+    def get(self, sandbox_id: str) -> Sandbox | None:
+        """See `SandboxProvider`."""
+        return self._provider.get(sandbox_id)
+
+    async def release(self, sandbox_id: str) -> None:
+        """Not theirs to give up."""
 
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
@@ -52,6 +70,14 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._characters = characters
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
+
+    def shared(self) -> SandboxMiddleware:
+        """One for subagents: they use the sandboxes of this one's runs, and never give one up.
+
+        Files are presented by who speaks with people, so that tool is not theirs.
+        """
+        tools = [tool for tool in self.tools if tool is not present_files]
+        return SandboxMiddleware(provider=Borrowed(self._provider), tools=tools, characters=self._characters)
 
     async def awrap_model_call(
         self, request: Request, handler: Handler

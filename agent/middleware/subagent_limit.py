@@ -1,4 +1,4 @@
-"""Keeps a model from starting more subagents at once than may run."""
+"""Lets a model hand work to subagents, and keeps it from starting more at once than may run."""
 
 from __future__ import annotations
 
@@ -6,22 +6,40 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agent.middleware.answers import Handler, Request, Response, answer_of, with_answer, without_calls
+from agent.middleware.answers import (
+    Handler,
+    Request,
+    Response,
+    answer_of,
+    with_answer,
+    with_system,
+    without_calls,
+)
+from agent.ports.subagents import SubagentRunner
+from agent.subagents.kinds import TASK
+from agent.subagents.tool import task_tool
 
 MOST = 3
-TASK = "task"
+PROMPT = """You can hand work to subagents with the tool `{tool}`: pieces that stand by themselves and take
+several steps. Do what is small yourself. At most {most} run at once, so call it at most {most} times in one
+answer; what is more is cut and never runs. For more pieces of work than that, go in batches: wait for the
+results of one answer, then start the next ones in your next answer. People see what each one does."""
 
 
 class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
     """Cuts the `task` calls of one answer beyond `most`; the first ones stay, and those of other tools.
 
     What is cut was never called, so nothing dangles: with the results of the others in view, the model
-    starts what is left. Hook: `wrap_model_call`, so that the calls never get into the state.
+    starts what is left. With a `runner` it brings the tool too, and the prompt says how to use it. Hook:
+    `wrap_model_call`, so that the calls never get into the state.
     """
 
-    def __init__(self, *, most: int = MOST, tool: str = TASK) -> None:
+    def __init__(self, *, most: int = MOST, tool: str = TASK, runner: SubagentRunner | None = None) -> None:
         """Raises ValueError for a limit below 1."""
         super().__init__()
+        if runner is not None:
+            self.tools = [task_tool(runner)]
+        self._prompt = PROMPT.format(tool=tool, most=most) if runner is not None else ""
         if most < 1:
             raise ValueError(f"At least one subagent has to be allowed, not {most}.")
         self._most = most
@@ -29,6 +47,8 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model and cut its answer."""
+        if self._prompt:
+            request = with_system(request, self._prompt)
         response = await handler(request)
         answer = answer_of(response)
         tasks = [call["id"] for call in answer.tool_calls if call["name"] == self._tool] if answer else []

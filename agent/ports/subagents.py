@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from agent.context import RunContext
+from agent.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,28 @@ class SubagentStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SubagentStep:
+    """A subagent has answered its model's turn number `turn` (from 1), and now calls these tools."""
+
+    turn: int
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SubagentResult:
-    """The end of a task: `text` is its result, or what went wrong."""
+    """The end of a task: `text` is its result, or what went wrong.
+
+    `usage` is what its models cost, None where none said; `artifacts` are files that it presents.
+    """
 
     status: SubagentStatus
     text: str
+    usage: Usage | None = None
+    artifacts: tuple[str, ...] = ()
+
+
+Told = Callable[[SubagentStep], None]
+"""Hears of each step as it is taken."""
 
 
 class SubagentRunner(Protocol):
@@ -53,6 +71,9 @@ class SubagentRunner(Protocol):
         """The kinds that there are."""
         ...
 
-    async def run(self, task: SubagentTask, context: RunContext) -> SubagentResult:
-        """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised."""
+    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
+        """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised.
+
+        To cancel it ends the subagent.
+        """
         ...

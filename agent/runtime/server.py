@@ -10,7 +10,7 @@ import socket
 import stat
 import sys
 from collections.abc import MutableMapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -135,7 +135,7 @@ def serve(settings: ServeSettings) -> None:
         token=settings.token,
         allowed_hosts=settings.allowed_hosts,
         extra_routes=_extra_routes(settings),
-        around=[shared_client(), shared_pool()],
+        around=[shared_client(), shared_pool(), *_beside(settings)],
         faults=Faults.from_environment(),
     )
     config = uvicorn.Config(
@@ -195,6 +195,15 @@ def _listen(settings: ServeSettings) -> socket.socket:
             f"can't listen on {settings.host}:{settings.port}: {reason}; choose another --port"
         ) from error
     return listener
+
+
+def _beside(settings: ServeSettings) -> list[AbstractAsyncContextManager[None]]:
+    """What goes on beside the runs of the lead agent."""
+    if settings.graphs is not None:
+        return []
+    from agent.memory.serving import memories_kept
+
+    return [memories_kept()]
 
 
 def _extra_routes(settings: ServeSettings) -> list[BaseRoute]:

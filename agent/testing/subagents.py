@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agent.context import RunContext
-from agent.ports.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask
+from agent.ports.subagents import (
+    SubagentKind,
+    SubagentResult,
+    SubagentStatus,
+    SubagentStep,
+    SubagentTask,
+    Told,
+)
 
 KINDS = (
     SubagentKind("general-purpose", "Any work that takes several steps."),
@@ -25,9 +32,11 @@ class ScriptedSubagents:
         """See `SubagentRunner`."""
         return KINDS
 
-    async def run(self, task: SubagentTask, context: RunContext) -> SubagentResult:
+    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
         """See `SubagentRunner`."""
         self.tasks.append(task)
+        if told is not None:
+            told(SubagentStep(1))
         if task.kind not in {kind.name for kind in KINDS}:
             return SubagentResult(SubagentStatus.FAILED, f"There is no subagent {task.kind}.")
         return self._results.get(task.prompt) or SubagentResult(SubagentStatus.COMPLETED, task.prompt)

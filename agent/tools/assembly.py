@@ -31,6 +31,8 @@ def agent_tools(config: AgentConfig, profile: Profile | None, mcp: McpTools) -> 
         _check_groups(config, profile.name, groups)
     own = load_tools(config.tools, groups)
     taken = {tool.name for tool in own}
+    if config.sandbox.enabled:
+        taken |= {tool.name for tool in sandbox_tools_for(config, profile)}
     for tool in _of_groups(mcp, groups):
         if tool.name in taken:
             log.warning("mcp_tool_left_out", tool=tool.name, detail="another tool has this name")

@@ -13,10 +13,13 @@ from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response, StreamingResponse
 
 from bot.api.failures import UNREACHABLE, refusal
+from bot.platforms.local.adapter import OWNER
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["agent runtime"])
 
+WEB = "web"
+"""The page's platform, and its account."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 # Hop by hop, or the client's own business with us.
 NOT_PASSED = frozenset(
@@ -61,6 +64,11 @@ async def management(area: str, request: Request) -> Response:
     """The management routes of the agent's half."""
     if area not in AREAS:
         raise HTTPException(404, "There is no such route.")
+    if area == "memory" and "scope" not in request.query_params:
+        # Whoever has the service's token is who writes at the page.
+        given = request.scope["query_string"]
+        own = f"scope=person:{WEB}:{WEB}:{OWNER}".encode()
+        request.scope["query_string"] = given + b"&" + own if given else own
     return await passed(request, request.app.state.runtime.management, request.url.path)
 
 

@@ -6,6 +6,7 @@ import asyncio
 
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
+from bot.commands.memory import memory
 from bot.commands.registry import Command, Invocation, Registry, Result, nearest_line
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
@@ -146,11 +147,6 @@ async def plan(call: Invocation) -> Result:
     return Result(texts("plan_on" if wanted else "plan_off"))
 
 
-async def memory(call: Invocation) -> Result:
-    """Say that memory comes later."""
-    return Result(call.texts("memory_later"))
-
-
 async def whoami(call: Invocation) -> Result:
     """Who the asker is to the bot."""
     sender = call.turn.messages[0].sender
@@ -247,7 +243,7 @@ def builtin() -> Registry:
             Command("model", model, argument="[NAME]", most_words=1),
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
-            Command("memory", memory),
+            Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
         ],

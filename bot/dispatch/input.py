@@ -92,10 +92,11 @@ async def _message(
     text = "\n\n".join(lines)
     if turn.address.chat_kind is ChatKind.GROUP:
         text = f"{message.sender.name or message.sender.id}: {text}"
-    found: dict[str, Any] = {"type": "human", "content": text, "id": identity}
+    # Whose words they are: what an agent remembers of a person must be that person's own.
+    told: dict[str, Any] = {"sender": f"{turn.platform}:{message.sender.id}"}
     if files:
-        found["additional_kwargs"] = {"files": files}
-    return found
+        told["files"] = files
+    return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}
 
 
 def _note(note: ChangeNote, texts: Texts) -> str:

@@ -12,7 +12,18 @@ from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate
-from bot.runtime.port import AgentInfo, Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload, Usage
+from bot.runtime.port import (
+    AgentInfo,
+    Answer,
+    Ended,
+    LoggedEvent,
+    ModelInfo,
+    Remembered,
+    RememberedFact,
+    RunRequest,
+    Upload,
+    Usage,
+)
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
@@ -189,6 +200,22 @@ class LangGraphRuntime:
         found = (threads[0].get("metadata") or {}).get("usage") if threads else None
         return _usage(found) if isinstance(found, dict) else None
 
+    async def memory(self, scope: str) -> Remembered:
+        """See RuntimePort."""
+        with _problems():
+            response = await self._manage().get("/api/memory", params={"scope": scope})
+            _check(response)
+        return _remembered(response.json())
+
+    async def forget(self, scope: str, fact: str) -> None:
+        """See RuntimePort."""
+        path = f"/api/memory/facts/{quote(fact, safe='')}" if fact else "/api/memory"
+        with _problems():
+            response = await self._manage().delete(path, params={"scope": scope})
+        if fact and response.status_code == httpx.codes.NOT_FOUND:
+            raise RunMissing(_detail(response))
+        _check(response)
+
     async def ready(self) -> bool:
         """See RuntimePort."""
         try:
@@ -226,6 +253,13 @@ def _checkpoint(found: Any) -> str | None:
 def _usage(found: dict[str, Any]) -> Usage | None:
     counts = [found.get(name) for name in ("input_tokens", "output_tokens", "total_tokens")]
     return Usage(*counts) if all(isinstance(count, int) for count in counts) else None  # type: ignore[arg-type]
+
+
+def _remembered(found: dict[str, Any]) -> Remembered:
+    parts = [part for name in ("user", "history") for part in (found.get(name) or {}).values()]
+    texts = [str(part.get("summary") or "") for part in parts]
+    facts = [RememberedFact(str(fact["id"]), str(fact["content"])) for fact in found.get("facts") or ()]
+    return Remembered(tuple(filter(None, texts)), tuple(facts), found)
 
 
 def _model(entry: dict[str, Any]) -> ModelInfo:

@@ -156,6 +156,23 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class RememberedFact:
+    """One thing that the agent remembers; `id` is what it is forgotten by."""
+
+    id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the agent remembers of a person or a group; `document` is all of it, as the runtime keeps it."""
+
+    summaries: tuple[str, ...]
+    facts: tuple[RememberedFact, ...]
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Upload:
     """A file as the runtime keeps it."""
 
@@ -210,6 +227,14 @@ class RuntimePort(Protocol):
 
     async def usage(self, thread_id: str) -> Usage | None:
         """What the runs of a thread cost so far; None where nobody counted."""
+        ...
+
+    async def memory(self, scope: str) -> Remembered:
+        """What is remembered in a scope, `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`."""
+        ...
+
+    async def forget(self, scope: str, fact: str) -> None:
+        """Erase one fact of a scope, "" for all of it. RunMissing: there is no such fact."""
         ...
 
     async def ready(self) -> bool:

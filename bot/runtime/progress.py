@@ -13,13 +13,15 @@ TODO_STATES = {
     "in_progress": ProgressState.ACTIVE,
     "completed": ProgressState.DONE,
 }
+TIMED_OUT = "task_timed_out"
 SUBAGENT_STATES = {
     "task_started": ProgressState.ACTIVE,
     "task_running": ProgressState.ACTIVE,
     "task_completed": ProgressState.DONE,
     "task_failed": ProgressState.FAILED,
-    "task_timed_out": ProgressState.FAILED,
+    TIMED_OUT: ProgressState.FAILED,
 }
+TIME_SIGN = " ⏱"
 # Tools that people see the effect of: the list itself, the question, the file.
 SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification", "present_files"})
 TITLE_LIMIT = 80
@@ -57,13 +59,16 @@ def tool_result(message: Mapping[str, Any]) -> Iterator[Worked]:
 def subagent(data: Any) -> Iterator[Worked]:
     """What a custom event says of a subagent: `{"type": "task_started", "task_id", "description"}`.
 
-    The id is the tool call's, so that both are one item.
+    The id is the tool call's, so that both are one item. One that was stopped for its time says so.
     """
     if not isinstance(data, Mapping) or not data.get("task_id"):
         return
     state = SUBAGENT_STATES.get(str(data.get("type")))
     if state is not None:
-        yield Worked(ProgressItem(str(data["task_id"]), _line(data.get("description")), state))
+        title = _line(data.get("description"))
+        if title and data.get("type") == TIMED_OUT:
+            title += TIME_SIGN
+        yield Worked(ProgressItem(str(data["task_id"]), title, state))
 
 
 def _todo_state(todo: Mapping[str, Any]) -> ProgressState:

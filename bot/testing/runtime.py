@@ -18,6 +18,8 @@ from bot.runtime.port import (
     Gap,
     LoggedEvent,
     ModelInfo,
+    Remembered,
+    RememberedFact,
     RunEvent,
     RunRequest,
     Text,
@@ -60,6 +62,7 @@ class ScriptedRuntime:
     answers: dict[str, Answer] = field(default_factory=dict)
     checkpoints: dict[str, str | None] = field(default_factory=dict)
     used: dict[str, Usage] = field(default_factory=dict)
+    remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
@@ -155,6 +158,26 @@ class ScriptedRuntime:
         """See RuntimePort."""
         self._reachable()
         return self.used.get(thread_id)
+
+    async def memory(self, scope: str) -> Remembered:
+        """See RuntimePort."""
+        self._reachable()
+        if self.remembered is None:
+            raise RuntimeRefused(404, "not here")
+        facts = [RememberedFact(*fact) for fact in self.remembered.get(scope, {}).items()]
+        return Remembered((), tuple(facts), {"facts": [fact.content for fact in facts]})
+
+    async def forget(self, scope: str, fact: str) -> None:
+        """See RuntimePort."""
+        self._reachable()
+        if self.remembered is None:
+            raise RuntimeRefused(404, "not here")
+        if fact and fact not in self.remembered.get(scope, {}):
+            raise RunMissing("There is no such fact.")
+        if fact:
+            del self.remembered[scope][fact]
+        else:
+            self.remembered.pop(scope, None)
 
     async def ready(self) -> bool:
         """See RuntimePort."""

@@ -12,6 +12,8 @@ PARTS = {
     "runtime": "The agent runtime against the same graphs in process",
     "middleware": "Each middleware of the agent, and the whole chain, against the bare agent",
     "skills": "Discovery of 500 skills and their part of the prompt, against reading and joining the same",
+    "memory": "What is remembered: put before the model, queued, read, against doing without",
+    "subagents": "Work handed to a subagent, against the same work by a plain agent",
     "load": "The whole service against a bare relay",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "sandbox": "A command in the sandbox against a plain subprocess",

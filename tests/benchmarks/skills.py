@@ -2,8 +2,8 @@
 
 500 skills in a folder. Found for the first time, against reading the same files; looked for again when
 nothing changed, against asking the file system for the same files; and the part of the prompt that lists
-them, against formatting the same lines once. Each pair takes turns, and what is printed are ratios of the same
-round.
+them, against formatting the same lines once. Each pair takes turns, and what is printed are ratios of the
+same round.
 """
 
 from __future__ import annotations

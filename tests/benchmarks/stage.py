@@ -18,7 +18,9 @@ from tests.benchmarks.asking import Watch
 from tests.harness.service import ServiceProcess
 
 START_SECONDS = 30.0
-SCRIPTED = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]'
+# Without memory, whose updates come half a minute later, whatever is measured then.
+SCRIPTED = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]
+memory: {enabled: false}"""
 
 
 @dataclass

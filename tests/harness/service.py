@@ -18,7 +18,9 @@ from bot.home import Running, running
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 
-MODEL = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]'
+# The scripted model echoes; asked to keep a memory it would only be asked again.
+MODEL = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]
+memory: {enabled: false}"""
 PERSON = 1001
 
 

@@ -17,7 +17,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
 CONFIG = """models: [{name: steady, use: "tests.staleness.model:SteadyModel"}]
-title: {enabled: false}"""
+title: {enabled: false}
+memory: {enabled: false}"""
 PARAGRAPH = 60
 _ORDER = re.compile(r"steady (\w+) (\d+) ([\d.]+) (\d+)")
 _TOKEN = re.compile(r"\b([0-9a-f]{3})z*\b")

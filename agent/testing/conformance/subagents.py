@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from agent.context import RunContext
-from agent.ports.subagents import SubagentRunner, SubagentStatus, SubagentTask
+from agent.ports.subagents import SubagentRunner, SubagentStatus, SubagentStep, SubagentTask
 
 
 @pytest.mark.asyncio
@@ -28,6 +30,23 @@ class SubagentSuite:
         result = await runner.run(SubagentTask("call-1", "Say it", "the word"), RunContext(thread_id="t-1"))
         assert result.status is SubagentStatus.COMPLETED
         assert "the word" in result.text
+
+    async def test_each_step_is_told_and_the_end_is_not_one(self, runner: SubagentRunner) -> None:
+        """Turns are counted from 1."""
+        steps: list[SubagentStep] = []
+        task = SubagentTask("call-1", "Say it", "the word", kind="bash")
+        result = await runner.run(task, RunContext(thread_id="t-1"), steps.append)
+        assert result.status is SubagentStatus.COMPLETED
+        assert [step.turn for step in steps] == list(range(1, len(steps) + 1))
+        assert steps
+
+    async def test_several_at_once_keep_apart(self, runner: SubagentRunner) -> None:
+        """More than may run at once too: each comes to its own end."""
+        context = RunContext(thread_id="t-1")
+        asked = [SubagentTask(f"call-{n}", "Say it", f"word {n}") for n in range(7)]
+        results = await asyncio.gather(*(runner.run(task, context) for task in asked))
+        for task, result in zip(asked, results, strict=True):
+            assert task.prompt in result.text
 
     async def test_an_unknown_kind_fails(self, runner: SubagentRunner) -> None:
         """Naming it, without an exception."""

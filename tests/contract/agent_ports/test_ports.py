@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, tool
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
+from agent.config.memory import MemoryConfig
 from agent.memory.process import ProcessMemory
+from agent.memory.store import FileMemory
 from agent.middleware.tool_journal import MemoryJournal, StoreJournal
 from agent.ports.journal import ToolJournal
 from agent.ports.memory import MemoryStore
@@ -17,6 +19,8 @@ from agent.ports.sandbox import SandboxError, SandboxProvider
 from agent.ports.subagents import SubagentRunner
 from agent.ports.tools import ToolCatalogue
 from agent.sandbox.local import Host, LocalSandboxProvider
+from agent.subagents.runner import GraphSubagents
+from agent.testing import ScriptedChatModel
 from agent.testing.conformance import (
     CatalogueSuite,
     JournalSuite,
@@ -26,12 +30,19 @@ from agent.testing.conformance import (
     UploadSuite,
 )
 from agent.testing.memory import RecordingMemory
+from agent.testing.remembering import KeepingModel
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.testing.subagents import ScriptedSubagents
 from agent.testing.uploads import MemoryUploadStore
 from agent.tools.catalogue import ListedTools
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
+
+
+@tool
+async def bash(command: str) -> str:
+    """Run a command."""
+    return command
 
 
 def local(home: Path, **limits: int) -> LocalSandboxProvider:
@@ -122,6 +133,23 @@ class TestProcessMemory(MemorySuite):
         return ProcessMemory()
 
 
+class TestFileMemory(MemorySuite):
+    @pytest_asyncio.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[MemoryStore]:
+        model = KeepingModel(environ={})
+
+        async def settings() -> MemoryConfig:
+            return MemoryConfig(debounce_seconds=0)
+
+        memory = FileMemory(tmp_path, settings, model.ainvoke)
+        yield memory
+        await memory.close()
+
+    async def settle(self, store: MemoryStore) -> None:
+        assert isinstance(store, FileMemory)
+        await store.idle()
+
+
 class TestMemoryUploads(UploadSuite):
     @pytest.fixture
     def store(self) -> MemoryUploadStore:
@@ -146,6 +174,12 @@ class TestLocalUploads(UploadSuite):
 class TestListedTools(CatalogueSuite):
     def catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
         return ListedTools(tools)
+
+
+class TestGraphSubagents(SubagentSuite):
+    @pytest.fixture
+    def runner(self) -> SubagentRunner:
+        return GraphSubagents(ScriptedChatModel(environ={}), [bash])
 
 
 class TestScriptedSubagents(SubagentSuite):

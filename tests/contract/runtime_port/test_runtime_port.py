@@ -245,6 +245,28 @@ class TestRealOnly:
             thread = await threads.create(metadata={"usage": said})
             assert await port.usage(thread["thread_id"]) == understood
 
+    async def test_a_memory_is_shown_and_forgotten(self) -> None:
+        assert isinstance(self.subject.port, LangGraphRuntime)
+        port, http = self.subject.port, self.subject.port._http
+        ada, group = "person:a:telegram:1", "group:a:-100 +&?"
+        for scope, content in ((ada, "Likes tea."), (ada, "Has a cat."), (group, "Ships on Fridays.")):
+            added = await http.post("/api/memory/facts", params={"scope": scope}, json={"content": content})
+            assert added.status_code == 201
+        found = await port.memory(ada)
+        assert [fact.content for fact in found.facts] == ["Likes tea.", "Has a cat."]
+        assert found.summaries == ()
+        assert found.document["facts"][0]["source"] == "manual"
+        await port.forget(ada, found.facts[0].id)
+        for gone in (found.facts[0].id, "../../config", "x/y?z"):
+            with pytest.raises(RunMissing):
+                await port.forget(ada, gone)
+        assert [fact.content for fact in (await port.memory(ada)).facts] == ["Has a cat."]
+        await port.forget(ada, "")
+        assert (await port.memory(ada)).facts == ()
+        assert [fact.content for fact in (await port.memory(group)).facts] == ["Ships on Fridays."]
+        with pytest.raises(RuntimeRefused, match="This is no scope"):
+            await port.memory("everybody")
+
     async def test_a_server_without_management_routes_says_so(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
         bare = LangGraphRuntime(self.subject.port._http, assistant_id="x", management=None)

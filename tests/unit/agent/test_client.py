@@ -18,11 +18,24 @@ from langgraph.types import interrupt
 
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.errors import FileMissing, FileRefused, ModelCallFailed, ModelUnknown, ProfileUnknown
+from agent.errors import (
+    BadIdentifier,
+    FileMissing,
+    FileRefused,
+    Invalid,
+    ModelCallFailed,
+    ModelUnknown,
+    NotFound,
+    ProfileUnknown,
+)
+from agent.memory.document import MemoryDocument
 from agent.results import (
     AgentInfo,
     AgentList,
     Deleted,
+    MemoryChange,
+    MemorySettings,
+    MemoryStatus,
     ModelInfo,
     ModelList,
     Outcome,
@@ -183,7 +196,7 @@ def test_without_reading_a_file_there_is_only_what_was_given(
     [
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
-        ({"memory": {}}, "memory is not in this version"),
+        ({"acp_agents": {}}, "acp_agents is not in this version"),
         ({"models": [{"name": "m", "use": SCRIPTED, "api_key": "$GONE"}]}, "GONE is not set"),
     ],
 )
@@ -316,3 +329,41 @@ def test_importing_it_brings_no_web_framework() -> None:
     code = "import agent.client, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"fastapi", "starlette", "uvicorn", "bot"} & set(done.stdout.split())
+
+
+def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None:
+    assert MemoryDocument.model_validate(client.get_memory()).is_empty
+    mine = MemoryChange.model_validate(client.add_memory_fact("Likes tea.", category="preference")).fact
+    assert client.update_memory_fact(mine.id, confidence=0.8)["fact"]["confidence"] == 0.8
+    client.add_memory_fact("Ships on Fridays.", scope="group:telegram:-100")
+    assert [fact["content"] for fact in client.get_memory()["facts"]] == ["Likes tea."]
+    group = client.reload_memory("group:telegram:-100")
+    assert [fact["content"] for fact in group["facts"]] == ["Ships on Fridays."]
+    status = MemoryStatus.model_validate(client.get_memory_status("group:telegram:-100"))
+    assert (status.enabled, status.scope, status.facts) == (True, "group:telegram:-100", 1)
+    assert MemorySettings.model_validate(client.get_memory_config()).max_facts == 100
+    assert Outcome.model_validate(client.delete_memory_fact(mine.id)).success
+    assert Outcome.model_validate(client.forget_memory("group:telegram:-100")).success
+    assert client.get_memory("group:telegram:-100")["facts"] == ()
+    with pytest.raises(NotFound, match="no such fact"):
+        client.delete_memory_fact(mine.id)
+    with pytest.raises(Invalid, match="category"):
+        client.add_memory_fact("x", category="secret")
+    with pytest.raises(BadIdentifier):
+        client.get_memory("everybody")
+
+
+def test_what_one_says_to_the_client_is_remembered_by_the_next(tmp_path: Path) -> None:
+    config = {
+        **ECHO,
+        "models": [{"name": "m", "use": "agent.testing.remembering:KeepingModel"}],
+        "memory": {"debounce_seconds": 0.01},
+    }
+    with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:
+        client.chat("I like tea.", "t-1")
+        while client.get_memory_status()["updates_waiting"]:
+            pass
+        assert [fact["content"] for fact in client.get_memory()["facts"]] == ["I like tea."]
+        assert client.get_memory("person:bot:telegram:2")["facts"] == ()
+        [source] = [fact["source"] for fact in client.get_memory()["facts"]]
+        assert source == "t-1"

@@ -335,9 +335,11 @@ async def test_new_files_of_a_thread_are_announced(tmp_path: Path) -> None:
 
 
 async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path: Path) -> None:
-    models = Models(m=(Script(reply="ok"),))
+    fact = '{"content": "Likes tea.", "category": "preference", "confidence": 0.9}'
+    models = Models(m=(Script(reply="ok"),), spare=(Script(reply=f'{{"add": [{fact}]}}'),))
     path = tmp_path / "config.yaml"
-    path.write_text("config_version: 1\n" + ONE.replace("false", "true"))
+    memory = "memory: {enabled: false, debounce_seconds: 0, model_name: spare}\n"
+    path.write_text("config_version: 1\n" + TWO.replace("false", "true") + memory)
     source = ModelSource(path, environ={}, cwd=tmp_path, clock=lambda: 0.0)
     additions = Additions(features=RuntimeFeatures(memory=True, summarization=True))
     agent = LeadAgent(source, tmp_path / "home", additions=additions, make_model=models)
@@ -346,10 +348,13 @@ async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path:
         graph = (await agent.graph(Switches(plan_mode=thread == "b"))).copy({"checkpointer": saver})
         config: Any = {"configurable": {"thread_id": thread, "user_id": "web:1", "chat_kind": "private"}}
         values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
-    assert "I like tea" in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
+        await agent.memory.idle()
+    assert "I like tea" in models.made["spare"].calls[0].texts[-1]
+    assert "Likes tea." in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
     assert "title" not in values
     assert values["thread_data"]["workspace_path"]
     assert str(tmp_path / "home") in values["thread_data"]["uploads_path"]
+    await agent.close()
 
 
 def profile(folder: Path, name: str, config: str | None = None, soul: str | None = None) -> None:
@@ -371,8 +376,8 @@ async def test_an_agent_of_ones_own_has_its_model_tools_and_personality(tmp_path
     values = await said(agent, switches=Switches.of({"agent_name": "Coder"}))
     assert values["messages"][-1].text == "coder"
     [heard] = models.made["spare"].calls
-    assert set(heard.tools) == {"spell", "ask_clarification"}
-    assert heard.texts[0].endswith("<personality>\nYou love short names.\n</personality>")
+    assert set(heard.tools) == {"spell", "ask_clarification", "task"}
+    assert "<personality>\nYou love short names.\n</personality>" in heard.texts[0]
     assert (await said(agent))["messages"][-1].text == "lead"
     everything = {"lookup", "spell", "ask_clarification"} | {tool.name for tool in sandbox_tools()}
     assert set(models.made["m"].calls[0].tools) == everything

@@ -31,6 +31,25 @@ async def test_models_come_from_the_runtime(tmp_path: Path) -> None:
         assert "nobody" in missing.json()["detail"]
 
 
+async def test_memory_is_the_owners_own_unless_another_is_named(tmp_path: Path) -> None:
+    """Who has the service's token is the one that writes at the page."""
+    async with world(tmp_path) as service:
+        await service.http.post("/api/memory/facts", json={"content": "Mine."})
+        other = {"scope": "group:telegram:-100"}
+        await service.http.post("/api/memory/facts", params=other, json={"content": "Theirs."})
+        for params, content in (
+            ({}, "Mine."),
+            ({"scope": "person:web:web:owner"}, "Mine."),
+            (other, "Theirs."),
+        ):
+            found = await service.http.get("/api/memory", params=params)
+            assert [fact["content"] for fact in found.json()["facts"]] == [content]
+        status = await service.http.get("/api/memory/status?x=1")
+        assert status.json()["scope"] == "person:web:web:owner"
+        assert (await service.http.delete("/api/memory")).json()["success"]
+        assert (await service.http.get("/api/memory")).json()["facts"] == []
+
+
 async def test_the_sdk_works_through_the_port(tmp_path: Path) -> None:
     """The client needs no token of the runtime's own: the service adds it."""
     async with world(tmp_path, graph="slow") as service:

@@ -141,7 +141,7 @@ NUMBER = "expected a whole number, got"
 NOT_YET = "is not in this version"
 
 LATER_SECTIONS = (
-    *("memory", "subagents", "acp_agents"),
+    "acp_agents",
     *("budgets", "schedules", "retention"),
 )
 
@@ -322,7 +322,7 @@ REFUSED = [
         "is 2, made for a newer release; this one knows up to 1: update Roebot",
     ),
     *[(f"{name}: {{}}", name, f"{name} {NOT_YET}; remove it") for name in LATER_SECTIONS],
-    ("memory:", "memory", f"memory {NOT_YET}; remove it"),
+    ("acp_agents:", "acp_agents", f"acp_agents {NOT_YET}; remove it"),
     (
         "checkpointer: {connection_string: null}",
         "checkpointer.connection_string",

@@ -122,7 +122,16 @@ def test_every_section_of_the_bot_is_known_to_the_agent() -> None:
     ("text", "message"),
     [
         ("modles: []", "config.yaml:2: modles: unknown key; did you mean models?"),
-        ("memory: {}", "config.yaml:2: memory: memory is not in this version; remove it"),
+        ("acp_agents: {}", "config.yaml:2: acp_agents: acp_agents is not in this version; remove it"),
+        (
+            "memory: {fact_confidence_threshold: 2}",
+            "config.yaml:2: memory.fact_confidence_threshold: expected at most 1, got 2",
+        ),
+        ("memory: {max_facts: 0}", "config.yaml:2: memory.max_facts: expected at least 1, got 0"),
+        (
+            "memory: {debounce_seconds: -1}",
+            "config.yaml:2: memory.debounce_seconds: expected at least 0, got -1",
+        ),
         (
             "checkpointer: {type: postgres}",
             "config.yaml:2: checkpointer.type: postgres is not in this version; choose another or remove it",

@@ -112,6 +112,21 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             {"type": "task_timed_out", "task_id": "c2"},
             [Worked(ProgressItem("c2", "", ProgressState.FAILED))],
         ),
+        (
+            "custom",
+            {
+                "type": "task_timed_out",
+                "task_id": "c2",
+                "description": "Look it up",
+                "error": "It was stopped",
+            },
+            [Worked(ProgressItem("c2", "Look it up ⏱", ProgressState.FAILED))],
+        ),
+        (
+            "custom",
+            {"type": "task_failed", "task_id": "c2", "description": "Look it up", "error": "It failed"},
+            [Worked(ProgressItem("c2", "Look it up", ProgressState.FAILED))],
+        ),
         ("custom", {"type": "task_started"}, []),
         ("custom", {"type": "other", "task_id": "c2"}, []),
         ("custom", "tokens of somebody", []),

@@ -580,7 +580,7 @@ class TestCommands:
             ("/model", "the default model"),
             ("/model big", "`big` from the next turn"),
             ("/model bgi", "Did you mean `big`"),
-            ("/memory", "later version"),
+            ("/memory", "I remember nothing of you"),
             ("/whoami", "recording:7"),
             ("/accounts", "**live** as @recorder"),
             ("stop", "Nothing is running"),

@@ -1,0 +1,155 @@
+"""The files of a memory folder: read by mtime, written whole or not at all. Blocking."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from agent.memory.document import MemoryDocument
+from agent.memory.scopes import file_name
+from agent.ports.memory import MemoryScope
+
+log = structlog.get_logger(__name__)
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+KEPT = 1_000
+ASIDE = ".broken-"
+_Stamp = tuple[int, int, int]
+
+
+class MemoryFiles:
+    """Documents by scope, in one folder. Threads and processes may share it."""
+
+    def __init__(self, folder: Path, *, kept: int = KEPT) -> None:
+        self.folder = folder
+        self._kept = kept
+        self._cache: OrderedDict[MemoryScope, tuple[_Stamp, MemoryDocument]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def read(self, scope: MemoryScope, *, fresh: bool = False) -> MemoryDocument:
+        """The scope's document, an empty one where there is none; `fresh` reads whatever the file's time is.
+
+        A file that can't be read is put aside, so that nothing writes over it.
+        """
+        path = self.path(scope)
+        try:
+            stamp = _stamp(path)
+        except FileNotFoundError:
+            return MemoryDocument()
+        with self._guard:
+            known = self._cache.get(scope)
+        if known is not None and known[0] == stamp and not fresh:
+            return known[1]
+        try:
+            document = MemoryDocument.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return MemoryDocument()
+        except ValidationError as error:
+            aside = path.with_name(f"{path.stem}{ASIDE}{time.time_ns()}")
+            path.replace(aside)
+            log.error("memory_file_broken", kept_as=aside.name, problems=error.error_count())
+            return MemoryDocument()
+        self._remember(scope, stamp, document)
+        return document
+
+    def write(self, scope: MemoryScope, document: MemoryDocument) -> None:
+        """Replace the scope's file in one step; it is on disk when this returns."""
+        path = self.path(scope)
+        self.make()
+        waiting = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, FILE_MODE)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(document.model_dump_json(indent=2).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            waiting.replace(path)
+        except BaseException:
+            waiting.unlink(missing_ok=True)
+            raise
+        self._remember(scope, _stamp(path), document)
+
+    def delete(self, scope: MemoryScope) -> None:
+        """Delete the scope's file, and what was put aside of it; none is no error."""
+        path = self.path(scope)
+        path.unlink(missing_ok=True)
+        for aside in self.folder.iterdir() if self.folder.is_dir() else ():
+            if aside.name.startswith(f"{path.stem}{ASIDE}"):
+                aside.unlink()
+        with self._guard:
+            self._cache.pop(scope, None)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keep every other writer of the folder out, in this process and in others."""
+        self.make()
+        descriptor = _opened(self.folder / ".lock")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def make(self) -> None:
+        """The folder, private."""
+        self.folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+    def path(self, scope: MemoryScope) -> Path:
+        """Where the scope's file is, or would be."""
+        return self.folder / file_name(scope)
+
+    def _remember(self, scope: MemoryScope, stamp: _Stamp, document: MemoryDocument) -> None:
+        with self._guard:
+            self._cache[scope] = (stamp, document)
+            self._cache.move_to_end(scope)
+            while len(self._cache) > self._kept:
+                self._cache.popitem(last=False)
+
+
+class HeldLock:
+    """A lock file that one process holds; the system lets it go when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._descriptor: int | None = None
+        self._given_up = False
+
+    def take(self) -> bool:
+        """Take it now or not at all; whether it is held. Never after `give_up`."""
+        with self._guard:
+            if self._given_up:
+                return False
+            descriptor = _opened(self._path)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            self._descriptor = descriptor
+            return True
+
+    def give_up(self) -> None:
+        """Let it go for good; a thread that is about to take it will not."""
+        with self._guard:
+            self._given_up = True
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+
+
+def _stamp(path: Path) -> _Stamp:
+    found = path.stat()
+    return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -1,0 +1,47 @@
+"""Memory in a server: what an earlier process left in the queue is taken up, and the end of it is orderly."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agent.config.models import AgentConfig
+from agent.home import home_from_environment
+from agent.memory.folder import MemoryFolder, folder_path
+from agent.models.source import ModelSource
+
+if TYPE_CHECKING:
+    from agent.lead import LeadAgent
+
+
+@asynccontextmanager
+async def memories_kept() -> AsyncIterator[None]:
+    """While this is open, the memories of the environment's lead agent are kept, in this loop."""
+    if await asyncio.to_thread(_left, await ModelSource().config()):
+        # its packages take a second to import; without anything left they are imported for the first run
+        await (await asyncio.to_thread(_lead)).memory.resume()
+    try:
+        yield
+    finally:
+        if "agent.lead" in sys.modules:
+            await (await asyncio.to_thread(_lead)).aclose()
+
+
+def _left(config: AgentConfig) -> bool:
+    """Whether an earlier process left something to do."""
+    queue = MemoryFolder(folder_path(home_from_environment(), config.memory)).queue
+    if not config.memory.enabled or not queue.exists:
+        return False
+    try:
+        return queue.next_due() is not None
+    finally:
+        queue.close()
+
+
+def _lead() -> LeadAgent:
+    from agent.lead import lead_of
+
+    return lead_of(home_from_environment())

@@ -1,0 +1,120 @@
+"""Works the queue of updates off: each when it is due, one after the other, in one process at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+
+import structlog
+
+from agent.memory.files import HeldLock
+from agent.memory.folder import MemoryFolder
+from agent.memory.pending import Pending
+from agent.models.errors import scrubbed
+
+log = structlog.get_logger(__name__)
+Sleep = Callable[[float], Awaitable[None]]
+Update = Callable[[MemoryFolder, Pending], Awaitable[None]]
+ATTEMPTS = 5
+FIRST_RETRY, RETRY_FACTOR = 30.0, 4.0
+"""Seconds: the next ones come after 2, 8 and 32 minutes; then it is given up."""
+LOOK_AGAIN = 5.0
+"""Seconds after which a queue that another process works off is looked at again."""
+
+
+class MemoryWorker:
+    """Runs while something waits in the folder, and ends when nothing does. `wake` starts it, `stop` ends it.
+
+    What waits when it is stopped, or when the process is killed, waits for the next one.
+    """
+
+    def __init__(self, folder: MemoryFolder, update: Update, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._folder = folder
+        self._update = update
+        self._sleep = sleep
+        self._changed = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Something was queued."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            # what ran on another loop ended with it
+            self._loop, self._task, self._changed = loop, None, asyncio.Event()
+        self._changed.set()
+        if self._task is None or self._task.done():
+            # A context of its own: callbacks of the run that queued must not hear of the model calls here.
+            self._task = loop.create_task(self._run(), name="memory-updates", context=Context())
+
+    async def idle(self) -> None:
+        """Wait until nothing waits any more."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])
+
+    async def stop(self) -> None:
+        """End it now."""
+        task, self._task = self._task, None
+        if task is not None and self._loop is asyncio.get_running_loop():
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        lock = HeldLock(self._folder.worker_lock)
+        try:
+            while not await asyncio.to_thread(lock.take):
+                if await asyncio.to_thread(self._folder.queue.next_due) is None:
+                    return
+                await self._sleep(LOOK_AGAIN)
+            while await self._one():
+                pass
+        except (OSError, sqlite3.Error) as error:
+            # what waits stays on disk; the next thing that is queued starts the work again
+            log.error("memory_queue_failed", error=type(error).__name__, detail=scrubbed(str(error)))
+        finally:
+            lock.give_up()
+
+    async def _one(self) -> bool:
+        """Update, or wait for the time of the next update; False where none waits."""
+        self._changed.clear()
+        pending = await asyncio.to_thread(self._folder.queue.due)
+        if pending is not None:
+            await self._try(pending)
+            return True
+        due = await asyncio.to_thread(self._folder.queue.next_due)
+        if due is None:
+            return self._changed.is_set()
+        await self._until(due - self._folder.clock())
+        return True
+
+    async def _try(self, pending: Pending) -> None:
+        queue = self._folder.queue
+        try:
+            await self._update(self._folder, pending)
+        except Exception as error:  # noqa: BLE001 - supervisor: what can't be done now is tried again, then given up
+            last = pending.attempts + 1 >= ATTEMPTS
+            log.warning(
+                "memory_update_failed",
+                error=type(error).__name__,
+                detail=scrubbed(str(error)),
+                given_up=last,
+            )
+            if last:
+                await asyncio.to_thread(queue.done, pending)
+            else:
+                await asyncio.to_thread(queue.later, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
+
+    async def _until(self, seconds: float) -> None:
+        """Wait so long, or until something was queued."""
+        waits = {
+            asyncio.ensure_future(self._sleep(max(seconds, 0.0))),
+            asyncio.ensure_future(self._changed.wait()),
+        }
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)

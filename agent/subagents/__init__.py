@@ -1,0 +1,1 @@
+"""Agents that the lead agent hands work to."""

@@ -1,0 +1,181 @@
+"""Subagents as graphs of their own in this process: bounded in number, turns, time; out of every stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from contextvars import Context
+from dataclasses import fields
+from typing import Any
+from weakref import WeakValueDictionary
+
+import structlog
+from langchain.agents import create_agent
+from langchain.agents.middleware import ModelCallLimitMiddleware
+from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from agent.context import RunContext
+from agent.errors import AgentError
+from agent.features import Middleware
+from agent.models.errors import scrubbed
+from agent.ports.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask, Told
+from agent.state import ThreadState
+from agent.subagents.kinds import Kind, offered
+from agent.subagents.progress import SubagentProgress
+
+log = structlog.get_logger(__name__)
+AT_ONCE = 3
+SECONDS = 900.0
+GUARD_SECONDS = 30.0
+"""How long one that was stopped for its time may take to end, before it is left alone."""
+CANCEL_SECONDS = 0.5
+"""The same where its run was cancelled: whoever stopped it wants an end within a second."""
+MOST_TURNS = 200
+GRAPHS_KEPT = 8
+STEPS_A_TURN, STEPS_AROUND = 6, 20
+UNKNOWN = "There is no subagent of the type {kind}; there are: {known}."
+OUT_OF_TIME = "It was stopped after {seconds:g} seconds. So far it said: {said}"
+OUT_OF_TURNS = "It used up its {turns} turns. So far it said: {said}"
+BROKE = "It failed: {problem}"
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class GraphSubagents:
+    """See `agent.ports.subagents.SubagentRunner`.
+
+    `tools` are the lead agent's; `middleware` is the chain of subagents, outermost first, whose tools they
+    get too. At most `at_once` run for one thread, the others wait for a place; each may take `seconds` from
+    then on. A subagent runs in a context of its own, so that no callback or stream of the lead agent's run
+    hears of it, and is cancelled with whoever waits for it.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        tools: Sequence[BaseTool],
+        *,
+        middleware: Sequence[Middleware] = (),
+        at_once: int = AT_ONCE,
+        seconds: float = SECONDS,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Raises ValueError for a limit below 1."""
+        if at_once < 1:
+            raise ValueError(f"At least one subagent has to be allowed, not {at_once}.")
+        self._model = model
+        self._tools = list(tools)
+        self._middleware = list(middleware)
+        brought = [tool for one in self._middleware for tool in getattr(one, "tools", ())]
+        self._kinds = {kind.name: kind for kind in offered([*self._tools, *brought])}
+        self._at_once, self._seconds, self._sleep = at_once, seconds, sleep
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._graphs: dict[tuple[Kind, int], Any] = {}
+        self._left: set[asyncio.Task[SubagentResult]] = set()
+
+    @property
+    def kinds(self) -> Sequence[SubagentKind]:
+        """See `SubagentRunner`: those that the tools are there for."""
+        return [SubagentKind(kind.name, kind.description) for kind in self._kinds.values()]
+
+    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
+        """See `SubagentRunner`."""
+        kind = self._kinds.get(task.kind)
+        if kind is None:
+            text = UNKNOWN.format(kind=task.kind[:100], known=", ".join(self._kinds))
+            return SubagentResult(SubagentStatus.FAILED, text)
+        async with self._place(context.thread_id or task.id):
+            return await self._in_time(task, kind, context, SubagentProgress(told))
+
+    @asynccontextmanager
+    async def _place(self, thread_id: str) -> AsyncIterator[None]:
+        places = self._places.get(thread_id)
+        if places is None:
+            places = self._places[thread_id] = asyncio.Semaphore(self._at_once)
+        async with places:
+            yield
+
+    async def _in_time(
+        self, task: SubagentTask, kind: Kind, context: RunContext, progress: SubagentProgress
+    ) -> SubagentResult:
+        loop = asyncio.get_running_loop()
+        work = loop.create_task(
+            self._work(task, kind, context, progress), name=f"subagent:{task.id}", context=Context()
+        )
+        timer = asyncio.ensure_future(self._sleep(self._seconds))
+        try:
+            await asyncio.wait([work, timer], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await self._end(work, GUARD_SECONDS)
+                text = OUT_OF_TIME.format(seconds=self._seconds, said=progress.said)
+                return progress.ended(SubagentStatus.TIMED_OUT, text)
+            return work.result()
+        finally:
+            timer.cancel()
+            if not work.done() and work not in self._left:
+                await self._end(work, CANCEL_SECONDS)
+
+    async def _end(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
+        """Cancel it and wait so long for its end; one that does not end then is left to itself."""
+        work.cancel()
+        guard = asyncio.ensure_future(self._sleep(seconds))
+        try:
+            await asyncio.wait([work, guard], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            guard.cancel()
+            if not work.done():
+                log.error("subagent_does_not_end", name=work.get_name(), seconds=seconds)
+                self._left.add(work)
+                work.add_done_callback(self._left.discard)
+
+    async def _work(
+        self, task: SubagentTask, kind: Kind, context: RunContext, progress: SubagentProgress
+    ) -> SubagentResult:
+        turns = min(max(task.max_turns or kind.turns, 1), MOST_TURNS)
+        try:
+            graph = await self._graph(kind, turns)
+            given = {"messages": [HumanMessage(task.prompt)]}
+            async for values in graph.astream(given, _config(context, turns), stream_mode="values"):
+                progress.see(values)
+        except ModelCallLimitExceededError:
+            text = OUT_OF_TURNS.format(turns=turns, said=progress.said)
+            return progress.ended(SubagentStatus.FAILED, text)
+        except Exception as error:  # noqa: BLE001 - supervisor: whatever ends a subagent, the lead agent hears of it
+            problem = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
+            log.warning("subagent_failed", name=task.id, error=type(error).__name__, detail=scrubbed(problem))
+            return progress.ended(SubagentStatus.FAILED, BROKE.format(problem=scrubbed(problem)))
+        return progress.result()
+
+    async def _graph(self, kind: Kind, turns: int) -> Any:
+        """The graph of a kind; making one costs as much as some turns, so the last ones are kept."""
+        graph = self._graphs.get((kind, turns))
+        if graph is None:
+            graph = await asyncio.to_thread(self._built, kind, turns)
+            if len(self._graphs) >= GRAPHS_KEPT:
+                self._graphs.clear()
+            self._graphs[kind, turns] = graph
+        return graph
+
+    def _built(self, kind: Kind, turns: int) -> Any:
+        return create_agent(
+            self._model,
+            kind.chosen(self._tools),
+            system_prompt=kind.prompt,
+            middleware=[*self._middleware, ModelCallLimitMiddleware(run_limit=turns, exit_behavior="error")],
+            state_schema=ThreadState,
+            name=f"subagent-{kind.name}",
+        )
+
+
+def _config(context: RunContext, turns: int) -> RunnableConfig:
+    """The config of a subagent's run: whose work it is, nothing else of the lead agent's run."""
+    known = {field.name: getattr(context, field.name) for field in fields(context)}
+    told = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in known.items() if value
+    }
+    told.pop("run_id", None)
+    return {"configurable": told, "recursion_limit": turns * STEPS_A_TURN + STEPS_AROUND}

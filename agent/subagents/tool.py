@@ -1,0 +1,109 @@
+"""The tool `task`, by which the lead agent hands work over, and what a client hears of it.
+
+Custom events of the run, `{type, task_id, description, …}` with the id of the tool call as `task_id`:
+
+| type | more |
+|---|---|
+| `task_started` | `subagent_type` |
+| `task_running` | `turn` (from 1), `tools`: the names of those that it calls now |
+| `task_completed` | |
+| `task_failed`, `task_timed_out` | `error`: what went wrong, in a line |
+"""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from typing import Any, Literal
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.types import Command
+from pydantic import BaseModel, Field
+
+from agent.context import RunContext
+from agent.ports.subagents import (
+    SubagentResult,
+    SubagentRunner,
+    SubagentStatus,
+    SubagentStep,
+    SubagentTask,
+)
+from agent.subagents.kinds import GENERAL_PURPOSE, TASK
+
+LINE = 200
+DESCRIPTION = """Hand a piece of work to a subagent and get its result.
+
+It sees nothing of this conversation. Types:
+{kinds}"""
+_ENDS = {
+    SubagentStatus.COMPLETED: "task_completed",
+    SubagentStatus.FAILED: "task_failed",
+    SubagentStatus.TIMED_OUT: "task_timed_out",
+}
+
+
+class TaskArgs(BaseModel):
+    """What the model gives."""
+
+    description: str = Field(description="What it does, in three to five words; people see it.")
+    prompt: str = Field(description="The whole task, with all that the subagent needs to know.")
+    subagent_type: str = Field(GENERAL_PURPOSE, description="The type of the subagent.")
+    max_turns: int | None = Field(
+        None, description="How many turns it may take; leave it out unless it matters."
+    )
+
+
+def task_tool(runner: SubagentRunner) -> BaseTool:
+    """The tool over a runner."""
+
+    async def task(
+        description: str,
+        prompt: str,
+        runtime: ToolRuntime[Any, Any],
+        subagent_type: str = GENERAL_PURPOSE,
+        max_turns: int | None = None,
+    ) -> Command[Any]:
+        call = runtime.tool_call_id or ""
+        about = {"task_id": call, "description": description}
+        # the writer looks up whose run it writes to; a subagent has a context of its own
+        here = copy_context()
+
+        def told(step: SubagentStep) -> None:
+            tools = list(step.tools)
+            event = {"type": "task_running", **about, "turn": step.turn, "tools": tools}
+            here.run(runtime.stream_writer, event)
+
+        runtime.stream_writer({"type": "task_started", **about, "subagent_type": subagent_type})
+        wanted = SubagentTask(call, description, prompt, subagent_type, max_turns)
+        result = await runner.run(wanted, RunContext.of(runtime), told)  # type: ignore[arg-type]
+        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _line(result.text)}
+        runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
+        return _answer(call, result)
+
+    kinds = "\n".join(f"- {kind.name}: {kind.description}" for kind in runner.kinds)
+    return StructuredTool.from_function(
+        coroutine=task,
+        name=TASK,
+        description=DESCRIPTION.format(kinds=kinds),
+        args_schema=TaskArgs,
+        infer_schema=False,
+    )
+
+
+def _answer(call: str, result: SubagentResult) -> Command[Any]:
+    """The tool's result, and what the subagent cost and made, for the lead agent's state."""
+    done = result.status is SubagentStatus.COMPLETED
+    status: Literal["success", "error"] = "success" if done else "error"
+    message = ToolMessage(result.text, tool_call_id=call, name=TASK, status=status)
+    update: dict[str, Any] = {"messages": [message]}
+    if result.usage is not None:
+        update["usage"] = result.usage
+    if result.artifacts:
+        update["artifacts"] = list(result.artifacts)
+    return Command(update=update)
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"

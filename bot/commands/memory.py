@@ -1,0 +1,71 @@
+"""`/memory`: what is remembered here, to look at, to take along, to have forgotten."""
+
+from __future__ import annotations
+
+import orjson
+
+from bot.access import Role
+from bot.commands.registry import Invocation, Result
+from bot.domain import ChatKind
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+from bot.runtime.port import Remembered
+
+SHOW, FORGET, EXPORT = "show", "forget", "export"
+
+
+async def memory(call: Invocation) -> Result:
+    """Show what is remembered of this person, in a group of the group; forget it or hand it out."""
+    action = call.words[0].lower() if call.words else SHOW
+    fact = call.words[1].strip("`") if len(call.words) > 1 else ""
+    try:
+        text = await _done(call, action, fact)
+    except RunMissing:
+        # no such fact; without one asked for, no such route
+        text = call.texts("memory_no_fact" if fact else "memory_none")
+    except RuntimeRefused:
+        text = call.texts("memory_none")
+    except RuntimeProblem:
+        text = call.texts("memory_unreachable")
+    return Result(text)
+
+
+async def _done(call: Invocation, action: str, fact: str) -> str:
+    if action == FORGET:
+        return await _forget(call, fact)
+    if action not in {SHOW, EXPORT} or fact:
+        return call.texts("memory_usage")
+    found = await call.services.runtime.memory(scope_of(call))
+    if action == SHOW:
+        return _shown(call, found)
+    return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
+
+
+async def _forget(call: Invocation, fact: str) -> str:
+    if _in_group(call) and call.role < Role.ADMIN:
+        return call.texts("memory_admins")
+    await call.services.runtime.forget(scope_of(call), fact)
+    if fact:
+        return call.texts("memory_fact_gone")
+    return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")
+
+
+def scope_of(call: Invocation) -> str:
+    """Whose memory a chat has: a person's own in private, the group's in a group."""
+    address, sender = call.turn.address, call.turn.messages[0].sender
+    if _in_group(call):
+        return f"group:{address.account}:{address.chat}"
+    return f"person:{address.account}:{call.turn.platform}:{sender.id}"
+
+
+def _in_group(call: Invocation) -> bool:
+    return call.turn.address.chat_kind is ChatKind.GROUP
+
+
+def _shown(call: Invocation, found: Remembered) -> str:
+    texts, group = call.texts, _in_group(call)
+    if not found.summaries and not found.facts:
+        return texts("memory_empty_group" if group else "memory_empty")
+    lines = [f"- {text}" for text in found.summaries]
+    lines += [f"- {fact.content} `{fact.id}`" for fact in found.facts]
+    title = texts("memory_title_group" if group else "memory_title")
+    return "\n".join([title, "", *lines, "", texts("memory_hint")])

@@ -1,0 +1,107 @@
+"""Memory seen from chats: who learns what from where, what `/memory` does, and what a kill costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.judge import answers, until
+from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.service import PERSON, ServiceProcess, config_text
+
+pytestmark = pytest.mark.may_block
+
+MODEL = 'models: [{name: scripted, use: "agent.testing.remembering:KeepingModel"}]\ntitle: {enabled: false}'
+MINE = "person.telegram.telegram%3a1001.json"
+
+
+def kept(path: Path) -> list[str]:
+    """The facts in a memory's file."""
+    if not path.exists():
+        return []
+    found: dict[str, Any] = json.loads(path.read_text())
+    return [fact["content"] for fact in found["facts"]]
+
+
+async def told(person: Driver, text: str) -> str:
+    """What the bot says to this."""
+    before = len(person.texts())
+    person.writes(text)
+    await until(lambda: len(person.texts()) > before, 40.0, lambda: f"{person.texts()}")
+    await asyncio.sleep(0.3)
+    return person.texts()[-1]
+
+
+async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -> None:
+    config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
+    async with on_platform("telegram") as person, at_work(tmp_path, person, config):
+        while "does not answer" in (said := await told(person, "/memory")):
+            pass  # the runtime is still starting
+        assert said == "I remember nothing of you beyond this conversation."
+        await told(person, "I like tea.")
+        await told(person, "I have a cat.")
+
+        def files() -> list[str]:
+            return sorted(fact for path in tmp_path.rglob(MINE) for fact in kept(path))
+
+        await until(lambda: files() == ["I have a cat.", "I like tea."], 20.0, lambda: f"{files()}")
+        shown = await told(person, "/memory")
+        assert "I like tea." in shown
+        [fact] = [line for line in shown.splitlines() if "cat" in line]
+        handed = await told(person, "/memory export")
+        assert '"content": "I have a cat."' in handed
+        name = fact.rpartition(" ")[2].strip("`")
+        assert await told(person, f"/memory forget {name}") == "I have forgotten it."
+        assert "no" in (await told(person, f"/memory forget {name}")).lower()
+        assert "cat" not in await told(person, "/memory")
+        assert await told(person, "/memory forget") == "I have forgotten what I remembered of you."
+        assert files() == []
+        assert await told(person, "/memory") == "I remember nothing of you beyond this conversation."
+        assert (await told(person, "/memory burn")).startswith("Send /memory")
+
+
+async def test_kill_9_after_the_answer_and_before_the_update(tmp_path: Path) -> None:
+    """What was said is remembered after the restart, once."""
+    async with TelegramEmulator.serve() as emulator:
+        config = config_text(emulator, model=MODEL, extra="memory: {debounce_seconds: 4}")
+        service = ServiceProcess(tmp_path / "home", config)
+        mine = tmp_path / "home" / "memory" / MINE
+        try:
+            service.start()
+            await service.ready()
+            emulator.people.says("I like tea.", user=PERSON)
+            await until(
+                lambda: [one.text for one in answers(emulator, PERSON)] == ["I like tea."],
+                30.0,
+                lambda: service.log(),
+            )
+            agent = service.agent()
+            service.kill()
+            if agent is not None and agent.is_running():
+                agent.kill()
+            assert kept(mine) == [], "the quiet seconds had not passed"
+            assert "memory_model_asked" not in service.log()
+            service.start()
+            await service.ready()
+            await until(lambda: kept(mine) == ["I like tea."], 30.0, lambda: service.log())
+            await asyncio.sleep(1.0)
+            emulator.people.says("/memory", user=PERSON)
+            await until(
+                lambda: (
+                    "I like tea." in answers(emulator, PERSON)[-1].text.replace("\\", "")
+                    and len(answers(emulator, PERSON)) == 2
+                ),
+                30.0,
+                lambda: service.log(),
+            )
+            assert kept(mine) == ["I like tea."]
+            assert service.log().count("memory_model_asked") == 1
+            assert service.stop() == 0
+        finally:
+            if service.process is not None and service.process.poll() is None:
+                service.kill()

@@ -1,0 +1,221 @@
+"""The numbers of a memory: what is kept, what goes, what is put before the model."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory.change import AnswerRefused, Change, read_change
+from agent.memory.document import Fact, MemoryDocument, Summary, UserMemory
+from agent.memory.rules import Limits, changed, same, sentences, trimmed
+from agent.memory.shown import AROUND, harmless, shown
+from agent.middleware.memory import INJECTED
+from agent.models.window import estimate
+
+NOW = "2026-11-22T12:00:00+00:00"
+
+
+def fact(content: str, confidence: float = 0.9, number: int = 0) -> Fact:
+    return Fact(
+        id=f"fact_{content}",
+        content=content,
+        category="knowledge",
+        confidence=confidence,
+        created_at=f"2026-11-{1 + number % 28:02}T{number // 28:02}:00:00+00:00",
+        source="t-1",
+    )
+
+
+def after(document: MemoryDocument, limits: Limits | None = None, **change: object) -> MemoryDocument:
+    return changed(
+        document,
+        Change.model_validate(change),
+        limits or Limits(),
+        now=NOW,
+        source="t-9",
+        update_id="update-1",
+    )
+
+
+def contents(document: MemoryDocument) -> list[str]:
+    return [one.content for one in document.facts]
+
+
+def added(content: str, confidence: float = 0.9) -> dict[str, object]:
+    return {"content": content, "category": "goal", "confidence": confidence}
+
+
+@pytest.mark.parametrize(("confidence", "kept"), [(0.69, False), (0.7, True), (0.71, True), (1.0, True)])
+def test_a_fact_needs_a_confidence_of_seven_tenths(confidence: float, kept: bool) -> None:
+    assert bool(after(MemoryDocument(), add=[added("x", confidence)]).facts) is kept
+
+
+def test_the_confidence_that_is_asked_for_is_the_configurations() -> None:
+    low = Limits(confidence=0.2)
+    assert contents(after(MemoryDocument(), low, add=[added("x", 0.2), added("y", 0.1)])) == ["x"]
+
+
+def test_a_fact_says_where_it_comes_from() -> None:
+    [found] = after(MemoryDocument(), add=[added("  x  ")]).facts
+    assert (found.content, found.category, found.confidence) == ("x", "goal", 0.9)
+    assert (found.created_at, found.source) == (NOW, "t-9")
+    assert found.id.startswith("fact_")
+
+
+@pytest.mark.parametrize("again", ["I like tea", " I like tea ", "\tI  like\n tea", "i LIKE Tea"])
+def test_duplicates_are_found_after_trimming(again: str) -> None:
+    document = MemoryDocument(facts=(fact("I like tea", 0.8),))
+    found = after(document, add=[added(again, 0.95)])
+    assert contents(found) == ["I like tea"]
+    assert found.facts[0].id == "fact_I like tea", "the one that stood there stays"
+    assert found.facts[0].confidence == 0.95
+    assert after(found, add=[added(again, 0.7)]).facts[0].confidence == 0.95, "never less sure"
+
+
+def test_two_that_say_the_same_in_one_answer_are_one() -> None:
+    assert contents(after(MemoryDocument(), add=[added("tea"), added(" Tea ")])) == ["tea"]
+
+
+def test_an_empty_fact_is_none() -> None:
+    assert contents(after(MemoryDocument(), add=[added("  \n"), added("\x00\x1b")])) == []
+
+
+def test_a_contradiction_takes_the_old_fact_out_and_the_new_one_in() -> None:
+    document = MemoryDocument(facts=(fact("Lives in Lisbon"), fact("Has a cat")))
+    found = after(document, add=[added("Lives in Oslo")], remove=["fact_Lives in Lisbon", "fact_unknown"])
+    assert contents(found) == ["Has a cat", "Lives in Oslo"]
+    again = after(document, add=[added("lives in lisbon")], remove=["fact_Lives in Lisbon"])
+    assert contents(again) == ["Has a cat", "lives in lisbon"], "what goes, goes first"
+
+
+def test_the_best_hundred_stay() -> None:
+    facts = tuple(fact(f"f{number}", 0.8, number) for number in range(100))
+    found = after(MemoryDocument(facts=facts), add=[added("sure", 0.99), added("unsure", 0.75)])
+    assert len(found.facts) == 100
+    assert "sure" in contents(found)
+    assert "unsure" not in contents(found)
+    assert "f0" not in contents(found), "of equally sure ones the oldest goes"
+    assert contents(found)[:2] == ["f1", "f2"], "the others stay where they stood"
+
+
+def test_how_many_stay_is_the_configurations() -> None:
+    many = [added(f"f{number}", 0.7 + number / 100) for number in range(5)]
+    assert contents(after(MemoryDocument(), Limits(facts=2), add=many)) == ["f3", "f4"]
+
+
+def test_summaries_are_replaced_emptied_or_left() -> None:
+    user = UserMemory(
+        work_context=Summary(summary="Works at A.", updated_at="1"),
+        personal_context=Summary(summary="Runs.", updated_at="1"),
+        top_of_mind=Summary(summary="A move.", updated_at="1"),
+    )
+    found = after(MemoryDocument(user=user), user={"workContext": "Works at B.", "personalContext": ""})
+    assert found.user.work_context == Summary(summary="Works at B.", updated_at=NOW)
+    assert found.user.personal_context == Summary(summary="", updated_at=NOW)
+    assert found.user.top_of_mind.updated_at == "1"
+    assert (found.last_updated, found.last_update_id) == (NOW, "update-1")
+    old = after(found, history={"recentMonths": "A project."})
+    assert old.history.recent_months.summary == "A project."
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("One.", "One."),
+        ("One. Two! Three? Four.", "One. Two! Three?"),
+        ("Uses v1.2.3 at\n work.  Likes it.", "Uses v1.2.3 at work. Likes it."),
+        ("一。二！三？四。", "一。 二！ 三？"),
+        ("", ""),
+    ],
+)
+def test_a_summary_has_three_sentences_at_most(text: str, kept: str) -> None:
+    assert sentences(text) == kept
+
+
+def test_nothing_grows_without_end() -> None:
+    assert len(sentences("x" * 5000)) == 600
+    assert len(trimmed("x" * 5000)) == 300
+
+
+def test_fifteen_facts_are_shown_the_surest_and_newest_first() -> None:
+    facts = [fact(f"f{number:02}", 0.8, number) for number in range(20)]
+    text = shown(MemoryDocument(facts=(fact("surest", 1.0), *facts)), group=False, tokens=2000)
+    lines = [line.removeprefix("- (knowledge) ") for line in text.splitlines()[1:]]
+    assert lines == ["surest", *(f"f{number:02}" for number in range(19, 5, -1))]
+    assert len(lines) == 15
+
+
+def test_contexts_are_shown_before_facts_with_their_names() -> None:
+    user = UserMemory(top_of_mind=Summary(summary="A move."))
+    document = MemoryDocument(user=user, facts=(fact("tea"),))
+    assert shown(document, group=False, tokens=2000).splitlines() == [
+        "About the person you talk to:",
+        "On their mind now: A move.",
+        "- (knowledge) tea",
+    ]
+    assert shown(document, group=True, tokens=2000).startswith("About this group chat:\nOn the group's mind")
+    assert shown(MemoryDocument(), group=False, tokens=2000) == ""
+
+
+def test_what_is_shown_fits_its_tokens_marks_included() -> None:
+    facts = tuple(fact(f"{number} " + "word " * 50, 0.9, number) for number in range(100))
+    user = UserMemory(work_context=Summary(summary="w" * 600), top_of_mind=Summary(summary="测" * 600))
+    for tokens in (100, 500, 2000):
+        text = shown(MemoryDocument(user=user, facts=facts), group=False, tokens=tokens)
+        assert estimate(INJECTED.format(text=text)) + len(text.splitlines()) <= tokens
+    assert len(text.splitlines()) > 10, "what is too large is left out, not what comes after it"
+    assert shown(MemoryDocument(facts=facts), group=False, tokens=AROUND) == ""
+
+
+@given(st.text(alphabet="</memory> \n&lt;ab", max_size=60))
+def test_nothing_remembered_can_end_the_quotation(text: str) -> None:
+    safe = shown(MemoryDocument(facts=(fact(text),)), group=False, tokens=2000)
+    assert "<" not in safe
+    assert ">" not in safe
+    assert harmless(safe) == safe
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_what_is_trimmed_is_one_printable_line(one: str, other: str) -> None:
+    line = trimmed(one)
+    assert len(line) <= 300
+    assert line == trimmed(line)
+    assert line.isprintable()
+    assert same(one, other) == same(other, one)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"add": [], "remove": []}',
+        "{}",
+        '\n```json\n{"user": {"workContext": null}}\n```\n',
+        '<think>{"add": 3}</think>\n{"remove": ["fact_1"]}',
+    ],
+)
+def test_an_answer_is_one_whole_object(answer: str) -> None:
+    assert isinstance(read_change(answer), Change)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("", "EOF"),
+        ("I have nothing to add.", "Invalid JSON"),
+        ('Here it is: {"add": []}', "Invalid JSON"),
+        ('{"add": []} and more', "Invalid JSON"),
+        ('{"add": [], "remove": [', "Invalid JSON"),
+        ("[]", "object"),
+        ('{"facts": []}', "facts: Extra inputs"),
+        ('{"add": [{"content": "x", "category": "secret", "confidence": 0.9}]}', "add.0.category"),
+        ('{"add": [{"content": "x", "category": "goal", "confidence": "0.9"}]}', "add.0.confidence"),
+        ('{"add": [{"content": "x", "category": "goal", "confidence": 1.1}]}', "add.0.confidence"),
+        ('{"add": [{"content": "x", "category": "goal", "confidence": NaN}]}', "add.0.confidence"),
+        ('{"add": [{"content": 3, "category": "goal", "confidence": 1}]}', "add.0.content"),
+        ('{"user": {"workContext": 3}}', "user.workContext"),
+    ],
+)
+def test_an_answer_that_is_wrong_anywhere_is_refused_whole(answer: str, problem: str) -> None:
+    with pytest.raises(AnswerRefused, match=problem):
+        read_change(answer)
