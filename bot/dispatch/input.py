@@ -27,6 +27,11 @@ def message_ids(turn: Turn) -> list[str]:
     return [f"roebot-{turn.id}-{message.id}" for message in turn.messages]
 
 
+def author(turn: Turn) -> str:
+    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's)."""
+    return f"{turn.platform}:{turn.messages[-1].sender.id}" if turn.messages else ""
+
+
 async def run_request(
     turn: Turn,
     outlet: Outlet,
@@ -58,9 +63,8 @@ async def run_request(
 
 
 def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
-    sender = turn.messages[-1].sender if turn.messages else None
     context: dict[str, Any] = {
-        "user_id": f"{turn.platform}:{sender.id}" if sender else "",
+        "user_id": author(turn),
         "account": turn.address.account,
         "platform": turn.platform,
         "chat": turn.address.chat,

@@ -17,13 +17,17 @@ from bot.runtime.port import (
     RunEvent,
     Said,
     Text,
+    Usage,
+    Used,
     Worked,
 )
 
 
 @dataclass(slots=True)
 class Transcript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said."""
+    """Collects one run. A new attempt of the runtime replaces what the one before it said, but not what that
+    cost (`used`, None where nobody counted).
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
@@ -33,6 +37,7 @@ class Transcript:
     failure: Failed | None = None
     question: Interrupted | None = None
     status: str | None = None
+    used: Usage | None = None
 
     @property
     def text(self) -> str:
@@ -58,17 +63,25 @@ class Transcript:
                 return self._attempt(number)
             case Planned() | Worked():
                 return self.progress.take(event)
+            case _:
+                self._note(event)
+        return False
+
+    def _note(self, event: RunEvent) -> None:
+        """What shows only when the run has ended, or not at all."""
+        match event:
             case Presented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
             case Failed():
                 self.failure = event
             case Interrupted():
                 self.question = event
+            case Used(usage):
+                self.used = usage if self.used is None else self.used + usage
             case Gap():
                 self.gap = True
             case Ended(status):
                 self.status = status
-        return False
 
     def settle(self, answer: Answer) -> None:
         """The thread's state is the truth."""
