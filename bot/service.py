@@ -22,7 +22,16 @@ from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.clock import Clock, SystemClock
 from bot.commands.builtin import builtin
-from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded
+from bot.config import (
+    AccountConfig,
+    Config,
+    ConfigWatcher,
+    LoadedConfig,
+    Rejected,
+    Reloaded,
+    masked,
+    secrets_of,
+)
 from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Isolation, IsolationPolicy, Origin, Turn
 from bot.errors import RoebotError
@@ -81,6 +90,7 @@ class Service:
             clock=clock,
             new_id=new_id,
             max_runs=self.config.limits.max_runs,
+            mask=self.mask,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.starts.noticed)
@@ -132,6 +142,10 @@ class Service:
         policy = AccessPolicy(self.config.access_for(address.account))
         place = (address.account, turn.platform, address.chat, address.chat_kind, "")
         return min(policy.role(Origin(*place, message.sender)) for message in turn.messages)
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets of the configuration."""
+        return masked(text, secrets_of(self.config))
 
     def hints(self, account: str) -> list[CommandHint]:
         """The commands that an account shows in its platform's menu."""

@@ -11,6 +11,12 @@ ENGLISH: Mapping[str, str] = {
     "unsupported": "I can't read a message of this kind yet ({kind}). Please send text, a picture or a file.",
     "question_closed": "This question is no longer open, so the button did nothing. You can just write what you want.",
     "queue_full": "{limit} messages are waiting here already, so I did not take this one. Please send it later.",
+    # Questions of the agent
+    "ask_risk": "⚠️ **Please confirm before I go on.**",
+    "ask_suggestion": "💡 **A suggestion**",
+    "approval_title": "🔐 **Waiting for approval:** {tool}",
+    "approval_bare": "It is called without arguments.",
+    "approval_cut": "⚠️ Not all of it is shown: {count:,} characters are left out.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to ask again.",
     "runtime_unreachable": "The agent runtime does not answer.",

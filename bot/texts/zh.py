@@ -11,6 +11,12 @@ CHINESE: Mapping[str, str] = {
     "unsupported": "我还读不了这种消息({kind})。请发文字、图片或文件。",
     "question_closed": "这个问题已经结束,按钮不再起作用。直接写出你的回答即可。",
     "queue_full": "这里已有 {limit} 条消息在等待,所以这一条没有收下。请稍后再发。",
+    # Questions of the agent
+    "ask_risk": "⚠️ **继续之前请先确认。**",
+    "ask_suggestion": "💡 **一个建议**",
+    "approval_title": "🔐 **等待批准:** {tool}",
+    "approval_bare": "调用时不带参数。",
+    "approval_cut": "⚠️ 内容没有全部显示:省略了 {count:,} 个字符。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 可再问一次。",
     "runtime_unreachable": "智能体运行时没有响应。",

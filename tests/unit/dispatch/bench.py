@@ -42,6 +42,7 @@ class Bench:
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
     manifest: Manifest = MANIFEST
     outlet: Outlet | None = None
+    mask: Callable[[str], str] = str
 
     def get(self, account: str) -> Outlet | None:
         return self.outlet if account == "rec" else None
@@ -70,6 +71,7 @@ class Bench:
             clock=self.clock,
             new_id=lambda: f"fresh-{next(numbers)}",
             max_runs=8,
+            mask=lambda text: self.mask(text),
         )
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
