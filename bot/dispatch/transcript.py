@@ -42,7 +42,7 @@ class Transcript:
     @property
     def incomplete(self) -> bool:
         """Whether the state has to be read to know the whole answer."""
-        return self.gap or self.attempt > 1 or (self.status == "success" and not self.texts)
+        return self.gap or self.attempt > 1 or (self.status == "success" and not self.text)
 
     def take(self, event: RunEvent) -> bool:
         """Take one event over; whether the text or the progress changed."""
@@ -51,9 +51,7 @@ class Transcript:
                 self.texts[message_id] = self.texts.get(message_id, "") + text
                 return True
             case Said(message_id, text):
-                changed = self.texts.get(message_id) != text
-                self.texts[message_id] = text
-                return changed
+                return self._said(message_id, text)
             case Attempt(number):
                 return self._attempt(number)
             case Planned() | Worked():
@@ -69,6 +67,13 @@ class Transcript:
             case Ended(status):
                 self.status = status
         return False
+
+    def _said(self, message_id: str, text: str) -> bool:
+        """Messages without a text are many; one takes back what was shown of it, if anything was."""
+        before = self.texts.get(message_id, "")
+        if text or before:
+            self.texts[message_id] = text
+        return text != before
 
     def settle(self, answer: Answer) -> None:
         """The thread's state is the truth."""

@@ -193,7 +193,7 @@ SAVE_PART = _sql(
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
     excluded.choices, updated_at = excluded.updated_at"""
 )
-DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND position >= :count")
+DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :count OR content = '')")
 STOP_RUNNING = _sql(
     """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""

@@ -102,7 +102,8 @@ def save(
     keep: int | None = None,
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
 ) -> None:
-    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on.
+    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
+    those without content.
 
     `seen` names messages of ours in a group (address, conversation, platform ids), for replies to them.
     """
