@@ -53,8 +53,8 @@ class Outcome:
 class Conversation:
     """Talks to the runtime for one turn.
 
-    `show` is called with the whole text and the work in hand whenever one changed; `starts` gives the place
-    to create a run in; `roles` are the author's; `mask` hides secrets.
+    `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
+    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Conversation:
         clock: Clock,
         texts: Texts,
         roles: Sequence[str],
-        show: Callable[[str, tuple[ProgressItem, ...]], None],
+        show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         starts: Starts,
         mask: Callable[[str], str],
     ) -> None:
@@ -177,7 +177,8 @@ class Conversation:
                     after = logged.id or after
                     tries.reset()
                     if self._transcript.take(logged.event):
-                        self._show(self._transcript.text, self._transcript.progress.items)
+                        said = self._transcript
+                        self._show(said.text, said.progress.items, said.taken_back)
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:

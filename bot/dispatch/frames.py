@@ -63,14 +63,15 @@ class Frames:
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = ()) -> None:
-        """The whole text so far, and the work that is worth showing beside it."""
+    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = (), taken_back: bool = False) -> None:
+        """The whole text so far, and the work that is worth showing beside it. Where a text was taken back and
+        there is no other, none of it stays; else what is shown stays until there is another.
+        """
         if not self._text and markdown:
             self._since = self._clock.now()
         if markdown != self._text or (self._lasts and progress != self._progress):
             self._changed.set()
-        if self._text.strip() and not markdown.strip():
-            self._taken_back = True
+        self._taken_back = taken_back
         self._text = markdown
         self._progress = progress
         if len(markdown) >= self._manifest.first_frame_characters:

@@ -23,12 +23,16 @@ from bot.runtime.port import (
 
 @dataclass(slots=True)
 class Transcript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said."""
+    """Collects one run. A new attempt of the runtime replaces what the one before it said.
+
+    `taken_back` says that this attempt has taken a text back.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     attempt: int = 1
+    taken_back: bool = False
     gap: bool = False
     failure: Failed | None = None
     question: Interrupted | None = None
@@ -73,6 +77,7 @@ class Transcript:
         before = self.texts.get(message_id, "")
         if text or before:
             self.texts[message_id] = text
+            self.taken_back = self.taken_back or not text
         return text != before
 
     def settle(self, answer: Answer) -> None:
@@ -88,5 +93,6 @@ class Transcript:
         self.texts.clear()
         self.artifacts.clear()
         self.progress.clear()
+        self.taken_back = False
         self.failure = None
         return True

@@ -10,7 +10,7 @@ import pytest
 from bot.dispatch.frames import PROGRESS_AFTER
 from bot.domain import ProgressItem, ProgressState, TurnState
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.runtime.port import Answer, Ended, Interrupted, Presented, Said, Text, Worked
+from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.bench import Bench
@@ -224,5 +224,19 @@ async def test_a_failed_frame_costs_nothing(at: Bench) -> None:
         run.emit(*GONE)
         await at.until(lambda: at.adapter.texts() == ["…"])
         run.emit(Said("m2", "Done."), Ended("success"))
+        await closed(at)
+    assert at.adapter.texts() == ["Done."]
+
+
+async def test_a_new_attempt_leaves_the_text_until_it_has_one(at: Bench) -> None:
+    async with at.running():
+        run = await broken_off(at)
+        run.emit(*GONE, Text("m2", HALF))
+        await at.rest(3.0)
+        run.emit(Attempt(2))
+        await at.rest(3.0)
+        assert at.adapter.texts() == [HALF]
+        at.runtime.answers[run.request.thread_id] = Answer(("Done.",))
+        run.emit(Said("m3", "Done."), Ended("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]
