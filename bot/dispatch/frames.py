@@ -64,8 +64,10 @@ class Frames:
         self._closing = asyncio.Event()
 
     def show(self, markdown: str, progress: tuple[ProgressItem, ...] = (), taken_back: bool = False) -> None:
-        """The whole text so far, and the work that is worth showing beside it. Where a text was taken back and
-        there is no other, none of it stays; else what is shown stays until there is another.
+        """The whole text so far, and the work that is worth showing beside it.
+
+        Where a text was `taken_back` and there is no other, none of it stays; else what is shown stays until
+        there is another.
         """
         if not self._text and markdown:
             self._since = self._clock.now()
