@@ -72,7 +72,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a message landed."""
+    """Where a message landed; `model` is the account's, which holds where the conversation chooses none."""
 
     conversation: int
     thread_id: str
@@ -191,7 +191,7 @@ def _place(connection: Connection, admission: Admission, now: float) -> _Place:
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    return _Place(row.id, thread_id, row.model or admission.model, address, row.question, row.asked_by)
+    return _Place(row.id, thread_id, admission.model, address, row.question, row.asked_by)
 
 
 def _click(

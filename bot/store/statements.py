@@ -39,7 +39,7 @@ TAKE_CONVERSATION = _sql(
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
-    conversations.title END RETURNING id, thread_id, model, topic, member, question, asked_by"""
+    conversations.title END RETURNING id, thread_id, topic, member, question, asked_by"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"

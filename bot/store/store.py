@@ -112,7 +112,7 @@ class BotStore:
         )
 
     async def set_model(self, conversation: int, model: str) -> None:
-        """The model chosen for a conversation ("" for the default)."""
+        """The model chosen for a conversation ("" for the account's)."""
         await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})
 
     async def set_plan(self, conversation: int, on: bool) -> None:

@@ -186,7 +186,7 @@ def retry(
                 "address": rows.address_out(command.address),
                 "platform": command.platform,
                 "thread_id": thread_id,
-                "model": "",
+                "model": command.model,
                 "repeats": answered.source,
                 "checkpoint": checkpoint,
                 "size": 0,

@@ -331,6 +331,12 @@ async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:
     second = (await store.claim(accepted.conversation, 103.0)).turn
     assert second is not None
     assert second.model == "mine"
+    await store.save(second.id, [], 104.0, state=TurnState.DONE)
+    await accept(store, admission(message(), model="account-model"))
+    await store.set_model(accepted.conversation, "")
+    third = (await store.claim(accepted.conversation, 105.0)).turn
+    assert third is not None
+    assert third.model == "account-model", "also where the choice was taken back while it waited"
 
 
 async def test_a_chosen_agent_goes_with_the_next_turn_and_stays_with_it(store: BotStore) -> None:

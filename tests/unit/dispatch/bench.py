@@ -43,6 +43,7 @@ class Bench:
     manifest: Manifest = MANIFEST
     outlet: Outlet | None = None
     mask: Callable[[str], str] = str
+    model: str = ""
 
     def get(self, account: str) -> Outlet | None:
         return self.outlet if account == "rec" else None
@@ -77,7 +78,7 @@ class Bench:
         bus.connect(dispatcher.chat, dispatcher.control)
         bus.watch(dispatcher.starts.noticed)
         access = AccessConfig(members=(AccessEntry("recording", "7"), AccessEntry("recording", "8")))
-        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits())
+        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits(), model=self.model)
         admissions = Admissions(rules, builtin(), lambda: f"thread-{next(numbers)}-{id(bus)}")
         work = asyncio.create_task(dispatcher.run())
         self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
