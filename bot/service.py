@@ -33,7 +33,7 @@ from bot.config import (
     secrets_of,
 )
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Isolation, IsolationPolicy, Origin, Turn
+from bot.domain import Isolation, IsolationPolicy, Origin, Sender, Turn
 from bot.errors import RoebotError
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
@@ -135,13 +135,16 @@ class Service:
         return texts_for(found.locale if found else "en")
 
     def role(self, turn: Turn) -> Role:
-        """What the author of a turn may do now; of several authors, what every one of them may."""
+        """What the author of a turn may do now; of several authors, and of those whose work an answer goes on
+        with, what every one of them may.
+        """
         address = turn.address
         if address.account not in self.config.channels or not turn.messages:
             return Role.STRANGER
         policy = AccessPolicy(self.config.access_for(address.account))
         place = (address.account, turn.platform, address.chat, address.chat_kind, "")
-        return min(policy.role(Origin(*place, message.sender)) for message in turn.messages)
+        people = [*(message.sender for message in turn.messages), *map(Sender, turn.askers)]
+        return min(policy.role(Origin(*place, person)) for person in people)
 
     def mask(self, text: str) -> str:
         """A text without the secrets of the configuration."""

@@ -48,6 +48,8 @@ async def new(call: Invocation) -> Result:
     """The accept transaction has turned the thread already; say so."""
     lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
+    # What waited for an approval on the old thread does so no longer.
+    call.services.wake(call.turn.conversation)
     return Result(call.texts("new_while_busy" if busy else "new"))
 
 

@@ -131,7 +131,8 @@ class Dispatcher:
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
-                await self._store.ask(turn, outcome.interrupt)
+                asked = outcome.question
+                await self._store.ask(turn, outcome.interrupt, asked.choices if asked.approval else None)
             await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)

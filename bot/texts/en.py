@@ -17,6 +17,8 @@ ENGLISH: Mapping[str, str] = {
     "approval_title": "🔐 **Waiting for approval:** {tool}",
     "approval_bare": "It is called without arguments.",
     "approval_cut": "⚠️ Not all of it is shown: {count:,} characters are left out.",
+    "approval_foreign": "Only the person who asked for this, or an admin, can decide it.",
+    "approval_waits": "A tool call waits for approval here. Your message is answered when the person who asked for it, or an admin, has decided.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to ask again.",
     "runtime_unreachable": "The agent runtime does not answer.",

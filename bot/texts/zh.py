@@ -17,6 +17,8 @@ CHINESE: Mapping[str, str] = {
     "approval_title": "🔐 **等待批准:** {tool}",
     "approval_bare": "调用时不带参数。",
     "approval_cut": "⚠️ 内容没有全部显示:省略了 {count:,} 个字符。",
+    "approval_foreign": "只有提出请求的人或管理员可以决定。",
+    "approval_waits": "这里有一个工具调用在等待批准。等提出请求的人或管理员做出决定后,就会回答你的消息。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 可再问一次。",
     "runtime_unreachable": "智能体运行时没有响应。",
