@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.clock import Clock
 from bot.dispatch.outlet import Outlet
-from bot.dispatch.reply import Edit, Post, Remove, Reply, marked
+from bot.dispatch.reply import TAKEN_BACK, Edit, Post, Remove, Reply, marked
 from bot.domain import (
     ChatKind,
     OutboundFile,
@@ -123,9 +123,13 @@ class ReplyCalls:
         self.stage(replace(part, state=state), shown=part.content)
 
     async def remove(self, action: Remove) -> None:
-        """Take a message back."""
+        """Take a message back; where none can be deleted, its text."""
         if isinstance(self.adapter, DeletesMessages):
             await self.adapter.delete(self.turn.address, action.part.platform_id)
+        elif isinstance(self.adapter, EditsMessages):
+            empty = self._message(replace(action.part, content=TAKEN_BACK), final=True, full=False)
+            with suppress(NotModified):
+                await self.adapter.edit(empty, action.part.platform_id)
         self.reply.change(replace(action.part, state=PartState.UNDELIVERED))
 
     async def take_back(self, action: Post) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -12,6 +12,7 @@ import structlog
 from bot.clock import Clock
 from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
+from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
 from bot.domain import ProgressItem, Turn, TurnState
@@ -37,17 +38,15 @@ MESSAGE_LIMIT = 500
 class Outcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
-    `question` is what the agent asks at the end of it, with the answers that it offers as `choices`;
-    `interrupt` is the id by which its run is resumed with the answer. `used` is what it cost, None where
-    nobody counted.
+    `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
+    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted.
     """
 
     text: str
     artifacts: tuple[str, ...] = ()
     state: TurnState = TurnState.DONE
     error: str = ""
-    question: str = ""
-    choices: tuple[str, ...] = ()
+    question: Question = field(default_factory=Question)
     interrupt: str = ""
     used: Usage | None = None
 
@@ -55,8 +54,8 @@ class Outcome:
 class Conversation:
     """Talks to the runtime for one turn.
 
-    `show` is called with the whole text and the work in hand whenever one changed; `starts` gives the place
-    to create a run in; `roles` are the author's.
+    `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
+    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets.
     """
 
     def __init__(
@@ -69,8 +68,9 @@ class Conversation:
         clock: Clock,
         texts: Texts,
         roles: Sequence[str],
-        show: Callable[[str, tuple[ProgressItem, ...]], None],
+        show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         starts: Starts,
+        mask: Callable[[str], str],
     ) -> None:
         self._turn = turn
         self._outlet = outlet
@@ -81,6 +81,7 @@ class Conversation:
         self._roles = roles
         self._show = show
         self._starts = starts
+        self._mask = mask
         self._stop = asyncio.Event()
         self._transcript = Transcript()
         if turn.stopped:
@@ -181,7 +182,8 @@ class Conversation:
                     after = logged.id or after
                     tries.reset()
                     if self._transcript.take(logged.event):
-                        self._show(self._transcript.text, self._transcript.progress.items)
+                        said = self._transcript
+                        self._show(said.text, said.progress.items, said.taken_back)
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:
@@ -214,12 +216,13 @@ class Conversation:
             return self._failure(message[:MESSAGE_LIMIT], said.failure.kind if said.failure else "run")
         if self._stop.is_set():
             return self._stopped()
-        question, choices = asked(said.question.value) if said.question is not None else ("", ())
+        asked = said.question
+        question = question_of(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
-        if not said.text and not artifacts and not question:
+        if not said.text and not artifacts and not question.text:
             return self._failure(self._texts("no_answer"), "no_answer")
-        interrupt = said.question.id if said.question is not None else ""
-        return Outcome(said.text, artifacts, question=question, choices=choices, interrupt=interrupt)
+        interrupt = asked.id if asked is not None else ""
+        return Outcome(said.text, artifacts, question=question, interrupt=interrupt)
 
     def _stopped(self) -> Outcome:
         text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))
@@ -234,16 +237,6 @@ class Conversation:
         if isinstance(problem, RuntimeRefused):
             return str(problem)[:MESSAGE_LIMIT]
         return self._texts("runtime_unreachable")
-
-
-def asked(value: Any) -> tuple[str, tuple[str, ...]]:
-    """The question of an interrupt and the answers that it offers."""
-    if not isinstance(value, dict):
-        return str(value), ()
-    question = str(value.get("question") or value.get("message") or "")
-    options = value.get("options")
-    offered = [str(option).strip() for option in options] if isinstance(options, list) else []
-    return question, tuple(dict.fromkeys(filter(None, offered)))
 
 
 class _Tries:

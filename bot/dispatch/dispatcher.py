@@ -40,7 +40,10 @@ LONGEST_CHOICE = 60
 
 
 class Dispatcher:
-    """The owner of every open turn. `run` works until cancelled; nothing partial is published then."""
+    """The owner of every open turn. `run` works until cancelled; nothing partial is published then.
+
+    `mask` hides the secrets of the configuration in what people are shown of a tool call.
+    """
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class Dispatcher:
         clock: Clock,
         new_id: Callable[[], str],
         max_runs: int,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self._store = store
         self._runtime = runtime
@@ -62,6 +66,7 @@ class Dispatcher:
         self._texts = texts
         self._roles = roles
         self._clock = clock
+        self._mask = mask
         self._slots = asyncio.Semaphore(max_runs)
         self.starts = Starts(accounts, clock)
         self._talking: dict[int, Conversation] = {}
@@ -128,7 +133,8 @@ class Dispatcher:
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
-                await self._store.ask(turn, outcome.interrupt)
+                asked = outcome.question
+                await self._store.ask(turn, outcome.interrupt, asked.choices if asked.approval else None)
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
             await delivery.compose(parts, error=outcome.error, spent=spent)
         await delivery.finish(outcome.state, error=outcome.error)
@@ -152,6 +158,7 @@ class Dispatcher:
             roles=self._roles(turn).held,
             show=frames.show,
             starts=self.starts,
+            mask=self._mask,
         )
         self._talking[turn.conversation] = talk
         try:
@@ -245,14 +252,14 @@ def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
 
     Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
     """
-    adapter, choices = outlet.adapter, outcome.choices
+    adapter, choices = outlet.adapter, outcome.question.choices
     native = (
         isinstance(adapter, AsksChoice)
         and len(choices) <= adapter.most_choices
         and all(len(choice) <= LONGEST_CHOICE for choice in choices)
     )
     listed = [] if native else [f"- {choice}" for choice in choices]
-    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question, *listed]).strip()]))
+    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
     texts = [text for text in adapter.renderer.split(whole) if text.strip()]
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
     if parts and native and choices:

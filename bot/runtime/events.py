@@ -138,9 +138,9 @@ def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
 
 def _message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
     if message.get("type") in ASSISTANT:
-        text = text_of(message.get("content"))
-        if text:
-            yield Said(str(message.get("id") or ""), text)
+        text, identity = text_of(message.get("content")), str(message.get("id") or "")
+        if text or identity:
+            yield Said(identity, text)
         yield from tool_calls(message)
     elif message.get("type") in TOOL:
         yield from tool_result(message)

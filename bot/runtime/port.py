@@ -64,7 +64,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An assistant message as the state has it now: replaces the pieces."""
+    """An assistant message as the state has it now: replaces the pieces. A text of "" takes them back."""
 
     message_id: str
     text: str

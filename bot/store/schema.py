@@ -64,6 +64,8 @@ conversations = Table(
     _text("title"),
     _text("question"),
     Column("asked_by", Id, nullable=False, server_default=text("0")),
+    _text("askers"),
+    _text("decisions"),
     _int("plan"),
     _text("agent"),
     _time("created_at"),

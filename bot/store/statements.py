@@ -39,7 +39,8 @@ TAKE_CONVERSATION = _sql(
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
-    conversations.title END RETURNING id, thread_id, model, topic, member, question, asked_by"""
+    conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
+    decisions"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
@@ -61,7 +62,7 @@ JOIN_TURN = _sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
     WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted' AND repeats = 0
-    AND thread_id = :thread_id AND size < :limit RETURNING id"""
+    AND answers = '' AND thread_id = :thread_id AND size < :limit RETURNING id"""
 )
 QUEUED = _sql(
     """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
@@ -143,13 +144,19 @@ CHANGES_OF_TURN = _sql(
 # Questions of the agent
 
 ASK = _sql(
-    """UPDATE conversations SET question = :question, asked_by = :turn WHERE id = :conversation
-    AND thread_id = :thread_id"""
+    """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
+    decisions = :decisions WHERE id = :conversation AND thread_id = :thread_id"""
 )
+ASKERS = _sql("SELECT askers FROM conversations WHERE id = :id")
 # The id of a message that was only just posted may not be recorded when somebody presses its button.
 ASKED_WITH = _sql(
     """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> ''
     AND (platform_id = :message_id OR platform_id = '')"""
+)
+APPROVALS_WITH = _sql(
+    """SELECT c.question, c.askers, c.decisions FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
+    AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '', asked_by = 0 WHERE id = :id")
 SET_ANSWERS = _sql("UPDATE turns SET answers = :answers WHERE id = :id")
@@ -159,15 +166,20 @@ COPY_ANSWERS = _sql(
 
 # Turns
 
+# What was begun is ended first; then an answer goes before what waits for it.
 NEXT_TURN = _sql(
     f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
-    AND state IN {OPEN} ORDER BY id LIMIT 1"""
+    AND state IN {OPEN} ORDER BY CASE WHEN state <> 'accepted' THEN 0 WHEN answers <> '' THEN 1 ELSE 2 END,
+    id LIMIT 1"""
 )
+IS_OPEN = _sql(f"SELECT 1 FROM turns WHERE id = :id AND state IN {OPEN}")
 START_TURN = _sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
-CONVERSATION_NOW = _sql("SELECT model, plan, agent, question, thread_id FROM conversations WHERE id = :id")
+CONVERSATION_NOW = _sql(
+    "SELECT model, plan, agent, question, askers, decisions, thread_id FROM conversations WHERE id = :id"
+)
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
     """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
@@ -193,7 +205,7 @@ SAVE_PART = _sql(
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
     excluded.choices, updated_at = excluded.updated_at"""
 )
-DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND position >= :count")
+DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :count OR content = '')")
 STOP_RUNNING = _sql(
     """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""

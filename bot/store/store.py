@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
+from bot.store import questions, turns, usage, views
 from bot.store import statements as sql
-from bot.store import turns, usage, views
-from bot.store.accept import Accepted, Admission
+from bot.store.accept import Accepted, Admission, Refusal
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.turns import Answered, Claim, PartChange
@@ -42,7 +42,7 @@ class BotStore:
         cursor: str,
         now: float,
         queue_limit: int,
-    ) -> list[Accepted]:
+    ) -> list[Accepted | Refusal]:
         """Store a batch of admitted messages and changes, and the receive cursor; see `bot.store.accept`."""
         return await self._database.run(accepting.accept, account, admitted, cursor, now, queue_limit)
 
@@ -76,9 +76,11 @@ class BotStore:
         """The runtime has named the run; "" clears it before a new attempt."""
         await self._database.run(turns.set_run, turn, run_id, attempt)
 
-    async def ask(self, turn: Turn, question: str) -> None:
-        """The run of a turn stopped with a question (an interrupt's id): what comes next answers it."""
-        await self._database.run(turns.ask, turn, question)
+    async def ask(self, turn: Turn, question: str, decisions: Sequence[str] | None = None) -> None:
+        """The run of a turn stopped with a question (an interrupt's id): what comes next answers it, or for
+        an approval with these answers, what comes from who may decide.
+        """
+        await self._database.run(questions.ask, turn, question, decisions)
 
     async def save(
         self,
@@ -114,7 +116,7 @@ class BotStore:
         )
 
     async def set_model(self, conversation: int, model: str) -> None:
-        """The model chosen for a conversation ("" for the default)."""
+        """The model chosen for a conversation ("" for the account's)."""
         await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})
 
     async def set_plan(self, conversation: int, on: bool) -> None:

@@ -67,8 +67,9 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         (
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": [LS, TODOS]}]}},
-            [Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE))],
+            [Said("m", ""), Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE))],
         ),
+        ("updates", {"model": {"messages": [{"type": "ai", "content": []}]}}, []),
         (
             "updates",
             {
