@@ -118,9 +118,8 @@ def usage_in(found: Any) -> Usage | None:
     if not isinstance(found, Mapping):
         return None
     counts = [found.get(name) for name in COUNTS]
-    if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in counts):
-        return None
-    return Usage(*counts)
+    known = [count for count in counts if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
+    return Usage(*known) if len(known) == len(COUNTS) else None
 
 
 def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
