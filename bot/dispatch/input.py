@@ -58,9 +58,10 @@ async def run_request(
 
 
 def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
-    sender = turn.messages[-1].sender if turn.messages else None
+    # An answer goes on with the work of who asked for it, whoever gives it.
+    person = [*(message.sender.id for message in turn.messages), *turn.askers][-1:]
     context: dict[str, Any] = {
-        "user_id": f"{turn.platform}:{sender.id}" if sender else "",
+        "user_id": f"{turn.platform}:{person[0]}" if person else "",
         "account": turn.address.account,
         "platform": turn.platform,
         "chat": turn.address.chat,
