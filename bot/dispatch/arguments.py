@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ def shown_arguments(args: Any, mask: Mask) -> Shown:
     """
     if not args:
         return Shown("", 0)
-    given = args.items() if isinstance(args, Mapping) else [("", args)]
+    given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
     values = [(str(name), _value(_open(str(name), value), mask)) for name, value in given]
     room = MOST_SHOWN // min(len(values), MOST_ARGUMENTS)
     left_out = sum(len(name) + len(value) for name, value in values[MOST_ARGUMENTS:])

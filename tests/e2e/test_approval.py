@@ -10,7 +10,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
-from agent.guardrails import AllowlistProvider
+from agent.guardrails import AllowlistProvider, Decision, ToolRequest
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.models.calls import ModelCalls
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -24,6 +24,15 @@ pytestmark = pytest.mark.may_block
 
 SECRET = "configured-key-0123456789"
 deleted: list[str] = []
+judged: list[tuple[str, tuple[str, ...]]] = []
+
+
+class Noting(AllowlistProvider):
+    """Notes whose calls it judges, and with which roles."""
+
+    async def evaluate(self, request: ToolRequest, /) -> Decision:
+        judged.append((request.context.user_id, request.context.roles))
+        return await super().evaluate(request)
 
 
 @tool
@@ -36,7 +45,7 @@ async def delete(path: str, header: str) -> str:
 def guarded() -> object:
     """An agent that may delete only when somebody says so."""
     model = scripted(calls("delete", path="/tmp/**all**", header=f"k={SECRET}"), says("That is done."))
-    guardrail = GuardrailMiddleware(provider=AllowlistProvider(ask=["delete"]))
+    guardrail = GuardrailMiddleware(provider=Noting(ask=["delete"]))
     return create_agent_graph(
         model, [delete], middleware=[guardrail, ModelCalls(model_name="scripted")], name="guarded"
     )
@@ -51,6 +60,7 @@ async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
 @pytest.fixture
 async def agent(tmp_path: Path) -> AsyncIterator[Served]:
     deleted.clear()
+    judged.clear()
     graph = guarded()
     async with serve(tmp_path / "agent", sources={"guarded": lambda: graph}) as served:
         yield served
@@ -121,3 +131,4 @@ access: {{default: allow, admins: ["telegram:{EVE}"]}}
             await stand(4)
         assert texts()[2:] == ["That is done."] * 2
     assert deleted == effect
+    assert judged == [(f"telegram:{ANN}", ("member",))] * 2, "an admin's word lends nobody their roles"

@@ -92,6 +92,8 @@ async def test_an_admin_decides_too(asking: Bench) -> None:
         message = await asked(asking)
         await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
         assert await settled(asking, 1) == ["Decided: P9: reject."]
+    users = [run.request.configurable["user_id"] for run in asking.runtime.runs.values()]
+    assert users == ["recording:7", "recording:7"], "it stays the work of who asked"
 
 
 async def test_a_click_of_another_is_answered_to_them_alone(asking: Bench) -> None:
