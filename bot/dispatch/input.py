@@ -28,8 +28,9 @@ def message_ids(turn: Turn) -> list[str]:
 
 
 def author(turn: Turn) -> str:
-    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's). An answer goes on with
-    the work of who asked for it, whoever gives it.
+    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's).
+
+    An answer goes on with the work of who asked for it, whoever gives it.
     """
     people = [*(message.sender.id for message in turn.messages), *turn.askers]
     return f"{turn.platform}:{people[-1]}" if people else ""

@@ -117,9 +117,9 @@ def usage_in(found: Any) -> Usage | None:
     """The tokens that a part of the state or of metadata tells of; None where it does not say."""
     if not isinstance(found, Mapping):
         return None
-    counts = [found.get(name) for name in COUNTS]
-    known = [count for count in counts if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
-    return Usage(*known) if len(known) == len(COUNTS) else None
+    told = [found.get(name) for name in COUNTS]
+    counts = [count for count in told if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
+    return Usage(*counts) if len(counts) == len(COUNTS) else None
 
 
 def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:

@@ -272,13 +272,14 @@ SPENT_BY_PERSON = _sql(f"SELECT {SPENDING} FROM turns WHERE person = :person AND
 SPENT_IN_CONVERSATION = _sql(
     f"SELECT {SPENDING} FROM turns WHERE conversation_id = :conversation AND {SPENT}"
 )
+# People as an expression: SQLite would go through the history of all of them in their order, not by the time.
 SPENDERS = _sql(
-    f"""SELECT person, {SPENDING} FROM turns WHERE {SPENT} AND person > :after GROUP BY person
-    ORDER BY person LIMIT :limit"""
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person || '' > :after GROUP BY 1
+    ORDER BY 1 LIMIT :limit"""
 )
 TOP_SPENDERS = _sql(
-    f"""SELECT person, {SPENDING} FROM turns WHERE {SPENT} AND person <> '' GROUP BY person
-    ORDER BY total DESC, person LIMIT :limit"""
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person <> '' GROUP BY 1
+    ORDER BY total DESC, 1 LIMIT :limit"""
 )
 LAST_SPENT = _sql(
     """SELECT person, input_tokens, output_tokens, total_tokens FROM turns

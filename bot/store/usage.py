@@ -89,7 +89,7 @@ def top_spenders(connection: Connection, since: float, limit: int) -> list[Spend
 
 
 def _named(connection: Connection, found: Sequence[Any]) -> list[Spender]:
-    return [Spender(row.person, _name(connection, row.person), _spending(row)) for row in found]
+    return [Spender(row.who, _name(connection, row.who), _spending(row)) for row in found]
 
 
 def _name(connection: Connection, person: str) -> str:

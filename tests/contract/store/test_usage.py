@@ -190,6 +190,7 @@ async def test_a_group_counts_for_each_who_asked(store: BotStore) -> None:
         (sql.SPENT_BY_PERSON, {"person": ANNS}, "INDEX turns_of_person"),
         (sql.SPENT_IN_CONVERSATION, {"conversation": 1}, "INDEX turns_of_conversation"),
         (sql.LAST_SPENT, {"conversation": 1}, "INDEX turns_of_conversation"),
+        (sql.SPENDERS, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
         (sql.TOP_SPENDERS, {"limit": 10}, "COVERING INDEX turns_spent"),
         (sql.SPENDER_NAME, {"person": ANNS}, "INDEX turns_of_person"),
     ],
