@@ -30,7 +30,11 @@ class Approval:
         """
         if message.origin.sender.id in self.people:
             return True
-        return senior and (message.clicked or message.text.strip().casefold() in self.words)
+        return senior and (message.clicked or self.offers(message.text))
+
+    def offers(self, text: str) -> bool:
+        """Whether this is one of the answers as it was offered."""
+        return text.strip().casefold() in self.words
 
 
 def approval_in(row: Any) -> Approval | None:
