@@ -203,7 +203,7 @@ class Turn:
     answers again (0 for none); `stopped` says that somebody asked to end it. `answers` is the id of the
     interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
     the turn began ("" for the account's). `notes` tell the agent what became of
-    messages of earlier turns.
+    messages of earlier turns. `askers` are the ids of those whose work an answer goes on with.
     """
 
     id: int
@@ -226,6 +226,7 @@ class Turn:
     answers: str = ""
     messages: tuple[TurnMessage, ...] = ()
     notes: tuple[ChangeNote, ...] = ()
+    askers: tuple[str, ...] = ()
 
 
 class ProgressState(StrEnum):

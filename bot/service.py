@@ -22,9 +22,18 @@ from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.clock import Clock, SystemClock
 from bot.commands.builtin import builtin
-from bot.config import AccountConfig, Config, ConfigWatcher, LoadedConfig, Rejected, Reloaded
+from bot.config import (
+    AccountConfig,
+    Config,
+    ConfigWatcher,
+    LoadedConfig,
+    Rejected,
+    Reloaded,
+    masked,
+    secrets_of,
+)
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Isolation, IsolationPolicy, Origin, Turn
+from bot.domain import Isolation, IsolationPolicy, Origin, Sender, Turn
 from bot.errors import RoebotError
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
@@ -81,6 +90,7 @@ class Service:
             clock=clock,
             new_id=new_id,
             max_runs=self.config.limits.max_runs,
+            mask=self.mask,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.starts.noticed)
@@ -125,13 +135,20 @@ class Service:
         return texts_for(found.locale if found else "en")
 
     def role(self, turn: Turn) -> Role:
-        """What the author of a turn may do now; of several authors, what every one of them may."""
+        """What the author of a turn may do now; of several authors, and of those whose work an answer goes on
+        with, what every one of them may.
+        """
         address = turn.address
         if address.account not in self.config.channels or not turn.messages:
             return Role.STRANGER
         policy = AccessPolicy(self.config.access_for(address.account))
         place = (address.account, turn.platform, address.chat, address.chat_kind, "")
-        return min(policy.role(Origin(*place, message.sender)) for message in turn.messages)
+        people = [*(message.sender for message in turn.messages), *map(Sender, turn.askers)]
+        return min(policy.role(Origin(*place, person)) for person in people)
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets of the configuration."""
+        return masked(text, secrets_of(self.config))
 
     def hints(self, account: str) -> list[CommandHint]:
         """The commands that an account shows in its platform's menu."""

@@ -21,6 +21,7 @@ from agent.middleware.answers import (
 )
 from agent.middleware.raw_calls import RawCalls
 from agent.models.listening import listening
+from agent.models.shown import Shown, in_place
 from agent.state import ThreadState
 from agent.usage import usage_of
 
@@ -37,13 +38,14 @@ _Results = dict[str, ToolMessage]
 class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     """Gives unanswered tool calls an error as their result, right after the message that made them.
 
-    A result that stands elsewhere is moved there, one that belongs to no call is left out. An answer that
-    holds nothing but calls with unreadable arguments is asked for again, at most `tries` times, since a run
-    would end with it; beside other calls such a call is taken out. Arguments that broke off are unreadable,
-    although langchain completes them. Hook: `wrap_model_call`, since nobody but the model needs it. The
-    repair is stored together with the answer, and only where no older answer would have to be written again
-    (clients would take it for a new one); otherwise it is made for each call. What the answers cost that were
-    asked for again is stored too.
+    A result that stands elsewhere is moved there, one that belongs to no call is left out. An answer whose
+    calls all have unreadable arguments is asked for again, at most `tries` times, since a run would end with
+    it; beside other calls such a call is taken out. Arguments that broke off are unreadable, although
+    langchain completes them. Where people have seen the text of such an answer, the next one is not streamed
+    and takes its place, as in `agent.models.attempts`. Hook: `wrap_model_call`, since nobody but the model
+    needs it. The repair is stored together with the answer, and only where no older answer would have to be
+    written again (clients would take it for a new one); otherwise it is made for each call. What the answers
+    cost that were asked for again is stored too.
     """
 
     state_schema = ThreadState
@@ -69,14 +71,15 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     async def _readable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
         """The response, and the answers that were asked for again."""
         lost: list[AIMessage] = []
-        response = await _read(request, handler)
+        shown = Shown()
+        response = await _read(request, handler, shown)
         for _ in range(self._tries):
             answer = answer_of(response)
             if answer is None or not answer.invalid_tool_calls or answer.tool_calls:
                 break
             lost.append(answer)
             told = [*request.messages, answer, *_results(answer, {})]
-            response = await _read(request.override(messages=told), handler)
+            response = await _read(request.override(messages=told), handler, shown)
         answer = answer_of(response)
         if answer is None or not answer.invalid_tool_calls:
             return response, lost
@@ -88,11 +91,13 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         return with_answer(response, clean), lost
 
 
-async def _read(request: Request, handler: Handler) -> Response:
-    """The response, whose calls are only those whose arguments came whole."""
+async def _read(request: Request, handler: Handler, shown: Shown) -> Response:
+    """The response, whose calls are only those whose arguments came whole, in the place of what was shown."""
     raw = RawCalls()
-    with listening(raw):
+    with listening(raw), shown.listening() as place:
         response = await handler(request)
+    if place is not None:
+        response = in_place(response, place)
     answer = answer_of(response)
     return response if answer is None else with_answer(response, raw.checked(answer))
 

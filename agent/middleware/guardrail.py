@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import re
 from typing import Any
 
@@ -24,6 +25,10 @@ SECONDS = 10.0
 APPROVE, REJECT = "approve", "reject"
 DENIED = "Not allowed: {reason}. Don't try to get around this; go on without it, or tell the person."
 REJECTED = "A person was asked and rejected this call. Go on without it, or ask what they want instead."
+SAID = " They said: {words}"
+_YES = frozenset({APPROVE, "approved", "yes", "ok", "okay", "批准", "同意", "是", "可以"})
+_NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
+LONGEST = 2000
 _UNDECIDED = Deny("it could not be checked whether this call is allowed", "guardrail_failed")
 _SAID_BY = re.compile(r"^[^\n:]{1,100}: ")
 
@@ -32,9 +37,10 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Has every tool call judged by `provider` (everything is allowed without one).
 
     A denial becomes an error result that says why. A question becomes an interrupt whose value has `type`
-    "approval", `question`, `options`, `tool`, `args` and `call_id`; the call is made when it is resumed with
-    "approve", and rejected by anything else. An exception, a decision that takes longer than `seconds` and
-    anything that is no decision deny. Hook: `wrap_tool_call`, around retries and the tool itself.
+    "approval", `question`, `options`, `tool`, `args` and `call_id`. The call is made when it is resumed with
+    "approve" or another plain yes; anything else rejects it, and the model hears what was said. An exception,
+    a decision that takes longer than `seconds` and anything that is no decision deny. Hook: `wrap_tool_call`,
+    around retries and the tool itself.
     """
 
     def __init__(self, *, provider: GuardrailProvider | None = None, seconds: float = SECONDS) -> None:
@@ -50,8 +56,8 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         if isinstance(decision, Deny):
             log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
             return _refusal(request, DENIED.format(reason=decision.reason.rstrip(". ")))
-        if isinstance(decision, Ask) and not approved(interrupt(_question(decision, request))):
-            return _refusal(request, REJECTED)
+        if isinstance(decision, Ask) and not approved(answer := interrupt(_question(decision, request))):
+            return _refusal(request, REJECTED + _instead(answer))
         return await handler(request)
 
     async def _decided(self, request: ToolRequest) -> Decision:
@@ -78,13 +84,27 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
 
 def approved(answer: Any) -> bool:
-    """Whether the answer to an approval is a yes: the word, maybe after the name of who says it."""
+    """Whether the answer to an approval is a yes: one word, maybe after the name of who says it."""
+    return not _YES.isdisjoint(_forms(_words(answer)))
+
+
+def _instead(answer: Any) -> str:
+    """What somebody said who rejected a call with more than a no; quoted, so that it stays what they said."""
+    words = _words(answer)
+    if not _NO.isdisjoint(_forms(words)):
+        return ""
+    return SAID.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
+
+
+def _words(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
-    if not isinstance(answer, str):
-        return False
-    plain = answer.strip()
-    return APPROVE in {plain.casefold(), _SAID_BY.sub("", plain, count=1).casefold()}
+    return answer.strip() if isinstance(answer, str) else ""
+
+
+def _forms(words: str) -> set[str]:
+    """The words, and the words without the name of who says them."""
+    return {form.strip(" .!。！").casefold() for form in (words, _SAID_BY.sub("", words, count=1))}
 
 
 def _question(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:

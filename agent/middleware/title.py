@@ -29,16 +29,18 @@ MAX_WORDS = 6
 MAX_CHARS = 60
 SHOWN = 500
 SECONDS = 10.0
+HOLD = 1.5
 _THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 
 
 class TitleMiddleware(AgentMiddleware[Any, Any]):
     """Titles a thread after its first full exchange, when the first answer without tool calls is there.
 
-    Asks `model` (the agent's own without one) for at most `seconds`; when that fails, or gives nothing, the
-    first words of the person are the title. It never fails a run, and its tokens reach no stream.
-    `prompt_template` may name {user}, {assistant} and {max_words}. Hook: `wrap_model_call`; the title goes
-    into the state with the answer.
+    Asks `model` (the agent's own without one) and holds the answer up for at most `hold` seconds; when there
+    is no title by then, the first words of the person are it. In that case the model is asked once more,
+    beside the first call of the second exchange, for at most `seconds` and no longer than `hold` after that
+    call. It never fails a run, and its tokens reach no stream. `prompt_template` may name {user}, {assistant}
+    and {max_words}. Hook: `wrap_model_call`; the title goes into the state with the answer.
     """
 
     state_schema = ThreadState
@@ -52,6 +54,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         max_chars: int = MAX_CHARS,
         prompt_template: str = PROMPT,
         seconds: float = SECONDS,
+        hold: float = HOLD,
     ) -> None:
         """Raises ValueError for a limit below 1 or a template with another field."""
         super().__init__()
@@ -62,35 +65,67 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"The title's template has a field that is not known: {error}.") from error
         self._model, self._template, self._seconds = model, prompt_template, seconds
-        self._max_words, self._max_chars = max_words, max_chars
+        self._max_words, self._max_chars, self._hold = max_words, max_chars, hold
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model, and title the thread when it has answered."""
-        response = await handler(request)
-        answer = answer_of(response)
-        if request.state.get("title") or answer is None or answer.tool_calls:
-            return response
-        user = first_words_of(request.state["messages"])
-        said = await self._asked(request.model, user, answer)
-        usage = usage_of([said]) if said is not None else None
-        title = self._fit(said.text) if said is not None else ""
-        title = title or self._fit(user) or self._fit(answer.text)
+        messages, title = request.state["messages"], request.state.get("title")
         if not title:
-            return response
-        return updating(response, title=title, **({"usage": usage} if usage else {}))
+            return await self._after(request, await handler(request))
+        first = answers_in(messages)
+        if len(first) != 1 or not _begins(messages) or title != self._words(messages, first[0]):
+            return await handler(request)
+        return await self._beside(request, handler, first[0])
 
-    async def _asked(self, own: BaseChatModel, user: str, answer: AIMessage) -> BaseMessage | None:
-        prompt = self._template.format(
-            user=user[:SHOWN], assistant=answer.text[:SHOWN], max_words=self._max_words
-        )
+    async def _after(self, request: Request, response: Response) -> Response | ExtendedModelResponse[Any]:
+        """Title the first exchange, which this response may end."""
+        answer = answer_of(response)
+        if answer is None or answer.tool_calls:
+            return response
+        messages = request.state["messages"]
+        said = await self._asked(request.model, messages, answer, min(self._hold, self._seconds))
+        return self._updated(response, said, self._words(messages, answer))
+
+    async def _beside(
+        self, request: Request, handler: Handler, first: AIMessage
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Make up for a title while the model answers the second time."""
+        asked = self._asked(request.model, request.state["messages"], first, self._seconds)
+        naming = asyncio.create_task(asked, name="title")
         try:
-            async with asyncio.timeout(self._seconds):
+            response = await handler(request)
+            await asyncio.wait({naming}, timeout=self._hold)
+            return self._updated(response, naming.result() if naming.done() else None)
+        finally:
+            naming.cancel()
+            await asyncio.wait({naming})
+
+    def _updated(
+        self, response: Response, said: BaseMessage | None, otherwise: str = ""
+    ) -> Response | ExtendedModelResponse[Any]:
+        """The response with the title that was said, and what it cost."""
+        usage = usage_of([said]) if said is not None else None
+        title = (self._fit(said.text) if said is not None else "") or otherwise
+        update = {**({"title": title} if title else {}), **({"usage": usage} if usage else {})}
+        return updating(response, **update) if update else response
+
+    async def _asked(
+        self, own: BaseChatModel, messages: Sequence[AnyMessage], answer: AIMessage, seconds: float
+    ) -> BaseMessage | None:
+        user, said = first_words_of(messages)[:SHOWN], answer.text[:SHOWN]
+        prompt = self._template.format(user=user, assistant=said, max_words=self._max_words)
+        try:
+            async with asyncio.timeout(seconds):
                 return await (self._model or own).ainvoke([HumanMessage(prompt)], internal_config("title"))
         except Exception as error:  # noqa: BLE001 - supervisor: a title is no reason to lose an answer
             log.warning("title_failed", error=type(error).__name__, detail=scrubbed(str(error)))
             return None
+
+    def _words(self, messages: Sequence[AnyMessage], answer: AIMessage) -> str:
+        """The title where no model gives one."""
+        return self._fit(first_words_of(messages)) or self._fit(answer.text)
 
     def _fit(self, text: str) -> str:
         """The first line of a text as a title, cut at a word where that is possible."""
@@ -101,6 +136,18 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
             return words
         cut = words[: self._max_chars]
         return (cut.rpartition(" ")[0] or cut).rstrip()
+
+
+def answers_in(messages: Sequence[AnyMessage]) -> list[AIMessage]:
+    """The answers that ended an exchange."""
+    said = (message for message in messages if isinstance(message, AIMessage))
+    return [message for message in said if not message.tool_calls and message.text.strip()]
+
+
+def _begins(messages: Sequence[AnyMessage]) -> bool:
+    """Whether an exchange begins: the newest message is a person's."""
+    newest = messages[-1]
+    return isinstance(newest, HumanMessage) and "lc_source" not in newest.additional_kwargs
 
 
 def first_words_of(messages: Sequence[AnyMessage]) -> str:

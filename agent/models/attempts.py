@@ -16,14 +16,13 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 from langgraph.types import Command
 
 from agent.errors import ModelCallFailed
 from agent.models.errors import Category
 from agent.models.patience import PATIENCE
 from agent.models.resolve import name_of
-from agent.models.shown import Shown
+from agent.models.shown import Shown, in_place
 
 log = structlog.get_logger(__name__)
 Request = ModelRequest[Any]
@@ -92,7 +91,7 @@ class ModelAttempts(AgentMiddleware[Any, Any]):
             try:
                 with shown.listening() as place:
                     response = await handler(request)
-                return response if place is None else _in_place(response, place)
+                return response if place is None else in_place(response, place)
             except ModelCallFailed as error:
                 shown.fail()
                 pause = self._pause(request.model, tries, error)
@@ -115,11 +114,3 @@ class ModelAttempts(AgentMiddleware[Any, Any]):
             return None
         wait = max(asked, min(self._delay * (1 << tries), PATIENCE))
         return round(wait * (1 + self._chance() / 4), 3)
-
-
-def _in_place(response: Response, message_id: str) -> Response:
-    """The response as the message with this id."""
-    for message in response.result:
-        if isinstance(message, AIMessage):
-            message.id = message_id
-    return response

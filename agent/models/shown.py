@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from langchain.agents.middleware import ModelResponse
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -64,15 +65,33 @@ class Shown(BaseCallbackHandler):
         message = getattr(chunk, "message", None)
         if not isinstance(message, AIMessage):
             return
-        if self._message_id is None and TAG_NOSTREAM not in (tags or ()) and message.text.strip():
-            self._message_id = message.id
+        self._see(message, tags)
         if said := message.usage_metadata:
             self._costs[run_id] = add_usage(self._costs.get(run_id), said)
 
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Take note of a whole answer, which may be refused all the same."""
+    def on_llm_end(
+        self, response: LLMResult, *, run_id: UUID, tags: list[str] | None = None, **kwargs: Any
+    ) -> None:
+        """Take note of a whole answer, which may be refused all the same; one that did not come in pieces is
+        shown now.
+        """
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
-                if isinstance(message, AIMessage) and message.usage_metadata:
+                if not isinstance(message, AIMessage):
+                    continue
+                self._see(message, tags)
+                if message.usage_metadata:
                     self._costs[run_id] = message.usage_metadata
+
+    def _see(self, message: AIMessage, tags: list[str] | None) -> None:
+        if self._message_id is None and TAG_NOSTREAM not in (tags or ()) and message.text.strip():
+            self._message_id = message.id
+
+
+def in_place(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
+    """The response as the message with this id."""
+    for message in response.result:
+        if isinstance(message, AIMessage):
+            message.id = message_id
+    return response

@@ -69,7 +69,7 @@ class Admissions:
         refusal = self._refusal(message)
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
-        return self._admission(message, Verdict.CHAT)
+        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN)
 
     def _change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
@@ -113,6 +113,7 @@ class Admissions:
         notice: str = "",
         once: str = "",
         rotate: bool = False,
+        senior: bool = False,
     ) -> Admission:
         rules = self._rules
         return Admission(
@@ -123,6 +124,9 @@ class Admissions:
             notice=notice,
             full_notice=rules.texts("queue_full", limit=rules.limits.queue),
             stale_notice=rules.texts("question_closed") if message.clicked else "",
+            foreign_notice=rules.texts("approval_foreign") if message.clicked else "",
+            waits_notice=rules.texts("approval_waits"),
+            senior=senior,
             once=once,
             model=rules.model,
             rotate=rotate,

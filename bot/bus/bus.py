@@ -4,7 +4,7 @@ after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -12,10 +12,10 @@ from bot.bus.admission import Admissions
 from bot.bus.early import EarlyChanges
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.domain import InboundEvent, TurnKind
+from bot.domain import InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
-from bot.store.accept import Accepted
+from bot.store.accept import Accepted, Refusal
 from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)
@@ -55,23 +55,27 @@ class MessageBus:
 
     async def accept(
         self, account: str, admissions: Admissions, events: Sequence[InboundEvent], cursor: str
-    ) -> None:
-        """Store a batch, then wake whoever answers it."""
-        admitted = [found for event in events if (found := admissions.admit_event(event)) is not None]
-        if not admitted and not cursor:
-            return
+    ) -> dict[str, str]:
+        """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
+        admitted = [(event, admissions.admit_event(event)) for event in events]
+        refused = {event.event_id: "" for event, found in admitted if found is None and _clicked(event)}
+        batch = [found for _, found in admitted if found is not None]
+        if not batch and not cursor:
+            return refused
         now = self._clock.now()
         token = urgent.set(True)
         try:
-            accepted = await self._store.accept(account, admitted, cursor, now, self._queue_limit)
+            taken = await self._store.accept(account, batch, cursor, now, self._queue_limit)
         finally:
             urgent.reset(token)
+        accepted = [one for one in taken if isinstance(one, Accepted)]
         if accepted:
             reach(Step.STORED)
         for turn in accepted:
             self._dispatch(turn)
         if accepted:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
+        return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
 
     async def recover(self) -> tuple[int, int]:
         """Wake every turn that was open when the service stopped: (conversations, control turns)."""
@@ -92,6 +96,10 @@ class MessageBus:
             watcher(turn)
 
 
+def _clicked(event: InboundEvent) -> bool:
+    return isinstance(event, InboundMessage) and event.clicked
+
+
 class AccountInbox:
     """The inbox of one account; see `bot.platforms.base.Inbox`."""
 
@@ -102,11 +110,11 @@ class AccountInbox:
         self._store = store
         self._early = EarlyChanges()
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """See Inbox."""
         if events:
             reach(Step.RECEIVED)
-        await self._bus.accept(self._account, self.admissions, [*self._early.ordered(events)], cursor)
+        return await self._bus.accept(self._account, self.admissions, [*self._early.ordered(events)], cursor)
 
     async def cursor(self) -> str:
         """See Inbox."""

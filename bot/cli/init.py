@@ -88,8 +88,9 @@ async def probe(account: AccountConfig) -> str:
 class _NoInbox:
     """Stores nothing, and so lets nothing be confirmed."""
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
-        await asyncio.get_running_loop().create_future()
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
+        return found
 
     async def cursor(self) -> str:
         return ""

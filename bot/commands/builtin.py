@@ -7,9 +7,11 @@ import asyncio
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.memory import memory
+from bot.commands.models import model, model_of, models
 from bot.commands.registry import Command, Invocation, Registry, Result, nearest_line
+from bot.commands.usage import usage
 from bot.domain import Live, Origin
-from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+from bot.errors import RunMissing, RuntimeProblem
 
 # A status is wanted now, also where the runtime is busy.
 USAGE_SECONDS = 2.0
@@ -48,6 +50,8 @@ async def new(call: Invocation) -> Result:
     """The accept transaction has turned the thread already; say so."""
     lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
+    # What waited for an approval on the old thread does so no longer.
+    call.services.wake(call.turn.conversation)
     return Result(call.texts("new_while_busy" if busy else "new"))
 
 
@@ -83,54 +87,6 @@ async def retry(call: Invocation) -> Result:
     )
     services.wake(call.turn.conversation)
     return Result(text, composed=True)
-
-
-async def models(call: Invocation) -> Result:
-    """List the models."""
-    texts = call.texts
-    try:
-        offered = await call.services.runtime.models()
-    except RuntimeRefused:
-        return Result(texts("models_none"))
-    except RuntimeProblem:
-        return Result(texts("models_unreachable"))
-    view = await call.services.store.conversation(call.turn.conversation)
-    chosen = (view.model if view else "") or next((model.name for model in offered if model.default), "")
-    lines = [
-        texts(
-            "models_line",
-            mark="•" if model.name != chosen else "✓",
-            name=model.name,
-            display=model.display_name if model.display_name != model.name else "",
-            note=f" ({model.note})" if model.note else "",
-        )
-        for model in offered
-    ]
-    return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
-
-
-async def model(call: Invocation) -> Result:
-    """Choose a model for this conversation, or show the one it has."""
-    texts, services = call.texts, call.services
-    view = await services.store.conversation(call.turn.conversation)
-    if not call.words:
-        current = f"`{view.model}`" if view and view.model else texts("model_default")
-        return Result(texts("model_now", name=current))
-    name = call.words[0].strip("`")
-    try:
-        offered = [model.name for model in await services.runtime.models()]
-    except RuntimeRefused:
-        offered = [name]
-    except RuntimeProblem:
-        return Result(texts("models_unreachable"))
-    if name not in offered:
-        import difflib
-
-        near = difflib.get_close_matches(name, offered, n=3, cutoff=0.4)
-        return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
-    await services.store.set_model(call.turn.conversation, name)
-    lane = await services.store.lane(call.turn.conversation)
-    return Result(texts("model_set_busy" if lane.turn else "model_set", name=name))
 
 
 async def plan(call: Invocation) -> Result:
@@ -175,12 +131,11 @@ async def status(call: Invocation) -> Result:
     account = services.accounts.state(call.turn.address.account)
     since = services.clock.now() - lane.since
     state = lane.state.value if lane.state else ""
-    model_name = f"`{view.model}`" if view and view.model else texts("model_default")
     lines = [
         texts("status_title"),
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
         texts("status_queue", count=lane.queued),
-        texts("status_model", name=model_name),
+        texts("status_model", name=model_of(call, view)),
         texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
         *await _tokens(call, view.thread_id if view else ""),
@@ -244,6 +199,7 @@ def builtin() -> Registry:
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
+            Command("usage", usage),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
         ],

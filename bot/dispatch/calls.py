@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.clock import Clock
 from bot.dispatch.outlet import Outlet
-from bot.dispatch.reply import Edit, Post, Remove, Reply, marked
+from bot.dispatch.reply import TAKEN_BACK, Edit, Post, Remove, Reply, marked
 from bot.domain import (
     ChatKind,
     OutboundFile,
@@ -34,6 +34,7 @@ from bot.platforms.base import (
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.turns import PartChange
+from bot.store.usage import Spent
 
 REPEATED_COUNTER = "possibly_repeated"
 
@@ -122,9 +123,13 @@ class ReplyCalls:
         self.stage(replace(part, state=state), shown=part.content)
 
     async def remove(self, action: Remove) -> None:
-        """Take a message back."""
+        """Take a message back; where none can be deleted, its text."""
         if isinstance(self.adapter, DeletesMessages):
             await self.adapter.delete(self.turn.address, action.part.platform_id)
+        elif isinstance(self.adapter, EditsMessages):
+            empty = self._message(replace(action.part, content=TAKEN_BACK), final=True, full=False)
+            with suppress(NotModified):
+                await self.adapter.edit(empty, action.part.platform_id)
         self.reply.change(replace(action.part, state=PartState.UNDELIVERED))
 
     async def take_back(self, action: Post) -> None:
@@ -139,9 +144,14 @@ class ReplyCalls:
         self._dirty[part.index] = PartChange(part, category)
 
     async def flush(
-        self, state: TurnState | None = None, *, error: str = "", keep: int | None = None
+        self,
+        state: TurnState | None = None,
+        *,
+        error: str = "",
+        keep: int | None = None,
+        spent: Spent | None = None,
     ) -> None:
-        """Write what is staged, and the turn's state where given, in one transaction."""
+        """Write what is staged, and the turn's state (with what it cost) where given, in one transaction."""
         if not self._dirty and not self._seen and state is None:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
@@ -153,6 +163,7 @@ class ReplyCalls:
             state=state,
             error=error,
             keep=keep,
+            spent=spent,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 

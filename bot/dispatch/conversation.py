@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -12,12 +12,13 @@ import structlog
 from bot.clock import Clock
 from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
+from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
 from bot.domain import ProgressItem, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.runtime.port import Answer, RuntimePort
+from bot.runtime.port import Answer, RuntimePort, Usage
 from bot.store import BotStore
 from bot.texts import Texts
 
@@ -37,24 +38,24 @@ MESSAGE_LIMIT = 500
 class Outcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
-    `question` is what the agent asks at the end of it, with the answers that it offers as `choices`;
-    `interrupt` is the id by which its run is resumed with the answer.
+    `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
+    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted.
     """
 
     text: str
     artifacts: tuple[str, ...] = ()
     state: TurnState = TurnState.DONE
     error: str = ""
-    question: str = ""
-    choices: tuple[str, ...] = ()
+    question: Question = field(default_factory=Question)
     interrupt: str = ""
+    used: Usage | None = None
 
 
 class Conversation:
     """Talks to the runtime for one turn.
 
-    `show` is called with the whole text and the work in hand whenever one changed; `starts` gives the place
-    to create a run in; `roles` are the author's.
+    `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
+    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets.
     """
 
     def __init__(
@@ -67,8 +68,9 @@ class Conversation:
         clock: Clock,
         texts: Texts,
         roles: Sequence[str],
-        show: Callable[[str, tuple[ProgressItem, ...]], None],
+        show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         starts: Starts,
+        mask: Callable[[str], str],
     ) -> None:
         self._turn = turn
         self._outlet = outlet
@@ -79,6 +81,7 @@ class Conversation:
         self._roles = roles
         self._show = show
         self._starts = starts
+        self._mask = mask
         self._stop = asyncio.Event()
         self._transcript = Transcript()
         if turn.stopped:
@@ -90,6 +93,10 @@ class Conversation:
 
     async def run(self, *, restarted: bool) -> Outcome:
         """The outcome of the turn's run, however many connections it takes."""
+        outcome = await self._run(restarted)
+        return replace(outcome, used=self._transcript.used)
+
+    async def _run(self, restarted: bool) -> Outcome:
         work = asyncio.ensure_future(self._talk(restarted))
         stopping = asyncio.ensure_future(self._stop.wait())
         both: set[asyncio.Future[Any]] = {work, stopping}
@@ -134,7 +141,7 @@ class Conversation:
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
                 await self._name()
-                self._transcript = Transcript()
+                self._transcript = Transcript(used=self._transcript.used)
         raise RuntimeUnreachable("the runtime loses its runs")
 
     async def _create(self, *, repeated: bool) -> None:
@@ -175,11 +182,14 @@ class Conversation:
                     after = logged.id or after
                     tries.reset()
                     if self._transcript.take(logged.event):
-                        self._show(self._transcript.text, self._transcript.progress.items)
+                        said = self._transcript
+                        self._show(said.text, said.progress.items, said.taken_back)
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:
             self._transcript.settle(await self._read(_Tries(self._clock)))
+        if self._transcript.gap:
+            await self._count()
         return self._outcome()
 
     async def _read(self, tries: _Tries) -> Answer:
@@ -190,6 +200,15 @@ class Conversation:
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
 
+    async def _count(self) -> None:
+        """Events are missing, and what they told of tokens with them: the run itself is asked, once."""
+        try:
+            used = await self._runtime.usage(self._turn.thread_id, self._turn.run_id)
+        except RuntimeProblem as problem:
+            log.warning("usage_unknown", turn=self._turn.id, problem=str(problem))
+        else:
+            self._transcript.used = used or self._transcript.used
+
     def _outcome(self) -> Outcome:
         said = self._transcript
         if said.failure is not None or said.status in {"error", "timeout"}:
@@ -197,12 +216,13 @@ class Conversation:
             return self._failure(message[:MESSAGE_LIMIT], said.failure.kind if said.failure else "run")
         if self._stop.is_set():
             return self._stopped()
-        question, choices = asked(said.question.value) if said.question is not None else ("", ())
+        asked = said.question
+        question = question_of(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
-        if not said.text and not artifacts and not question:
+        if not said.text and not artifacts and not question.text:
             return self._failure(self._texts("no_answer"), "no_answer")
-        interrupt = said.question.id if said.question is not None else ""
-        return Outcome(said.text, artifacts, question=question, choices=choices, interrupt=interrupt)
+        interrupt = asked.id if asked is not None else ""
+        return Outcome(said.text, artifacts, question=question, interrupt=interrupt)
 
     def _stopped(self) -> Outcome:
         text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))
@@ -217,16 +237,6 @@ class Conversation:
         if isinstance(problem, RuntimeRefused):
             return str(problem)[:MESSAGE_LIMIT]
         return self._texts("runtime_unreachable")
-
-
-def asked(value: Any) -> tuple[str, tuple[str, ...]]:
-    """The question of an interrupt and the answers that it offers."""
-    if not isinstance(value, dict):
-        return str(value), ()
-    question = str(value.get("question") or value.get("message") or "")
-    options = value.get("options")
-    offered = [str(option).strip() for option in options] if isinstance(options, list) else []
-    return question, tuple(dict.fromkeys(filter(None, offered)))
 
 
 class _Tries:

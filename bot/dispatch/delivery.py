@@ -8,7 +8,7 @@ from dataclasses import replace
 import structlog
 
 from bot.dispatch.calls import ReplyCalls
-from bot.dispatch.reply import Action, Edit, Post, Remove
+from bot.dispatch.reply import Action, Edit, Post, Remove, placed
 from bot.dispatch.waiting import uncut
 from bot.domain import Part, PartKind, PartState, TurnState
 from bot.errors import (
@@ -20,6 +20,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import Operation
+from bot.store.usage import Spent
 
 log = structlog.get_logger(__name__)
 
@@ -43,17 +44,21 @@ class Delivery:
         self._final: list[Part] = []
         self._failed = False
 
-    async def compose(self, parts: Sequence[Part], error: str = "") -> None:
-        """Record the final parts: from here on the answer survives a crash, whatever becomes of the run."""
+    async def compose(self, parts: Sequence[Part], error: str = "", spent: Spent | None = None) -> None:
+        """Record the final parts, and what they cost: from here on the answer survives a crash, whatever
+        becomes of the run.
+        """
         known = self._calls.reply.parts
-        for part in parts:
-            have = known[part.index] if part.index < len(known) else part
+        places = {part.index: part for part in placed(parts, known)}
+        for index, part in places.items():
+            have = known[index] if index < len(known) else part
             self._calls.stage(
                 replace(part, state=have.state, platform_id=have.platform_id, repeated=have.repeated)
             )
-        for surplus in known[len(parts) :]:
-            self._calls.stage(replace(surplus, content=""))
-        await self._calls.flush(TurnState.DELIVERING, error=error)
+        for have in known:
+            if have.index not in places:
+                self._calls.stage(replace(have, content=""))
+        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent)
         reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:
@@ -74,9 +79,8 @@ class Delivery:
             if self._calls.reply.next_final(self._final) is not None:
                 await self._calls.flush()
         closing = TurnState.FAILED if self._failed else state
-        await self._calls.flush(
-            closing, error="undelivered" if self._failed else error, keep=len(self._final)
-        )
+        keep = max((part.index + 1 for part in self._final), default=0)
+        await self._calls.flush(closing, error="undelivered" if self._failed else error, keep=keep)
         reach(Step.RECORDED)
 
     async def _do(self, action: Action) -> None:
@@ -136,7 +140,7 @@ class Delivery:
             return 0.0
         if part.kind is PartKind.FILE:
             instead = Part(part.index, PartKind.TEXT, f"📎 `{part.filename}` could not be sent: {problem}")
-            self._final[part.index] = instead
+            self._final = [instead if one.index == part.index else one for one in self._final]
             self._calls.stage(instead)
             return 0.0
         self._failed = True

@@ -17,6 +17,7 @@ from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
 from bot.dispatch.delivery import Delivery
 from bot.dispatch.frames import Frames
+from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
@@ -26,6 +27,7 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.database import urgent
 from bot.store.turns import Claim
+from bot.store.usage import Spent
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -38,7 +40,10 @@ LONGEST_CHOICE = 60
 
 
 class Dispatcher:
-    """The owner of every open turn. `run` works until cancelled; nothing partial is published then."""
+    """The owner of every open turn. `run` works until cancelled; nothing partial is published then.
+
+    `mask` hides the secrets of the configuration in what people are shown of a tool call.
+    """
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class Dispatcher:
         clock: Clock,
         new_id: Callable[[], str],
         max_runs: int,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self._store = store
         self._runtime = runtime
@@ -60,6 +66,7 @@ class Dispatcher:
         self._texts = texts
         self._roles = roles
         self._clock = clock
+        self._mask = mask
         self._slots = asyncio.Semaphore(max_runs)
         self.starts = Starts(accounts, clock)
         self._talking: dict[int, Conversation] = {}
@@ -126,8 +133,10 @@ class Dispatcher:
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
-                await self._store.ask(turn, outcome.interrupt)
-            await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
+                asked = outcome.question
+                await self._store.ask(turn, outcome.interrupt, asked.choices if asked.approval else None)
+            parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
+            await delivery.compose(parts, error=outcome.error, spent=spent)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
@@ -149,6 +158,7 @@ class Dispatcher:
             roles=self._roles(turn).held,
             show=frames.show,
             starts=self.starts,
+            mask=self._mask,
         )
         self._talking[turn.conversation] = talk
         try:
@@ -229,19 +239,27 @@ class Dispatcher:
             return Result(texts("command_failed", name=name, reason=str(error)))
 
 
+def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:
+    """What a turn's run cost, put down to its author; None where nobody counted."""
+    used = outcome.used
+    if used is None:
+        return None
+    return Spent(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
+
+
 def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
     """The final reply as this platform takes it: texts within its limit, then files.
 
     Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
     """
-    adapter, choices = outlet.adapter, outcome.choices
+    adapter, choices = outlet.adapter, outcome.question.choices
     native = (
         isinstance(adapter, AsksChoice)
         and len(choices) <= adapter.most_choices
         and all(len(choice) <= LONGEST_CHOICE for choice in choices)
     )
     listed = [] if native else [f"- {choice}" for choice in choices]
-    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question, *listed]).strip()]))
+    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
     texts = [text for text in adapter.renderer.split(whole) if text.strip()]
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
     if parts and native and choices:

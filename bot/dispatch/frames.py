@@ -12,7 +12,7 @@ import structlog
 
 from bot.dispatch.ahead import likely
 from bot.dispatch.calls import ReplyCalls
-from bot.dispatch.reply import Action, Edit, Post
+from bot.dispatch.reply import TAKEN_BACK, Action, Edit, Post
 from bot.dispatch.typing import TYPING_EVERY, show_typing
 from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage, PartState, ProgressItem
@@ -53,6 +53,8 @@ class Frames:
         self._progress: tuple[ProgressItem, ...] = ()
         self._listed: tuple[ProgressItem, ...] = ()
         self._lasts = False
+        self._taken_back = False
+        self._drafted = False
         self._since = 0.0
         self._splitter: Splitter | None = None
         self._framing: Callable[[str], str] | None = None
@@ -61,12 +63,17 @@ class Frames:
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = ()) -> None:
-        """The whole text so far, and the work that is worth showing beside it."""
+    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = (), taken_back: bool = False) -> None:
+        """The whole text so far, and the work that is worth showing beside it.
+
+        Where a text was `taken_back` and there is no other, none of it stays; else what is shown stays until
+        there is another.
+        """
         if not self._text and markdown:
             self._since = self._clock.now()
         if markdown != self._text or (self._lasts and progress != self._progress):
             self._changed.set()
+        self._taken_back = taken_back
         self._text = markdown
         self._progress = progress
         if len(markdown) >= self._manifest.first_frame_characters:
@@ -175,7 +182,14 @@ class Frames:
         self._parts = len(texts)
         if texts:
             texts[-1] = self._bordered(texts) or self._frame_of(texts[-1])
-        return self._with_progress([text for text in texts if text.strip()])
+        return self._with_progress([text for text in texts if text.strip()] or self._emptied())
+
+    def _emptied(self) -> list[str]:
+        """What goes in the place of a text that was taken back, in every message that shows some of it."""
+        if not self._taken_back:
+            return []
+        shown = sum(part.state is not PartState.PLANNED for part in self._calls.reply.parts)
+        return [TAKEN_BACK] * max(shown, self._drafted)
 
     def _with_progress(self, texts: list[str]) -> list[str]:
         """The work below the text where there is room for it, beside it where the platform has a list."""
@@ -253,6 +267,7 @@ class Frames:
             if wait:
                 return wait
             try:
+                self._drafted = True
                 await adapter.draft(message, turn.id)
             except DeliveryError as error:
                 return self._failed(error)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from bot.domain import Part, PartKind, PartState
 
 REPEATED_MARK = "(possibly repeated)"
+# What stands in a message whose text was taken back, until it has another one.
+TAKEN_BACK = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 
 
@@ -85,8 +87,9 @@ class Reply:
             action = self._towards(part, final=True)
             if action is not None:
                 return action
-        for part in self._parts[len(want) :]:
-            if part.state in SEEN:
+        wanted = {part.index for part in want}
+        for part in self._parts:
+            if part.index not in wanted and part.state in SEEN:
                 return Remove(part)
         return None
 
@@ -122,6 +125,22 @@ class Reply:
     def cut(self, count: int) -> None:
         """Forget the parts from `count` on."""
         del self._parts[count:]
+
+
+def placed(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
+    """The parts of a final, each in a place that it can take: a message with text never becomes a file."""
+    found: list[Part] = []
+    index = 0
+    for part in want:
+        while part.kind is PartKind.FILE and index < len(known) and _holds_text(known[index]):
+            index += 1
+        found.append(replace(part, index=index))
+        index += 1
+    return found
+
+
+def _holds_text(part: Part) -> bool:
+    return part.kind is PartKind.TEXT and part.state is not PartState.PLANNED
 
 
 def marked(text: str) -> str:

@@ -17,22 +17,30 @@ from bot.runtime.port import (
     RunEvent,
     Said,
     Text,
+    Usage,
+    Used,
     Worked,
 )
 
 
 @dataclass(slots=True)
 class Transcript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said."""
+    """Collects one run. A new attempt of the runtime replaces what the one before it said, but not what that
+    cost (`used`, None where nobody counted).
+
+    `taken_back` says that this attempt has taken a text back.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     attempt: int = 1
+    taken_back: bool = False
     gap: bool = False
     failure: Failed | None = None
     question: Interrupted | None = None
     status: str | None = None
+    used: Usage | None = None
 
     @property
     def text(self) -> str:
@@ -42,7 +50,7 @@ class Transcript:
     @property
     def incomplete(self) -> bool:
         """Whether the state has to be read to know the whole answer."""
-        return self.gap or self.attempt > 1 or (self.status == "success" and not self.texts)
+        return self.gap or self.attempt > 1 or (self.status == "success" and not self.text)
 
     def take(self, event: RunEvent) -> bool:
         """Take one event over; whether the text or the progress changed."""
@@ -51,24 +59,38 @@ class Transcript:
                 self.texts[message_id] = self.texts.get(message_id, "") + text
                 return True
             case Said(message_id, text):
-                changed = self.texts.get(message_id) != text
-                self.texts[message_id] = text
-                return changed
+                return self._said(message_id, text)
             case Attempt(number):
                 return self._attempt(number)
             case Planned() | Worked():
                 return self.progress.take(event)
+            case _:
+                self._note(event)
+        return False
+
+    def _note(self, event: RunEvent) -> None:
+        """What shows only when the run has ended, or not at all."""
+        match event:
             case Presented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
             case Failed():
                 self.failure = event
             case Interrupted():
                 self.question = event
+            case Used(usage):
+                self.used = usage if self.used is None else self.used + usage
             case Gap():
                 self.gap = True
             case Ended(status):
                 self.status = status
-        return False
+
+    def _said(self, message_id: str, text: str) -> bool:
+        """Messages without a text are many; one takes back what was shown of it, if anything was."""
+        before = self.texts.get(message_id, "")
+        if text or before:
+            self.texts[message_id] = text
+            self.taken_back = self.taken_back or not text
+        return text != before
 
     def settle(self, answer: Answer) -> None:
         """The thread's state is the truth."""
@@ -83,5 +105,6 @@ class Transcript:
         self.texts.clear()
         self.artifacts.clear()
         self.progress.clear()
+        self.taken_back = False
         self.failure = None
         return True

@@ -28,8 +28,11 @@ from bot.render.port import Renderer
 class Inbox(Protocol):
     """Where an adapter puts what it received; a call returns when it is on disk."""
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
+
+        Returns, by event id, the clicks among them that were not their author's to make: their buttons stay,
+        and where the platform has a way to tell somebody alone, they are told this text ("": nothing).
 
         The adapter tells the platform "received" after this returns, never before. Raises StoreError where it
         cannot be stored now: the account goes on, and brings it again or lets the platform send it again. A
@@ -156,7 +159,7 @@ class AsksChoice(Protocol):
 
     A click comes back as an InboundMessage of the person who clicked (`clicked`): its text is the choice, and
     it answers (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen
-    or vanish.
+    or vanish; of one that the inbox refuses only its author hears, and the buttons stay.
     """
 
     @property

@@ -37,6 +37,16 @@ def close_open(markdown: str) -> str:
     return GrowingFrame().close(markdown)
 
 
+def close_fence(markdown: str) -> str:
+    """The finished `markdown`, its last code block closed where it is left open: what follows is no code."""
+    state = State()
+    for line in _LINE_END.sub("\n", markdown).split("\n"):
+        state = scan(line, state).state
+    if state.leaf is not Leaf.FENCE:
+        return markdown
+    return f"{markdown}\n{''.join(container.follow for container in state.containers)}{state.fence}"
+
+
 class GrowingFrame:
     """`close_open` for a text that grows: a call costs as much as what was added and the last paragraph.
 

@@ -31,6 +31,23 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.total_tokens + other.total_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """The runtime begins attempt `number` (1 is the first) of the run."""
 
@@ -47,7 +64,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An assistant message as the state has it now: replaces the pieces."""
+    """An assistant message as the state has it now: replaces the pieces. A text of "" takes them back."""
 
     message_id: str
     text: str
@@ -72,6 +89,13 @@ class Worked:
     """A tool call or a subagent began or ended; a title of "" keeps the one that it began with."""
 
     item: ProgressItem
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a step of the run cost; a run costs what all its steps do, those of earlier attempts too."""
+
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +126,7 @@ class Ended:
     status: str
 
 
-RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Interrupted | Failed | Gap | Ended
+RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Used | Interrupted | Failed | Gap | Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +168,6 @@ class AgentInfo:
     name: str
     description: str = ""
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that the models of a thread took and gave."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +240,8 @@ class RuntimePort(Protocol):
         """The agents of one's own that there are, in the order of their names."""
         ...
 
-    async def usage(self, thread_id: str) -> Usage | None:
-        """What the runs of a thread cost so far; None where nobody counted."""
+    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
+        """What the runs of a thread cost so far, or one of them alone; None where nobody counted."""
         ...
 
     async def memory(self, scope: str) -> Remembered:

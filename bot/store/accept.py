@@ -21,9 +21,10 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
-from bot.store import changes, rows
+from bot.store import changes, questions, rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.questions import Approval
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -43,7 +44,8 @@ class Admission:
     `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
     once a day; `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
     (`/new`). `hold` keeps the turn open for further parts of an album (seconds). `stale_notice` answers a
-    click on a question that is no longer open.
+    click on a question that is no longer open. `senior` says that its author may decide approvals of others'
+    work; one who may not is told `foreign_notice` for a click, `waits_notice` for a message.
     """
 
     message: InboundMessage
@@ -53,6 +55,9 @@ class Admission:
     notice: str = ""
     full_notice: str = ""
     stale_notice: str = ""
+    foreign_notice: str = ""
+    waits_notice: str = ""
+    senior: bool = False
     once: str = ""
     model: str = ""
     rotate: bool = False
@@ -71,8 +76,16 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A click that is not its author's to make: nothing is stored. `text` is for them alone."""
+
+    event_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a message landed."""
+    """Where a message landed; `model` is the account's, which holds where the conversation chooses none."""
 
     conversation: int
     thread_id: str
@@ -80,6 +93,7 @@ class _Place:
     address: ReplyAddress
     question: str = ""
     asked_by: int = 0
+    approval: Approval | None = None
 
 
 def accept(
@@ -89,39 +103,44 @@ def accept(
     cursor: str,
     now: float,
     queue_limit: int,
-) -> list[Accepted]:
+) -> list[Accepted | Refusal]:
     """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
-    taken: list[Accepted] = []
+    taken: list[Accepted | Refusal] = []
     for one in admitted:
         if isinstance(one, InboundChange):
             changes.change(connection, one, now)
-        elif (accepted := _accept_one(connection, one, now, queue_limit)) is not None:
-            taken.append(accepted)
+        elif one.message.clicked and questions.is_foreign(connection, one.message, senior=one.senior):
+            taken.append(Refusal(one.message.event_id, one.foreign_notice))
+        else:
+            taken += _accept_one(connection, one, now, queue_limit)
     if cursor:
         connection.execute(sql.SAVE_CURSOR, {"account": account, "cursor": cursor})
     return taken
 
 
-def _accept_one(
-    connection: Connection, admission: Admission, now: float, queue_limit: int
-) -> Accepted | None:
-    if not _may_tell(connection, admission, now):
-        return None
+def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
+    if admission.once and not _may_tell(connection, admission, admission.once, now):
+        return []
     inbound = _store(connection, admission.message, now)
     if inbound is None:
-        return None
+        return []
     place = _place(connection, admission, now)
+    waits = False
     if admission.verdict is Verdict.CHAT and admission.message.clicked:
         turn, refused = _click(connection, admission, place, now, queue_limit)
+    elif admission.verdict is Verdict.CHAT and _decides(connection, admission, place):
+        turn, refused = _decide(connection, admission, place, now), False
     elif admission.verdict is Verdict.CHAT:
         turn, refused = _queue(connection, admission, place, now, queue_limit)
+        waits = not refused and place.approval is not None
     elif admission.verdict is Verdict.COMMAND:
         turn, refused = _add_turn(connection, admission, place, TurnKind.COMMAND, now), False
     else:
         turn, refused = _notice(connection, admission, place, admission.notice, now), True
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     kind = TurnKind.NOTICE if refused else TurnKind(admission.verdict.value)
-    return Accepted(turn, place.conversation, kind, place.address, refused)
+    taken = [Accepted(turn, place.conversation, kind, place.address, refused)]
+    return [*taken, *_told_to_wait(connection, admission, place, now)] if waits else taken
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
@@ -143,17 +162,15 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
     return stored
 
 
-def _may_tell(connection: Connection, admission: Admission, now: float) -> bool:
-    """Whether a once-a-day notice is due (others always are); marks it as told."""
-    if not admission.once:
-        return True
+def _may_tell(connection: Connection, admission: Admission, kind: str, now: float) -> bool:
+    """Whether a once-a-day notice of this kind is due; marks it as told."""
     origin = admission.message.origin
     told = connection.execute(
         sql.TELL_ONCE,
         {
             "account": origin.account,
             "person": origin.sender.id,
-            "kind": admission.once,
+            "kind": kind,
             "now": now,
             "before": now - ONCE_A_DAY,
         },
@@ -191,21 +208,53 @@ def _place(connection: Connection, admission: Admission, now: float) -> _Place:
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    return _Place(row.id, thread_id, row.model or admission.model, address, row.question, row.asked_by)
+    approval = questions.approval_in(row)
+    return _Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval)
 
 
 def _click(
     connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
 ) -> tuple[int, bool]:
     """A click answers the question that is open now, once; any other click is told that it is stale."""
-    pressed = {"turn": place.asked_by, "message_id": admission.message.origin.reply_to}
-    if not place.question or connection.execute(sql.ASKED_WITH, pressed).first() is None:
+    message, approval = admission.message, place.approval
+    allowed = approval is None or approval.decided_by(message, senior=admission.senior)
+    if not place.question or not allowed or not questions.pressed(connection, place.asked_by, message):
         return _notice(connection, admission, place, admission.stale_notice, now), True
+    if approval is not None:
+        return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     if not refused:
         connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
         connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
     return turn, refused
+
+
+def _decides(connection: Connection, admission: Admission, place: _Place) -> bool:
+    """Whether a message is the word that an open approval waits for. While the question is still on its way
+    only an answer that it offers is: other words may be about something else.
+    """
+    approval = place.approval
+    if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
+        return False
+    if approval.offers(admission.message.text):
+        return True
+    return connection.execute(sql.IS_OPEN, {"id": place.asked_by}).first() is None
+
+
+def _decide(connection: Connection, admission: Admission, place: _Place, now: float) -> int:
+    """A decision is a turn of its own, however many messages wait for it; the question is closed with it."""
+    turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
+    connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
+    connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
+    return turn
+
+
+def _told_to_wait(connection: Connection, admission: Admission, place: _Place, now: float) -> list[Accepted]:
+    """A message waits for a decision, and its author hears so once a day."""
+    if not _may_tell(connection, admission, "approval", now):
+        return []
+    turn = _notice(connection, admission, place, admission.waits_notice, now)
+    return [Accepted(turn, place.conversation, TurnKind.NOTICE, place.address, refused=True)]
 
 
 def _key(connection: Connection, admission: Admission) -> ConversationKey:

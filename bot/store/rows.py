@@ -101,8 +101,13 @@ def part_in(row: Any) -> Part:
     )
 
 
-def turn_in(row: Any, messages: Sequence[TurnMessage], notes: Sequence[ChangeNote] = ()) -> Turn:
-    """A turn with its messages and what is told with them."""
+def turn_in(
+    row: Any,
+    messages: Sequence[TurnMessage],
+    notes: Sequence[ChangeNote] = (),
+    askers: Sequence[str] = (),
+) -> Turn:
+    """A turn with its messages, what is told with them, and whose work an answer goes on with."""
     return Turn(
         id=row.id,
         conversation=row.conversation_id,
@@ -124,4 +129,5 @@ def turn_in(row: Any, messages: Sequence[TurnMessage], notes: Sequence[ChangeNot
         answers=row.answers,
         messages=tuple(messages),
         notes=tuple(notes),
+        askers=tuple(askers),
     )

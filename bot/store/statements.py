@@ -39,7 +39,8 @@ TAKE_CONVERSATION = _sql(
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
-    conversations.title END RETURNING id, thread_id, model, topic, member, question, asked_by"""
+    conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
+    decisions"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
@@ -61,7 +62,7 @@ JOIN_TURN = _sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
     WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted' AND repeats = 0
-    AND thread_id = :thread_id AND size < :limit RETURNING id"""
+    AND answers = '' AND thread_id = :thread_id AND size < :limit RETURNING id"""
 )
 QUEUED = _sql(
     """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
@@ -143,13 +144,19 @@ CHANGES_OF_TURN = _sql(
 # Questions of the agent
 
 ASK = _sql(
-    """UPDATE conversations SET question = :question, asked_by = :turn WHERE id = :conversation
-    AND thread_id = :thread_id"""
+    """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
+    decisions = :decisions WHERE id = :conversation AND thread_id = :thread_id"""
 )
+ASKERS = _sql("SELECT askers FROM conversations WHERE id = :id")
 # The id of a message that was only just posted may not be recorded when somebody presses its button.
 ASKED_WITH = _sql(
     """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> ''
     AND (platform_id = :message_id OR platform_id = '')"""
+)
+APPROVALS_WITH = _sql(
+    """SELECT c.question, c.askers, c.decisions FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
+    AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '', asked_by = 0 WHERE id = :id")
 SET_ANSWERS = _sql("UPDATE turns SET answers = :answers WHERE id = :id")
@@ -159,15 +166,20 @@ COPY_ANSWERS = _sql(
 
 # Turns
 
+# What was begun is ended first; then an answer goes before what waits for it.
 NEXT_TURN = _sql(
     f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
-    AND state IN {OPEN} ORDER BY id LIMIT 1"""
+    AND state IN {OPEN} ORDER BY CASE WHEN state <> 'accepted' THEN 0 WHEN answers <> '' THEN 1 ELSE 2 END,
+    id LIMIT 1"""
 )
+IS_OPEN = _sql(f"SELECT 1 FROM turns WHERE id = :id AND state IN {OPEN}")
 START_TURN = _sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
-CONVERSATION_NOW = _sql("SELECT model, plan, agent, question, thread_id FROM conversations WHERE id = :id")
+CONVERSATION_NOW = _sql(
+    "SELECT model, plan, agent, question, askers, decisions, thread_id FROM conversations WHERE id = :id"
+)
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
     """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
@@ -193,7 +205,7 @@ SAVE_PART = _sql(
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
     excluded.choices, updated_at = excluded.updated_at"""
 )
-DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND position >= :count")
+DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :count OR content = '')")
 STOP_RUNNING = _sql(
     """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""
@@ -208,6 +220,10 @@ LAST_ANSWERED = _sql(
     AND thread_id = (SELECT thread_id FROM conversations WHERE id = :conversation) AND EXISTS (SELECT 1
     FROM inbound i WHERE i.turn_id = CASE WHEN repeats > 0 THEN repeats ELSE turns.id END AND i.turn_id > 0
     AND i.deleted = 0) ORDER BY id DESC LIMIT 1"""
+)
+SET_SPENT = _sql(
+    """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
+    total_tokens = :total WHERE id = :id"""
 )
 MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 
@@ -228,8 +244,9 @@ CONVERSATIONS_OF = _sql(
     ORDER BY id DESC LIMIT :limit"""
 )
 TURNS_OF = _sql(
-    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at
-    FROM turns WHERE conversation_id = :conversation AND id < :before ORDER BY id DESC LIMIT :limit"""
+    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at,
+    person, input_tokens, output_tokens, total_tokens FROM turns WHERE conversation_id = :conversation
+    AND id < :before ORDER BY id DESC LIMIT :limit"""
 )
 MESSAGES_OF_TURNS = _sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
@@ -242,3 +259,34 @@ PARTS_OF_TURNS = _sql(
     "turns",
 )
 OPEN_COUNTS = _sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")
+
+# Tokens: sums over turns that cost some, by when they were accepted
+
+SPENDING = (
+    "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
+    " COALESCE(SUM(total_tokens), 0) AS total"
+)
+SPENT = "total_tokens > 0 AND created_at >= :since"
+SPENT_BY_ALL = _sql(f"SELECT {SPENDING} FROM turns WHERE {SPENT}")
+SPENT_BY_PERSON = _sql(f"SELECT {SPENDING} FROM turns WHERE person = :person AND {SPENT}")
+SPENT_IN_CONVERSATION = _sql(
+    f"SELECT {SPENDING} FROM turns WHERE conversation_id = :conversation AND {SPENT}"
+)
+# People as an expression: SQLite would go through the history of all of them in their order, not by the time.
+SPENDERS = _sql(
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person || '' > :after GROUP BY 1
+    ORDER BY 1 LIMIT :limit"""
+)
+TOP_SPENDERS = _sql(
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person <> '' GROUP BY 1
+    ORDER BY total DESC, 1 LIMIT :limit"""
+)
+LAST_SPENT = _sql(
+    """SELECT person, input_tokens, output_tokens, total_tokens FROM turns
+    WHERE conversation_id = :conversation AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
+)
+# Somebody's name as it was with the newest message of theirs that cost tokens.
+SPENDER_NAME = _sql(
+    """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
+    AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
+)

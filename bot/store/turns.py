@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
-from bot.store import changes, rows
+from bot.store import changes, questions, rows, usage
 from bot.store import statements as sql
 from bot.store.accept import save_part
 from bot.store.connection import Connection
@@ -34,7 +34,10 @@ class PartChange:
 
 
 def claim(connection: Connection, conversation: int, now: float) -> Claim:
-    """The oldest open chat turn of a conversation; an accepted one is sealed and becomes running."""
+    """The next open chat turn of a conversation; an accepted one is sealed and becomes running.
+
+    While an approval is open only what decides it goes on: what else was accepted waits for that.
+    """
     row = connection.execute(sql.NEXT_TURN, {"conversation": conversation}).first()
     if row is None:
         return Claim()
@@ -46,6 +49,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
     model = now_there.model or row.model
     # A run that starts plainly would discard an open question, so whatever comes next answers it.
     asked = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
+    if asked and not row.answers and questions.approval_in(now_there) is not None:
+        return Claim()
     answers = asked or row.answers
     chosen = {"model": model, "plan": now_there.plan, "agent": now_there.agent, "answers": answers}
     started = connection.execute(sql.START_TURN, {"id": row.id, **chosen}).first()
@@ -53,8 +58,14 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         return Claim(wait=0.01)
     if asked:
         connection.execute(sql.CLOSE_QUESTION, {"id": conversation})
-    told = changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
-    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told)
+    # A click or a decision stays the bare word that it is; notes go with the next turn.
+    told = (
+        ()
+        if row.answers
+        else changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
+    )
+    askers = questions.askers(connection, conversation) if answers else ()
+    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told, askers)
     plan, agent = bool(now_there.plan), now_there.agent
     return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
@@ -70,6 +81,7 @@ def load(connection: Connection, turn: int) -> Claim:
             row,
             _messages(connection, row.repeats or row.id),
             changes.notes(connection, row.id, row.thread_id, row.repeats),
+            questions.askers(connection, row.conversation_id) if row.answers else (),
         ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
@@ -85,12 +97,6 @@ def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> Non
     connection.execute(sql.SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
 
 
-def ask(connection: Connection, turn: Turn, question: str) -> None:
-    """A run stopped with a question, the interrupt of this id; not where the thread was left meanwhile."""
-    values = {"question": question, "turn": turn.id}
-    connection.execute(sql.ASK, {**values, "conversation": turn.conversation, "thread_id": turn.thread_id})
-
-
 def save(
     connection: Connection,
     turn: int,
@@ -101,10 +107,13 @@ def save(
     error: str = "",
     keep: int | None = None,
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
+    spent: usage.Spent | None = None,
 ) -> None:
-    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on.
+    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
+    those without content.
 
-    `seen` names messages of ours in a group (address, conversation, platform ids), for replies to them.
+    `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
+    (address, conversation, platform ids), for replies to them.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -115,6 +124,8 @@ def save(
         connection.execute(
             sql.SET_STATE, {"id": turn, "state": state.value, "error": error, "finished_at": finished}
         )
+    if spent is not None:
+        usage.put_down(connection, turn, spent)
     if seen is not None:
         address, conversation, ids = seen
         for message_id in ids:
@@ -185,7 +196,7 @@ def retry(
                 "address": rows.address_out(command.address),
                 "platform": command.platform,
                 "thread_id": thread_id,
-                "model": "",
+                "model": command.model,
                 "repeats": answered.source,
                 "checkpoint": checkpoint,
                 "size": 0,

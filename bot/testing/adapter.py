@@ -61,7 +61,8 @@ class Fault:
 class RecordingAdapter:
     """One account in memory. `calls` lists (operation, chat, text) in order; `shown` is what stands.
 
-    `penalties` are the chats whose calls are refused, with the seconds that they are told to wait.
+    `penalties` are the chats whose calls are refused, with the seconds that they are told to wait. `told` is
+    what only one person was told: (person, text).
     """
 
     name: str = "rec"
@@ -74,6 +75,7 @@ class RecordingAdapter:
     penalties: dict[str, float] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     commands: list[CommandHint] = field(default_factory=list)
+    told: list[tuple[str, str]] = field(default_factory=list)
     context: AdapterContext | None = None
     _number: int = 0
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -91,12 +93,13 @@ class RecordingAdapter:
         self._stopped.set()
 
     async def hears(self, text: str, *, chat: str = "c1", person: str = "7", **more: object) -> None:
-        """A person writes; returns when the message is stored."""
+        """A person writes, maybe in answer `to` a message; returns when it is stored."""
         assert self.context is not None
         self._number += 1
         self._report(Live.LIVE, last_event=self.context.clock.now())
-        kind = ChatKind(str(more.pop("kind", ChatKind.PRIVATE)))
-        origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", Sender(person, f"P{person}"))
+        kind, to = ChatKind(str(more.pop("kind", ChatKind.PRIVATE))), str(more.pop("to", ""))
+        sender = Sender(person, f"P{person}")
+        origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", sender, "", to)
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
         await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]
 
@@ -115,9 +118,9 @@ class RecordingAdapter:
         sender = Sender(person, f"P{person}")
         origin = Origin(self.name, "recording", chat, kind, message_id, sender, "", message_id)
         now = self.context.clock.now()
-        await self.context.inbox.accept(
-            [InboundMessage(f"e{self._number}", origin, choice, now, clicked=True)]
-        )
+        click = InboundMessage(f"e{self._number}", origin, choice, now, clicked=True)
+        refused = await self.context.inbox.accept([click])
+        self.told += [(person, text) for text in refused.values()]
 
     def fail(self, operation: str, error: DeliveryError, *, commit: bool = False) -> None:
         """The next call of that operation ends in `error`."""

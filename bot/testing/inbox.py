@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
@@ -18,7 +18,7 @@ class RecordingInbox:
 
     `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses` makes
     the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`: `held`
-    counts those.
+    counts those. While `forbids` is not None no click counts: it is not stored, and its author is told that.
     """
 
     def __init__(self) -> None:
@@ -33,12 +33,13 @@ class RecordingInbox:
         self.pauses: deque[float] = deque()
         self.asked = 0
         self.held = 0
+        self.forbids: str | None = None
         self._known: set[str] = set()
         self._open = asyncio.Event()
         self._open.set()
         self._changed = asyncio.Condition()
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """See Inbox."""
         self.asked += bool(events)
         if self.pauses and events:
@@ -49,11 +50,13 @@ class RecordingInbox:
             self.refuse -= 1
             self.refused += 1
             raise StoreError("the disk is full")
-        await self._store(events, cursor)
+        forbidden = {} if self.forbids is None else dict.fromkeys(_clicks(events), self.forbids)
+        await self._store([event for event in events if event.event_id not in forbidden], cursor)
         if self.stumble and events:
             self.stumble -= 1
             self.refused += 1
             raise StoreError("stored, but the disk did not say so")
+        return forbidden
 
     async def cursor(self) -> str:
         """See Inbox."""
@@ -95,3 +98,7 @@ class RecordingInbox:
         self.cursors.append(cursor)
         async with self._changed:
             self._changed.notify_all()
+
+
+def _clicks(events: Sequence[InboundEvent]) -> list[str]:
+    return [event.event_id for event in events if isinstance(event, InboundMessage) and event.clicked]

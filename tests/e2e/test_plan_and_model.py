@@ -56,6 +56,11 @@ async def test_the_model_of_a_conversation_is_the_one_that_is_asked(person: Driv
     assert llmock.last_request.model == "model-second"
     [said] = await told(person, "/model third")
     assert "no model" in said
+    [said] = await told(person, "/model default")
+    assert "the default model" in said
+    llmock.reply("Three.")
+    assert await told(person, "hello") == ["Three."]
+    assert llmock.last_request.model == "model-first"
 
 
 async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(

@@ -77,10 +77,18 @@ def names(message: Json) -> list[str]:
 
 
 class Clicks:
-    """Confirms clicks that are stored. A failure costs nothing but the sign: the answer is on its way."""
+    """Answers clicks, once it is known what they count for. A failure costs nothing but the sign."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
+
+    async def refuse(self, click: Click, reason: str) -> None:
+        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+        told: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
+        try:
+            await self._rest.request(_callback(click), json=told if reason else {"type": _LATER})
+        except discord.DiscordException as error:
+            _unconfirmed(error)
 
     async def confirm(self, click: Click) -> None:
         """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds.
@@ -95,12 +103,8 @@ class Clicks:
             chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)
             shown = {"components": [_row([{**chosen, "disabled": True}])]}
             answer = {"type": _UPDATE, "data": shown}
-        route = Route(
-            "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
-            webhook_token=click.token,
-        )  # fmt: skip
         try:
-            await self._rest.request(route, json=answer)
+            await self._rest.request(_callback(click), json=answer)
         except discord.NotFound:
             # It was stored too late for that; the message itself can be changed at any time.
             if click.message is not None and shown:
@@ -118,6 +122,13 @@ class Clicks:
             await self._rest.request(route, json=shown)
         except discord.DiscordException as error:
             _unconfirmed(error)
+
+
+def _callback(click: Click) -> Any:
+    return Route(
+        "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
+        webhook_token=click.token,
+    )  # fmt: skip
 
 
 def _unconfirmed(error: discord.DiscordException) -> None:

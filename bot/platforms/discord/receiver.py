@@ -230,12 +230,14 @@ class Receiver:
                 break
             self._queue.popleft()
             seen = max(seen, await self._convert(head, batch, used))
-        await self._store(batch, seen)
+        refused = await self._store(batch, seen)
         for interaction in used:
-            if isinstance(interaction, Click):
-                await self._clicks.confirm(interaction)
-            else:
+            if not isinstance(interaction, Click):
                 await self._asks.defer(interaction)
+            elif interaction.id in refused:
+                await self._clicks.refuse(interaction, refused[interaction.id])
+            else:
+                await self._clicks.confirm(interaction)
         if batch:
             reach(Step.ACKNOWLEDGED)
 
@@ -287,15 +289,17 @@ class Receiver:
             return Place(channel, 1)
         return self._places.get(channel) or await self._gaps.place(channel, guild)
 
-    async def _store(self, batch: Sequence[InboundEvent], seen: int) -> None:
-        """Persist; while that fails nothing goes on, and the account says so."""
+    async def _store(self, batch: Sequence[InboundEvent], seen: int) -> Mapping[str, str]:
+        """Persist; while that fails nothing goes on, and the account says so. The clicks that count for
+        nothing, with what to say to them.
+        """
         pause = STORE_PAUSE
         while True:
             written = self._cursor.written(
                 self._held if self._waiting else seen, self._inbound.ours, self._asks.open
             )
             try:
-                await self._inbox.accept(batch, written)
+                refused = await self._inbox.accept(batch, written)
             except StoreError as error:
                 log.error("discord.not_stored", account=self._account, reason=str(error))
                 self._health.deaf("messages cannot be stored now; they wait")
@@ -304,7 +308,7 @@ class Receiver:
                 continue
             self._cursor.seen = seen
             self.counts.messages += sum(isinstance(one, InboundMessage) for one in batch)
-            return
+            return refused
 
     async def _fill(self, fill: _Fill) -> None:
         """Read a gap; the messages in it are stored like any others."""

@@ -82,9 +82,13 @@ class Events:
         if isinstance(happened, InboundChange) and happened.text is None:
             # It may be one of ours: Feishu says of a recall which message it was, not whose.
             self._on_recalled(happened.origin.message_id)
-        await self._inbox.accept([happened])
+        refused = await self._inbox.accept([happened])
         if isinstance(happened, InboundChange) or not happened.clicked:
             return {}
+        if happened.event_id in refused:
+            # Only who clicked sees a toast; the buttons stay.
+            reason = refused[happened.event_id]
+            return {"toast": {"type": "warning", "content": reason}} if reason else {}
         self._on_choice(happened)
         return {"toast": {"type": "success", "content": f"✓ {happened.text}"}}
 

@@ -174,8 +174,9 @@ class SlackAdapter:
         over_http = self._config.mode == "http"
         outbound = self._outbound = Outbound(client, calls, streams, places, identity, context.clock, scale)
 
-        def settle(click: Click) -> None:
-            group.create_task(outbound.settle(click), name=f"slack-click:{click.ts}")
+        def settle(click: Click, refusal: str | None) -> None:
+            answer = outbound.settle(click) if refusal is None else outbound.refuse(click, refusal)
+            group.create_task(answer, name=f"slack-click:{click.ts}")
 
         receiver = self._receiver = Receiver(
             self.name,

@@ -19,7 +19,7 @@ ACTION = "roebot:choice"
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A button that somebody pressed, and the message that it stood in."""
+    """A button that somebody pressed, and the message that it stood in; `response_url` answers them alone."""
 
     chat: str
     ts: str
@@ -27,6 +27,7 @@ class Click:
     choice: str
     text: str
     blocks: tuple[Json, ...]
+    response_url: str = ""
 
 
 def buttons(choices: Sequence[str]) -> list[Json]:

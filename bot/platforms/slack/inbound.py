@@ -159,7 +159,8 @@ class Inbound:
         root = stamp(message, "thread_ts") if message.get("thread_ts") else ts
         event = f"click:{chat}:{ts}:{string(actions[0], 'action_ts')}:{user}"
         origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
-        click = Click(chat, ts, user, value, string(message, "text"), tuple(objects(message, "blocks")))
+        blocks, url = tuple(objects(message, "blocks")), string(body, "response_url")
+        click = Click(chat, ts, user, value, string(message, "text"), blocks, url)
         sent = _seconds(string(actions[0], "action_ts"))
         team = string(optional_mapping(body, "team"), "id")
         return Heard(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)

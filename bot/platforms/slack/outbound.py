@@ -124,6 +124,16 @@ class Outbound:
         except DeliveryError as error:
             log.info("slack.buttons_stay", category=error.category.value)
 
+    async def refuse(self, click: Click, reason: str) -> None:
+        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+        if not reason or not self._client.trusted(click.response_url):
+            return
+        body = {"response_type": "ephemeral", "replace_original": False, "text": reason}
+        try:
+            await self._client.respond(click.response_url, body)
+        except CALL_ERRORS as error:
+            log.info("slack.click_not_refused", reason=type(error).__name__)
+
     async def _new(self, message: OutboundMessage) -> str:
         try:
             if not message.final and self._may_stream(message.address):

@@ -47,7 +47,10 @@ class Counts:
 
 
 class Receiver:
-    """Takes payloads of one account, by socket or by request, and stores what they say."""
+    """Takes payloads of one account, by socket or by request, and stores what they say.
+
+    `settle` is called with each click, and why it counts for nothing (None where it counts).
+    """
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Receiver:
         inbox: Inbox,
         places: Places,
         health: Health,
-        settle: Callable[[Click], None],
+        settle: Callable[[Click, str | None], None],
         signing_secret: str = "",
     ) -> None:
         self.counts = Counts()
@@ -142,10 +145,10 @@ class Receiver:
                 await self._inbox.accept([heard])
                 return
             message = await self._complete(heard)
-            await self._inbox.accept([message])
+            refused = await self._inbox.accept([message])
         self.counts.messages += 1
         if heard.click is not None:
-            self._settle(heard.click)
+            self._settle(heard.click, refused.get(message.event_id))
 
     async def _complete(self, heard: Heard) -> InboundMessage:
         message = heard.message

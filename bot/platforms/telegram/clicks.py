@@ -1,4 +1,7 @@
-"""What a person sees after a click: the button answers, and the question shows what was chosen."""
+"""What a person sees after a click: the button answers, and the question shows what was chosen.
+
+Both are signs alone: where one fails, nothing is lost but that.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,34 @@ log = structlog.get_logger(__name__)
 STALE = "This question is too old. Please write your answer."
 
 
+MOST = 200
+"""Characters of an answer to a click (core.telegram.org/bots/api#answercallbackquery)."""
+
+
 class Clicks:
-    """Confirms clicks that are stored. A failure costs nothing but the sign: the answer is on its way."""
+    """Answers clicks, once it is known what they count for."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+
+    async def refuse(self, click: Click, reason: str) -> None:
+        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+        try:
+            await self._client.call(
+                "answerCallbackQuery",
+                callback_query_id=click.query,
+                text=reason[:MOST] or None,
+                show_alert=bool(reason) or None,
+            )
+        except TelegramError as error:
+            log.info("telegram.click_not_refused", reason=type(error).__name__)
 
     async def confirm(self, click: Click) -> None:
         """Answer the button, then take the others away."""
         chosen = click.message.text if click.message is not None else ""
         try:
             await self._client.call(
-                "answerCallbackQuery", callback_query_id=click.query, text=chosen[:200] or STALE
+                "answerCallbackQuery", callback_query_id=click.query, text=chosen[:MOST] or STALE
             )
             if click.message is not None:
                 await self._client.call(

@@ -46,6 +46,7 @@ class Received:
         """
         batch: list[InboundEvent] = []
         pressed: list[Click] = []
+        refused: dict[str, str] = {}
         following: int | None = None
         stored = False
         for update in updates:
@@ -56,7 +57,7 @@ class Received:
             following = max(following or 0, number + 1)
             converted = self._convert(update, number)
             if isinstance(converted, Migration):
-                await self._inbox.accept(batch, cursor=str(number))
+                refused |= await self._inbox.accept(batch, cursor=str(number))
                 stored, batch = stored or bool(batch), []
                 await self._inbox.migrate_chat(converted.old, converted.new)
             elif isinstance(converted, Click):
@@ -65,9 +66,12 @@ class Received:
             elif converted is not None:
                 batch.append(converted)
         if following is not None:
-            await self._inbox.accept(batch, cursor=str(following))
+            refused |= await self._inbox.accept(batch, cursor=str(following))
         for click in pressed:
-            await self._clicks.confirm(click)
+            if click.message is not None and click.message.event_id in refused:
+                await self._clicks.refuse(click, refused[click.message.event_id])
+            else:
+                await self._clicks.confirm(click)
         return following, stored or bool(batch)
 
     def _convert(

@@ -89,6 +89,19 @@ class Choices(Suite):
         assert stage.inbox.texts.count("Paris") == 1
 
     @needs(AsksChoice)
+    async def test_a_click_that_is_not_its_authors_to_make_leaves_the_buttons(self, stage: Stage) -> None:
+        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        stage.inbox.forbids = "Not yours."
+        await stage.platform.clicks(question, "Paris")
+        await eventually(lambda: stage.inbox.asked >= 2)
+        await stage.moments()
+        assert next(seen.choices for seen in stage.seen() if seen.id == question) == CHOICES
+        stage.inbox.forbids = None
+        await stage.platform.clicks(question, "Berlin")
+        assert (await stage.inbox.until(2))[1].text == "Berlin"
+        await eventually(lambda: not next(seen.choices for seen in stage.seen() if seen.id == question))
+
+    @needs(AsksChoice)
     async def test_a_click_is_not_settled_before_it_is_stored(self, stage: Stage) -> None:
         question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
         stage.inbox.hold()

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from bot.dispatch.reply import TAKEN_BACK
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, Ability
@@ -70,6 +71,18 @@ class Streaming(Suite):
         await reply.frame("Another attempt says")
         await reply.finish("Another attempt says this.")
         assert stage.one().text == "Another attempt says this."
+        assert not stage.one().growing
+
+    @needs(EditsMessages)
+    async def test_a_text_that_is_taken_back_leaves_no_word(self, stage: Stage) -> None:
+        reply = stage.reply(await stage.asked())
+        await reply.frame("This was said too early, and breaks")
+        await reply.frame(TAKEN_BACK)
+        assert "early" not in stage.one().text
+        await reply.frame("Here it is")
+        await reply.finish("Here it is now.")
+        assert stage.one().text == "Here it is now."
+        assert stage.one().id == reply.ids[0]
         assert not stage.one().growing
 
     @needs(EditsMessages, DeletesMessages, Ability.ENDS)

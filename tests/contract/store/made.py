@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
 from bot.store import BotStore
-from bot.store.accept import Accepted, Admission, Verdict
+from bot.store.accept import Accepted, Admission, Refusal, Verdict
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
@@ -34,7 +34,14 @@ def message(
 
 def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: object) -> Admission:
     base = Admission(
-        of, verdict, IsolationPolicy(), f"thread-{next(ids)}", full_notice="full", stale_notice="stale"
+        of,
+        verdict,
+        IsolationPolicy(),
+        f"thread-{next(ids)}",
+        full_notice="full",
+        stale_notice="stale",
+        foreign_notice="foreign",
+        waits_notice="waits",
     )
     return replace(base, **more)
 
@@ -47,4 +54,11 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
 async def accept(
     store: BotStore, *admitted: Admission | InboundChange, cursor: str = "", now: float = 100.0
 ) -> list[Accepted]:
-    return await store.accept("tg", admitted, cursor, now, QUEUE)
+    taken = await store.accept("tg", admitted, cursor, now, QUEUE)
+    return [one for one in taken if isinstance(one, Accepted)]
+
+
+async def refused(store: BotStore, *admitted: Admission) -> list[Refusal]:
+    """The clicks that are not their authors' to make."""
+    taken = await store.accept("tg", admitted, "", 100.0, QUEUE)
+    return [one for one in taken if isinstance(one, Refusal)]

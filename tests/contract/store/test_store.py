@@ -264,6 +264,17 @@ async def test_parts_survive_as_they_were_written(store: BotStore) -> None:
     assert view.finished_at == 0.0
 
 
+async def test_a_part_without_content_is_dropped_with_the_others_that_nobody_keeps(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message()))
+    parts = [
+        Part(0, PartKind.TEXT, "", PartState.POSTED, "p1"),
+        Part(1, PartKind.FILE, "/mnt/x.png", PartState.FINAL, "p2", filename="x.png"),
+    ]
+    await store.save(accepted.turn, [PartChange(part) for part in parts], 102.0)
+    await store.save(accepted.turn, [], 103.0, state=TurnState.DONE, keep=2)
+    assert (await store.load(accepted.turn)).parts == tuple(parts[1:])
+
+
 async def test_run_and_attempt_are_kept(store: BotStore) -> None:
     [accepted] = await accept(store, admission(message()))
     claim = await store.claim(accepted.conversation, 101.0)
@@ -320,6 +331,12 @@ async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:
     second = (await store.claim(accepted.conversation, 103.0)).turn
     assert second is not None
     assert second.model == "mine"
+    await store.save(second.id, [], 104.0, state=TurnState.DONE)
+    await accept(store, admission(message(), model="account-model"))
+    await store.set_model(accepted.conversation, "")
+    third = (await store.claim(accepted.conversation, 105.0)).turn
+    assert third is not None
+    assert third.model == "account-model", "also where the choice was taken back while it waited"
 
 
 async def test_a_chosen_agent_goes_with_the_next_turn_and_stays_with_it(store: BotStore) -> None:

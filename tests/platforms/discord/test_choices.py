@@ -78,7 +78,7 @@ async def test_it_is_stored_before_discord_hears_of_it(emulator: DiscordEmulator
     class Watching(Shelf):
         async def accept(self, events, cursor=""):  # type: ignore[no-untyped-def]
             order.extend([emulator.transcript.calls["callback"]] * len(events))
-            await super().accept(events, cursor)
+            return await super().accept(events, cursor)
 
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, Watching(), QuickClock())
     await started.start()
@@ -98,7 +98,7 @@ async def test_while_nothing_can_be_stored_the_buttons_stay(emulator: DiscordEmu
             if events and self.failures:
                 self.failures -= 1
                 raise StoreError("the disk is full")
-            await super().accept(events, cursor)
+            return await super().accept(events, cursor)
 
     shelf = Broken()
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())
@@ -157,6 +157,35 @@ async def test_a_button_that_is_not_there_is_answered_in_private(
     told = seen(running, here.chat)[1]
     assert told["ephemeral"] and "too old" in told["text"]
     assert shelf.messages == []
+    assert seen(running, here.chat)[0]["buttons"] == list(CHOICES)
+
+
+@pytest.mark.parametrize("reason", ["Not yours.", ""])
+async def test_a_click_that_is_refused_is_told_in_private_and_leaves_the_buttons(
+    running: Running, shelf: Shelf, reason: str
+) -> None:
+    here = private(running.emulator)
+    posted = await running.adapter.send(question(here))
+    shelf.forbids = reason
+    running.emulator.people.presses(int(here.chat), int(posted), "Berlin")
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    first, *told = seen(running, here.chat)
+    assert first["buttons"] == list(CHOICES)
+    assert [(one["ephemeral"], one["text"]) for one in told] == ([(True, reason)] if reason else [])
+    shelf.forbids = None
+    running.emulator.people.presses(int(here.chat), int(posted), "北京")
+    assert [message.text for message in await shelf.until(1)] == ["北京"]
+    await eventually(lambda: seen(running, here.chat)[0]["buttons"] == [])
+
+
+async def test_a_refusal_that_fails_does_no_harm(running: Running, shelf: Shelf) -> None:
+    here = private(running.emulator)
+    posted = await running.adapter.send(question(here))
+    shelf.forbids = "Not yours."
+    running.emulator.fault("error", method="callback", status=404)
+    running.emulator.people.presses(int(here.chat), int(posted), "Berlin")
+    running.emulator.people.says("goes on")
+    assert [message.text for message in await shelf.until(1)] == ["goes on"]
     assert seen(running, here.chat)[0]["buttons"] == list(CHOICES)
 
 

@@ -41,7 +41,7 @@ async def test_it_is_stored_before_discord_hears_of_it(emulator: DiscordEmulator
         async def accept(self, messages, cursor=""):  # type: ignore[no-untyped-def]
             if messages:
                 order.append(f"stored, {emulator.transcript.calls['callback']} callbacks")
-            await super().accept(messages, cursor)
+            return await super().accept(messages, cursor)
 
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, Watching(), QuickClock())
     await started.start()

@@ -245,7 +245,7 @@ async def test_a_store_that_fails_loses_nothing(emulator: DiscordEmulator) -> No
             if messages and self.failures:
                 self.failures -= 1
                 raise StoreError("the disk is full")
-            await super().accept(messages, cursor)
+            return await super().accept(messages, cursor)
 
     shelf = Failing()
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())

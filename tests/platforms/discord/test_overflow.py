@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -22,9 +22,9 @@ class Gated(Shelf):
         super().__init__()
         self.open = asyncio.Event()
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         await self.open.wait()
-        await super().accept(events, cursor)
+        return await super().accept(events, cursor)
 
 
 async def test_what_does_not_fit_is_read_from_the_channels(

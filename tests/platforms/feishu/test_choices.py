@@ -96,3 +96,21 @@ async def test_a_card_that_cannot_be_changed_costs_only_the_sign(
     emulator.people.clicks(message_id, value(running, "Berlin"))
     await running.shelf.until(2)
     await eventually(lambda: running.shown()[0]["buttons"] == [])
+
+
+@pytest.mark.parametrize("reason", ["Not yours.", ""])
+async def test_a_click_that_is_refused_is_told_to_its_author_and_leaves_the_buttons(
+    running: Running, emulator: FeishuEmulator, reason: str
+) -> None:
+    place = emulator.people.make_group("team")
+    message_id = await running.adapter.send(question(group(place)))
+    running.shelf.forbids = reason
+    push = emulator.people.clicks(message_id, value(running, "Berlin", place), user=BEN)
+    await eventually(lambda: push.answer)
+    toast = (push.answer.get("data") or {}).get("toast")
+    assert toast == ({"type": "warning", "content": reason} if reason else None)
+    assert len(running.shown(place)[0]["buttons"]) == 3
+    running.shelf.forbids = None
+    emulator.people.clicks(message_id, value(running, "Berlin", place), user=ADA)
+    assert (await running.shelf.until(1))[0].origin.sender.id == ADA
+    await eventually(lambda: running.shown(place)[0]["buttons"] == [])

@@ -96,6 +96,34 @@ async def test_a_click_that_cannot_be_stored_leaves_the_buttons(running: Running
     assert labels(running.shown()[0]) == list(CHOICES)
 
 
+@pytest.mark.parametrize("reason", ["Not yours.", ""])
+async def test_a_click_that_is_refused_is_told_to_its_author_and_leaves_the_buttons(
+    running: Running, reason: str
+) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    running.shelf.forbids = reason
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await eventually(lambda: running.emulator.outbox.unacked == 0 and running.shelf.asked == 2)
+    await eventually(lambda: len(running.shown()) == (2 if reason else 1))
+    question, *told = running.shown()
+    assert labels(question) == list(CHOICES)
+    assert [(one["text"], one["visible_to"]) for one in told] == ([(reason, PERSON)] if reason else [])
+    running.shelf.forbids = None
+    running.emulator.people.clicks(address.chat, ts, CHOICES[1])
+    assert (await running.shelf.until(2))[1].text == CHOICES[1]
+    await eventually(lambda: labels(running.shown()[0]) == [])
+
+
+@pytest.mark.parametrize("url", ["", "https://elsewhere.example/respond", "http://127.0.0.1:1/respond"])
+async def test_a_refusal_goes_to_slack_or_nowhere(running: Running, url: str) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    click = Click(address.chat, ts, PERSON, CHOICES[0], "Where to?", (), url)
+    await running.adapter._outbound.refuse(click, "Not yours.")  # type: ignore[union-attr]
+    assert len(running.shown()) == 1
+
+
 async def test_as_many_buttons_as_slack_takes(running: Running) -> None:
     address = await running.asked()
     many = tuple(f"choice {number} " + "x" * 100 for number in range(MOST_CHOICES))

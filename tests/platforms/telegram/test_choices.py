@@ -77,6 +77,35 @@ async def test_the_second_click_is_an_answer_of_its_own_or_stale(running: Runnin
     assert len(running.shelf.messages) == 2
 
 
+@pytest.mark.parametrize("reason", ["Not yours.", "", "x" * 300])
+async def test_a_click_that_is_refused_is_told_and_leaves_the_buttons(running: Running, reason: str) -> None:
+    chat = running.emulator.people.make_group("Team")
+    running.emulator.people.says("@roebot_bot ask", chat=chat, user=8)
+    await running.shelf.until(1)
+    sent = await running.adapter.send(question(ReplyAddress("tg", str(chat), ChatKind.GROUP)))
+    running.shelf.forbids = reason
+    query = running.emulator.people.presses(chat, int(sent), "choice:0", user=9)
+    await eventually(lambda: query in running.emulator.world.answered)
+    assert running.emulator.world.answered[query] == reason[:200]
+    assert buttons(running, chat, sent) == list(CHOICES)
+    running.shelf.forbids = None
+    running.emulator.people.presses(chat, int(sent), "choice:1", user=8)
+    assert (await running.shelf.until(2))[1].text == "No"
+    await eventually(lambda: buttons(running, chat, sent) == ["✓ No"])
+
+
+async def test_a_refusal_that_fails_does_no_harm(running: Running) -> None:
+    running.emulator.people.says("go", user=7)
+    await running.shelf.until(1)
+    sent = await running.adapter.send(question(private()))
+    running.shelf.forbids = "Not yours."
+    running.emulator.fault("error", method="answerCallbackQuery", status=400, description="query is too old")
+    running.emulator.people.presses(7, int(sent), "choice:0", user=7)
+    running.emulator.people.says("goes on", user=7)
+    assert (await running.shelf.until(2))[1].text == "goes on"
+    assert buttons(running, 7, sent) == list(CHOICES)
+
+
 @pytest.mark.parametrize("data", ["", "choice:9", "chosen", "other:0", "choice:"])
 async def test_a_button_that_nobody_knows_is_answered_and_nothing_else(running: Running, data: str) -> None:
     running.emulator.people.says("go", user=7)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -99,10 +99,10 @@ async def test_stop_lets_a_batch_be_stored(emulator: TelegramEmulator) -> None:
             self.entered = asyncio.Event()
             self.go_on = asyncio.Event()
 
-        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
             self.entered.set()
             await self.go_on.wait()
-            await super().accept(events, cursor)
+            return await super().accept(events, cursor)
 
     shelf = Slow()
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, shelf, QuickClock())
@@ -118,8 +118,9 @@ async def test_stop_lets_a_batch_be_stored(emulator: TelegramEmulator) -> None:
 
 async def test_stop_does_not_wait_for_a_store_that_hangs(emulator: TelegramEmulator) -> None:
     class Hanging(Shelf):
-        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+        async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
             await asyncio.Event().wait()
+            return {}
 
     running = Running(TelegramAdapter("tg", account(emulator)), emulator, Hanging(), QuickClock())
     await running.start()

@@ -42,6 +42,8 @@ class Bench:
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
     manifest: Manifest = MANIFEST
     outlet: Outlet | None = None
+    mask: Callable[[str], str] = str
+    model: str = ""
 
     def get(self, account: str) -> Outlet | None:
         return self.outlet if account == "rec" else None
@@ -70,12 +72,14 @@ class Bench:
             clock=self.clock,
             new_id=lambda: f"fresh-{next(numbers)}",
             max_runs=8,
+            mask=lambda text: self.mask(text),
         )
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
         bus.watch(dispatcher.starts.noticed)
-        access = AccessConfig(members=(AccessEntry("recording", "7"), AccessEntry("recording", "8")))
-        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits())
+        members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
+        access = AccessConfig(members=members, admins=(AccessEntry("recording", "9"),))
+        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits(), model=self.model)
         admissions = Admissions(rules, builtin(), lambda: f"thread-{next(numbers)}-{id(bus)}")
         work = asyncio.create_task(dispatcher.run())
         self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply import Edit, Post, Reply
+from bot.dispatch.reply import Edit, Post, Remove, Reply, placed
 from bot.domain import Part, PartKind, PartState
 
 
@@ -61,3 +62,42 @@ def test_no_word_vanishes_while_a_border_moves(count: int, back: int, new: int) 
     want = [" ".join(words[:border]), *([" ".join(words[border:])] if words[border:] else [])]
     for view in carry_out(standing(" ".join(words[:count])), want):
         assert set(words[:count]) <= set(" ".join(view).split())
+
+
+TEXT, FILE = PartKind.TEXT, PartKind.FILE
+
+
+@pytest.mark.parametrize(
+    ("known", "want", "places"),
+    [
+        ([], [TEXT, FILE], [0, 1]),
+        ([(TEXT, PartState.POSTED)], [TEXT, FILE], [0, 1]),
+        ([(TEXT, PartState.POSTED)], [FILE], [1]),
+        ([(TEXT, PartState.INTENDED)], [FILE, FILE], [1, 2]),
+        ([(TEXT, PartState.PLANNED)], [FILE], [0]),
+        ([(TEXT, PartState.POSTED)] * 3, [TEXT, FILE], [0, 3]),
+        ([(TEXT, PartState.POSTED), (FILE, PartState.POSTED)], [TEXT, FILE], [0, 1]),
+    ],
+)
+def test_a_message_with_text_never_becomes_a_file(
+    known: list[tuple[PartKind, PartState]], want: list[PartKind], places: list[int]
+) -> None:
+    stand = [Part(index, kind, "x", state) for index, (kind, state) in enumerate(known)]
+    wanted = [Part(index, kind, "y") for index, kind in enumerate(want)]
+    found = placed(wanted, stand)
+    assert [part.index for part in found] == places
+    assert [part.kind for part in found] == want
+
+
+def test_what_the_final_has_no_use_for_is_taken_back_wherever_it_stands() -> None:
+    reply = standing("one", "two")
+    file = Part(2, FILE, "/mnt/x.png")
+    action = reply.next_final([file])
+    assert isinstance(action, Post)
+    reply.change(replace(file, state=PartState.FINAL, platform_id="m2"))
+    for index in (0, 1):
+        action = reply.next_final([file])
+        assert isinstance(action, Remove)
+        assert action.part.index == index
+        reply.change(replace(action.part, state=PartState.UNDELIVERED))
+    assert reply.next_final([file]) is None

@@ -221,3 +221,54 @@ async def test_a_call_that_broke_off_goes_and_the_whole_one_beside_it_stays() ->
 async def test_a_call_without_arguments_needs_none() -> None:
     values = await streamed(scripted(Script(tools=(ToolUse("work", "", "x"),)), says("done")))
     assert "what" in texts(values)[2], "the tool says which argument it lacks"
+
+
+async def seen(model: ScriptedChatModel) -> list[dict[str, str]]:
+    """What people see of a turn: the text of each answer by its id, whenever it has changed."""
+    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    views: list[dict[str, str]] = [{}]
+    given = {"messages": [HumanMessage("go")]}
+    async for mode, part in graph.astream(given, THREAD, stream_mode=["messages", "updates"]):
+        said = dict(views[-1])
+        if mode == "messages" and isinstance(part[0], AIMessage):
+            said[part[0].id or ""] = said.get(part[0].id or "", "") + part[0].text
+        elif mode == "updates" and "model" in part:
+            changes = part["model"] if isinstance(part["model"], list) else [part["model"]]
+            said |= {m.id: m.text for change in changes for m in change.get("messages", ()) if m.type == "ai"}
+        views.append(said)
+    return views
+
+
+EARLY = "I write it right now."
+BOTH = Script(reply=EARLY, tools=BROKEN.tools)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize(
+    ("again", "stays"),
+    [
+        (calls("work", what="it"), ["", "done"]),
+        (Script(reply="Once more.", tools=(ToolUse("work", {"what": "it"}),)), ["Once more.", "done"]),
+    ],
+)
+async def test_the_text_of_an_answer_that_is_asked_for_again_gives_way(
+    again: Script, stays: list[str], streaming: bool
+) -> None:
+    views = await seen(scripted(BOTH, again, says("done"), disable_streaming=not streaming))
+    assert any(list(view.values()) == [EARLY] for view in views)
+    assert list(views[-1].values()) == stays
+    assert all(len(view) == 1 for view in views if EARLY in view.values()), "nothing stands beside it"
+
+
+async def test_where_all_tries_are_unreadable_only_the_last_word_stays() -> None:
+    views = await seen(scripted(BOTH, BOTH, BROKEN))
+    [said] = views[-1].values()
+    assert said == "I could not call work: what I wrote for it was unreadable."
+
+
+async def test_an_answer_without_a_text_is_asked_for_again_in_the_open() -> None:
+    uses = (ToolUse("work", {"what": "it"}),)
+    views = await seen(scripted(BROKEN, Script(reply="One moment now.", tools=uses), says("done")))
+    told = [list(view.values()) for view in views]
+    assert any("One " in texts_ for texts_ in told), "it was streamed"
+    assert told[-1][-2:] == ["One moment now.", "done"]

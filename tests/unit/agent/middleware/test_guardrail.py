@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 from langgraph.types import Command
 
 from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, ToolRequest
-from agent.middleware.guardrail import GuardrailMiddleware, approved
+from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, approved
 from agent.testing import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
@@ -126,10 +126,40 @@ async def test_anything_but_a_yes_rejects(answer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["approve", " Approve ", "Ada: approve", {"decision": "approve"}, {"answer": "approve"}]
+    "answer",
+    [
+        "approve",
+        " Approve ",
+        "Ada: approve",
+        "Ada: Yes!",
+        "ok.",
+        "批准",
+        {"decision": "approve"},
+        {"answer": "approve"},
+    ],
 )
 def test_forms_of_a_yes(answer: Any) -> None:
     assert approved(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        ("reject", ""),
+        ("Ada: No.", ""),
+        ("", ""),
+        (7, ""),
+        ("Ada: not that one, take b", ' They said: "Ada: not that one, take b"'),
+        ('yes, but "all"', ' They said: "yes, but \\"all\\""'),
+        ({"answer": "x" * 3000}, f' They said: "{"x" * 2000}"'),
+    ],
+)
+async def test_the_model_hears_what_was_said_instead_of_a_yes(answer: Any, heard: str) -> None:
+    graph = judged(Judge(Ask("May it go?")))
+    await say(graph, "go")
+    values = await graph.ainvoke(Command(resume=answer), THREAD)
+    assert texts(values)[2] == REJECTED + heard
+    assert done == []
 
 
 async def test_two_questions_at_once_are_answered_each_for_itself() -> None:

@@ -8,6 +8,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from agent.middleware.title import TitleMiddleware
+from agent.middleware.token_usage import TokenUsageMiddleware
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
 
@@ -131,3 +132,79 @@ async def test_a_template_is_filled_and_may_hold_braces_in_what_it_quotes() -> N
 def test_settings_that_make_no_title(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         TitleMiddleware(**wrong)
+
+
+class Waits:
+    """A sleep that never ends; whoever has to wait is late."""
+
+    async def __call__(self, _: float) -> None:
+        await asyncio.Event().wait()
+
+
+LATE = says("never", delay=1.0)
+
+
+async def test_a_late_title_is_made_up_for_beside_the_second_exchange() -> None:
+    namer = scripted(LATE, says("Boiling an egg", usage=(7, 3)), sleep=Waits())
+    model = scripted(says("Boil water first.", usage=(1, 1)), says("Ten minutes.", usage=(1, 1)))
+    graph = chain(model, TitleMiddleware(model=namer, hold=0.01), TokenUsageMiddleware())
+    assert (await say(graph, "How do I boil an egg, please?"))["title"] == "How do I boil an egg,"
+    values = await say(graph, "How long?")
+    assert values["title"] == "Boiling an egg"
+    assert values["usage"]["total_tokens"] == 14
+    assert namer.calls[0].texts == namer.calls[1].texts, "it is the first exchange that gives the name"
+    assert texts(values)[-1] == "Ten minutes."
+    await say(graph, "Thanks!")
+    assert len(namer.calls) == 2
+
+
+async def test_one_that_is_late_again_is_left_at_that() -> None:
+    namer = scripted(LATE, sleep=Waits())
+    model = scripted(says("Boil water first."), says("Ten minutes."))
+    graph = chain(model, TitleMiddleware(model=namer, hold=0.01))
+    for text in ("How?", "How long?", "Thanks!"):
+        values = await say(graph, text)
+    assert values["title"] == "How?"
+    assert texts(values)[-1] == "Ten minutes."
+    assert len(namer.calls) == 2
+
+
+async def test_it_is_asked_for_once_in_an_exchange_with_tools() -> None:
+    namer = scripted(LATE, LATE, says("Eggs"), sleep=Waits())
+    model = scripted(says("Boil water first."), calls("look"), says("Ten minutes."))
+    graph = chain(model, TitleMiddleware(model=namer, hold=0.01), tools=[look])
+    await say(graph, "How?")
+    assert (await say(graph, "How long?"))["title"] == "How?"
+    assert len(namer.calls) == 2
+
+
+async def test_beside_the_second_exchange_its_tokens_reach_no_stream() -> None:
+    namer = scripted(LATE, says("Secret title"), sleep=Waits())
+    graph = chain(
+        scripted(says("Boil water."), says("Ten minutes.")), TitleMiddleware(model=namer, hold=0.01)
+    )
+    await say(graph, "How?")
+    streamed = ""
+    source = {"messages": [HumanMessage("How long?")]}
+    async for chunk, _ in graph.astream(source, THREAD, stream_mode="messages"):
+        streamed += chunk.text
+    assert streamed == "Ten minutes."
+    assert (await graph.aget_state(THREAD)).values["title"] == "Secret title"
+
+
+async def test_a_title_that_a_person_gave_stays() -> None:
+    namer = scripted(says("Eggs"))
+    graph = chain(scripted(says("Boil water.")), TitleMiddleware(model=namer))
+    await say(graph, "How?", title="Mine")
+    assert (await say(graph, "How long?"))["title"] == "Mine"
+    assert namer.calls == []
+
+
+async def test_a_second_exchange_that_fails_fails_as_it_is() -> None:
+    namer = scripted(LATE, LATE, sleep=Waits())
+    model = scripted(says("Boil water first."), says("never", fail="crash"))
+    graph = chain(model, TitleMiddleware(model=namer, hold=0.01))
+    await say(graph, "How?")
+    with pytest.raises(RuntimeError, match="unexpected failure"):
+        await say(graph, "How long?")
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "title"] == []

@@ -1,0 +1,80 @@
+"""`/models` and `/model`: which models there are, and which one answers in a conversation."""
+
+from __future__ import annotations
+
+import difflib
+
+from bot.commands.agents import DEFAULT
+from bot.commands.registry import Invocation, Result, nearest_line
+from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.runtime.port import ModelInfo
+from bot.store.views import ConversationView
+from bot.texts import Texts
+
+
+async def models(call: Invocation) -> Result:
+    """List the models."""
+    texts = call.texts
+    try:
+        offered = await call.services.runtime.models()
+    except RuntimeRefused:
+        return Result(texts("models_none"))
+    except RuntimeProblem:
+        return Result(texts("models_unreachable"))
+    view = await call.services.store.conversation(call.turn.conversation)
+    chosen = _name(call, view) or next((model.name for model in offered if model.default), "")
+    lines = [_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
+    return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
+
+
+async def model(call: Invocation) -> Result:
+    """Choose a model for this conversation, take the choice back, or show the one it has."""
+    texts, services = call.texts, call.services
+    if not call.words:
+        view = await services.store.conversation(call.turn.conversation)
+        return Result(texts("model_now", name=model_of(call, view)))
+    name = call.words[0].strip("`")
+    back = name.lower() == DEFAULT
+    try:
+        offered = [one.name for one in await services.runtime.models()]
+    except RuntimeRefused:
+        # A runtime that lists none is taken at its user's word.
+        offered = [] if back else [name]
+    except RuntimeProblem:
+        if not back:
+            return Result(texts("models_unreachable"))
+        offered = []
+    if name in offered:
+        return await _set(call, name)
+    if back:
+        return await _set(call, "")
+    near = difflib.get_close_matches(name, offered, n=3, cutoff=0.4)
+    return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+
+
+def model_of(call: Invocation, view: ConversationView | None) -> str:
+    """The model of the conversation, as people read it."""
+    name = _name(call, view)
+    return f"`{name}`" if name else call.texts("model_default")
+
+
+def _name(call: Invocation, view: ConversationView | None) -> str:
+    """What the conversation has chosen, else the account's; a command's turn comes with that."""
+    return (view.model if view else "") or call.turn.model
+
+
+async def _set(call: Invocation, name: str) -> Result:
+    await call.services.store.set_model(call.turn.conversation, name)
+    lane = await call.services.store.lane(call.turn.conversation)
+    shown = f"`{name}`" if name else model_of(call, None)
+    return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
+
+
+def _line(texts: Texts, model: ModelInfo, mark: str) -> str:
+    return texts(
+        "models_line",
+        mark=mark,
+        name=model.name,
+        display=model.display_name if model.display_name != model.name else "",
+        note=f" ({model.note})" if model.note else "",
+    )

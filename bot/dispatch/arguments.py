@@ -1,0 +1,134 @@
+"""The arguments of a tool call for people to judge: readable, bounded, nothing hidden without saying so.
+
+They may quote anybody. So nothing in them can pass for markup, for another argument or for words of ours:
+signs that are not seen, or that turn the order of others, are written out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
+MOST_SHOWN, MOST_LINES, LONGEST_NAME, MOST_ARGUMENTS, DEEPEST = 2400, 30, 80, 20, 20
+HIDDEN = "***"
+DEEPER = "[… deeper …]"
+_SECRET = re.compile(
+    r"(?:^|[_\-\s])(?:pass(?:word|wd|phrase)?|secret|token|cookie|credentials?|authorization"
+    r"|(?:api|private|access)[_-]?key)$",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# Control signs, signs without a shape (those that turn the direction of text are among them), and line ends
+# that are none in Markdown.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNNAMED = re.compile(r"[^\w.:/@-]")
+_FENCE = "```"
+_IN_A_RUN = re.compile(r"`(?=`)")
+Mask = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """`block` is a fenced block of Markdown ("" where there are no arguments); `left_out` counts the
+    characters that it does not show.
+    """
+
+    block: str
+    left_out: int
+
+
+def shown_name(name: Any) -> str:
+    """The name of a tool as a span of code."""
+    plain = _UNNAMED.sub("?", name)[:LONGEST_NAME] if isinstance(name, str) else ""
+    return f"`{plain or '?'}`"
+
+
+def shown_arguments(args: Any, mask: Mask) -> Shown:
+    """One argument below the other. Long values show their beginning and their end; `mask` hides secrets, and
+    what is called like one is hidden too.
+    """
+    if not args:
+        return Shown("", 0)
+    given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
+    values = [(str(name), _value(_open(str(name), value), mask)) for name, value in given]
+    room = MOST_SHOWN // min(len(values), MOST_ARGUMENTS)
+    left_out = sum(len(name) + len(value) for name, value in values[MOST_ARGUMENTS:])
+    lines: list[str] = []
+    for name, value in values[:MOST_ARGUMENTS]:
+        cut, gone = _cut(value, room)
+        left_out += gone
+        named = _plain(name, kept="").strip()[:LONGEST_NAME] or '""'
+        lines += _argument(named if isinstance(args, Mapping) else "", cut)
+    return Shown(_fenced(lines), left_out)
+
+
+def _open(name: str, value: Any, depth: int = 0) -> Any:
+    """The value without what its name, or one inside of it, calls a secret."""
+    if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
+        return HIDDEN
+    if not isinstance(value, Mapping | list):
+        return value
+    if depth == DEEPEST:
+        return DEEPER
+    if isinstance(value, list):
+        return [_open("", one, depth + 1) for one in value]
+    return {str(inner): _open(str(inner), one, depth + 1) for inner, one in value.items()}
+
+
+def _value(value: Any, mask: Mask) -> str:
+    """The whole value as text without unseen signs; a text with blanks around it is quoted."""
+    if isinstance(value, str) and value and value == value.strip():
+        return _plain(mask(value))
+    return _plain(mask(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def _plain(text: str, kept: str = "\n\t") -> str:
+    signs = text.replace("\r\n", "\n")
+    return "".join(sign if sign in kept or not _unseen(sign) else _written_out(sign) for sign in signs)
+
+
+def _unseen(sign: str) -> bool:
+    return unicodedata.category(sign) in _UNSEEN
+
+
+def _written_out(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _cut(text: str, room: int) -> tuple[str, int]:
+    """The beginning and the end of a text that is too long, and how many characters lack between them."""
+    text, gone = _cut_middle(text, room)
+    lines = text.split("\n")
+    if len(lines) <= MOST_LINES:
+        return text, gone
+    half = MOST_LINES // 2
+    lacking = sum(len(line) + 1 for line in lines[half:-half])
+    return "\n".join([*lines[:half], f"[… {lacking:,} …]", *lines[-half:]]), gone + lacking
+
+
+def _cut_middle(text: str, room: int) -> tuple[str, int]:
+    if len(text) <= room:
+        return text, 0
+    gone, end = len(text) - room, room // 3
+    return f"{text[: room - end]} [… {gone:,} …] {text[-end:]}", gone
+
+
+def _argument(name: str, value: str) -> list[str]:
+    """Lines of a value that has several stand further in than any name does."""
+    if not name:
+        return value.split("\n")
+    if "\n" not in value:
+        return [f"{name}: {value}"]
+    return [f"{name}:", *(f"  {line}" for line in value.split("\n"))]
+
+
+def _fenced(lines: list[str]) -> str:
+    """A code block that nothing in it ends, also where a longer fence is not known."""
+    text = _IN_A_RUN.sub("`\u200b", "\n".join(lines))
+    return f"{_FENCE}\n{text}\n{_FENCE}"

@@ -1,0 +1,286 @@
+"""Who asked for the work decides an approval, or an admin; what others say waits. On every database."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.domain import (
+    ChatKind,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Part,
+    PartKind,
+    PartState,
+    Sender,
+    Turn,
+    TurnKind,
+    TurnState,
+)
+from bot.store import BotStore, Database
+from bot.store.accept import Admission, Refusal, Verdict
+from bot.store.turns import PartChange
+
+from .made import ANN, BEN, QUEUE, accept, admission, changed, message, refused
+
+ASKED = "b1"
+EVE = Sender("9", "Eve")
+"""An admin."""
+CHOICES = ("Approve", "reject")
+PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
+
+
+@pytest.fixture
+def store(database: Database) -> BotStore:
+    return BotStore(database)
+
+
+def said(text: str, sender: Sender = ANN, kind: ChatKind = GROUP, **more: object) -> Admission:
+    """Words in the conversation of the question."""
+    reply = ASKED if kind is GROUP else ""
+    of = message(text, kind=kind, reply_to=reply, sender=sender)
+    return admission(of, senior=sender is EVE, **more)
+
+
+def click(text: str = "Approve", sender: Sender = ANN, kind: ChatKind = GROUP) -> Admission:
+    return admission(pressed(text, sender, kind), senior=sender is EVE)
+
+
+def pressed(text: str, sender: Sender, kind: ChatKind = GROUP) -> InboundMessage:
+    return message(text, message_id=ASKED, reply_to=ASKED, sender=sender, clicked=True, kind=kind)
+
+
+async def begun(store: BotStore, kind: ChatKind = GROUP, **more: object) -> Turn:
+    """A turn of Ann's, at work."""
+    [accepted] = await accept(store, admission(message("go", kind=kind), **more))
+    turn = (await store.claim(accepted.conversation, 101.0)).turn
+    assert turn is not None
+    return turn
+
+
+async def stands(store: BotStore, turn: Turn, kind: ChatKind = GROUP, question: str = "i1") -> None:
+    """The turn's run stopped for an approval, which stands in the chat."""
+    await store.ask(turn, question, CHOICES)
+    part = Part(0, PartKind.TEXT, "May it?", PartState.FINAL, ASKED, choices=CHOICES)
+    seen = (turn.address, turn.conversation, [ASKED]) if kind is GROUP else None
+    await store.save(turn.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
+
+
+async def asking(store: BotStore, kind: ChatKind = GROUP, **more: object) -> Turn:
+    turn = await begun(store, kind, **more)
+    await stands(store, turn, kind)
+    return turn
+
+
+async def next_turn(store: BotStore, conversation: int) -> Turn | None:
+    """What is worked on next; what was worked on before is done."""
+    turn = (await store.claim(conversation, 103.0)).turn
+    if turn is not None:
+        await store.save(turn.id, [], 104.0, state=TurnState.DONE)
+    return turn
+
+
+async def heard(store: BotStore, conversation: int) -> list[tuple[str, list[str]]]:
+    """What is worked on from here, in its order: the question that is answered, and the texts."""
+    found = []
+    while (turn := await next_turn(store, conversation)) is not None:
+        found.append((turn.answers, [one.text for one in turn.messages]))
+    return found
+
+
+@pytest.mark.parametrize("kind", [PRIVATE, GROUP])
+@pytest.mark.parametrize("words", ["Approve", "yes", "rather take another one"])
+async def test_any_words_of_who_asked_decide(store: BotStore, kind: ChatKind, words: str) -> None:
+    asked = await asking(store, kind)
+    [taken] = await accept(store, said(words, kind=kind))
+    assert (taken.kind, taken.conversation) == (TurnKind.CHAT, asked.conversation)
+    await accept(store, said("and then", kind=kind))
+    assert await heard(store, asked.conversation) == [("i1", [words]), ("", ["and then"])]
+
+
+async def test_a_click_of_who_asked_decides_once(store: BotStore) -> None:
+    asked = await asking(store)
+    [first, second] = await accept(store, click(), click("reject"))
+    assert (first.refused, second.refused) == (False, True)
+    assert await heard(store, asked.conversation) == [("i1", ["Approve"])]
+
+
+async def test_a_click_of_somebody_else_is_refused_and_changes_nothing(store: BotStore) -> None:
+    asked = await asking(store)
+    for _ in range(2):
+        [told] = await refused(store, click(sender=BEN))
+        assert told.text == "foreign"
+    assert await heard(store, asked.conversation) == []
+    assert await accept(store, click(sender=BEN)) == []
+    assert await refused(store, click()) == []
+    assert await heard(store, asked.conversation) == [("i1", ["Approve"])]
+
+
+async def test_the_refusal_names_its_event(store: BotStore) -> None:
+    await asking(store)
+    one = admission(pressed("Approve", BEN))
+    assert await refused(store, one) == [Refusal(one.message.event_id, "foreign")]
+
+
+@pytest.mark.parametrize("deciding", [click(sender=EVE), said("Approve ", EVE), said("REJECT", EVE)])
+async def test_an_admin_decides_by_a_click_or_an_answer(store: BotStore, deciding: Admission) -> None:
+    asked = await asking(store)
+    [taken] = await accept(store, deciding)
+    assert not taken.refused
+    [(answers, _)] = await heard(store, asked.conversation)
+    assert answers == "i1"
+
+
+@pytest.mark.parametrize("sender", [BEN, EVE])
+async def test_other_words_of_others_wait_for_the_decision(store: BotStore, sender: Sender) -> None:
+    asked = await asking(store)
+    [waits, notice] = await accept(store, said("what is the weather?", sender))
+    assert (waits.kind, waits.refused) == (TurnKind.CHAT, False)
+    assert (notice.kind, notice.refused) == (TurnKind.NOTICE, True)
+    assert [part.content for part in (await store.load(notice.turn)).parts] == ["waits"]
+    assert await accept(store, said("hello?", sender)) != []
+    assert await heard(store, asked.conversation) == []
+    await accept(store, said("Approve"))
+    texts = ["what is the weather?", "hello?"]
+    assert await heard(store, asked.conversation) == [("i1", ["Approve"]), ("", texts)]
+
+
+async def test_they_are_told_once(store: BotStore) -> None:
+    await asking(store)
+    counts = [len(await accept(store, said("hello", sender))) for sender in (BEN, BEN, EVE, BEN)]
+    assert counts == [2, 1, 2, 1]
+
+
+async def test_what_was_accepted_before_the_question_is_no_decision(store: BotStore) -> None:
+    asked = await begun(store)
+    [early] = await accept(
+        store, admission(message("Approve", kind=GROUP, reply_to=asked.messages[0].message_id))
+    )
+    assert early.conversation == asked.conversation
+    await stands(store, asked)
+    assert await heard(store, asked.conversation) == []
+    await accept(store, said("reject"))
+    assert await heard(store, asked.conversation) == [("i1", ["reject"]), ("", ["Approve"])]
+
+
+async def test_nor_is_what_comes_before_it_can_be_read(store: BotStore) -> None:
+    asked = await begun(store, PRIVATE)
+    await store.ask(asked, "i1", CHOICES)
+    [_, notice] = await accept(store, said("and one more thing", kind=PRIVATE))
+    assert notice.refused, "it waits, and is told so"
+    await stands(store, asked, PRIVATE)
+    assert await heard(store, asked.conversation) == []
+    await accept(store, said("Approve", kind=PRIVATE))
+    expected = [("i1", ["Approve"]), ("", ["and one more thing"])]
+    assert await heard(store, asked.conversation) == expected
+
+
+async def test_an_answer_that_is_offered_decides_while_the_question_is_sent(store: BotStore) -> None:
+    asked = await begun(store, PRIVATE)
+    await store.ask(asked, "i1", CHOICES)
+    [_] = await accept(store, said("Reject", kind=PRIVATE))
+    await stands(store, asked, PRIVATE)
+    assert await heard(store, asked.conversation) == [("i1", ["Reject"])]
+
+
+async def test_a_full_queue_does_not_keep_the_decision_out(store: BotStore) -> None:
+    asked = await asking(store)
+    for number in range(QUEUE + 1):
+        await accept(store, said(f"m{number}", BEN))
+    [taken] = await accept(store, said("Approve"))
+    assert not taken.refused
+    first, second = await heard(store, asked.conversation)
+    assert first == ("i1", ["Approve"])
+    assert len(second[1]) == QUEUE
+
+
+async def test_what_follows_a_decision_does_not_join_it(store: BotStore) -> None:
+    asked = await asking(store)
+    await accept(store, said("hello", BEN))
+    await accept(store, click())
+    await accept(store, said("thanks"))
+    expected = [("i1", ["Approve"]), ("", ["hello", "thanks"])]
+    assert await heard(store, asked.conversation) == expected
+
+
+async def test_a_fresh_thread_lets_go_what_waited(store: BotStore) -> None:
+    asked = await asking(store, PRIVATE)
+    await accept(store, said("hello", BEN, PRIVATE))
+    assert await next_turn(store, asked.conversation) is None
+    await accept(store, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    assert await heard(store, asked.conversation) == [("", ["hello"])]
+    [stale] = await accept(store, click(kind=PRIVATE))
+    assert stale.refused
+
+
+async def test_so_does_a_retry(store: BotStore) -> None:
+    asked = await asking(store, PRIVATE)
+    await store.set_run(asked.id, "run-1", 1)
+    [command] = await accept(store, admission(message("/retry"), Verdict.COMMAND))
+    commanding, answered = (
+        (await store.load(command.turn)).turn,
+        await store.last_answered(asked.conversation),
+    )
+    assert commanding is not None
+    assert answered is not None
+    thread = answered.thread_id
+    await store.retry(commanding, answered, checkpoint="cp", thread_id=thread, text="ok", now=105.0)
+    assert await heard(store, asked.conversation) == [("", ["go"])]
+
+
+async def test_who_asked_first_decides_all_that_follows(store: BotStore) -> None:
+    asked = await asking(store)
+    await accept(store, click(sender=EVE))
+    deciding = (await store.claim(asked.conversation, 103.0)).turn
+    assert deciding is not None
+    assert (deciding.answers, deciding.askers) == ("i1", (ANN.id,))
+    again = (await store.load(deciding.id)).turn
+    assert again is not None
+    assert again.askers == (ANN.id,)
+    await stands(store, deciding, question="i2")
+    assert len(await refused(store, click(sender=BEN))) == 1
+    await accept(store, said("Approve"))
+    assert await heard(store, asked.conversation) == [("i2", ["Approve"])]
+
+
+async def test_an_ordinary_turn_goes_on_with_nobodys_work(store: BotStore) -> None:
+    asked = await asking(store)
+    await accept(store, click(), said("thanks"))
+    decided, thanks = await next_turn(store, asked.conversation), await next_turn(store, asked.conversation)
+    assert decided is not None
+    assert thanks is not None
+    assert (decided.askers, thanks.askers) == ((ANN.id,), ())
+
+
+async def test_a_clarification_is_answered_by_anybody(store: BotStore) -> None:
+    asked = await begun(store)
+    await store.ask(asked, "i1")
+    part = Part(0, PartKind.TEXT, "Which?", PartState.FINAL, ASKED, choices=CHOICES)
+    seen = (asked.address, asked.conversation, [ASKED])
+    await store.save(asked.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
+    [taken] = await accept(store, said("the blue one", BEN))
+    assert not taken.refused
+    assert await heard(store, asked.conversation) == [("i1", ["the blue one"])]
+
+
+async def test_where_members_are_apart_a_click_of_another_is_refused_too(store: BotStore) -> None:
+    policy = IsolationPolicy(Isolation.MEMBER)
+    asked = await asking(store, policy=policy)
+    ben = admission(pressed("Approve", BEN), policy=policy)
+    assert len(await refused(store, ben)) == 1
+    assert await heard(store, asked.conversation) == []
+
+
+async def test_a_decision_stays_the_bare_word(store: BotStore) -> None:
+    asked = await begun(store, PRIVATE)
+    first = message("go", message_id=asked.messages[0].message_id)
+    await stands(store, asked, PRIVATE)
+    await accept(store, changed(first, "go on"))
+    await accept(store, said("Approve", kind=PRIVATE))
+    deciding = await next_turn(store, asked.conversation)
+    assert deciding is not None
+    assert deciding.notes == ()
+    await accept(store, said("thanks", kind=PRIVATE))
+    later = await next_turn(store, asked.conversation)
+    assert later is not None
+    assert [note.after for note in later.notes] == ["go on"]

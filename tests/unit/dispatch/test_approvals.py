@@ -1,0 +1,164 @@
+"""A tool waits for a word: whose word it is, what the others hear, and that nothing of theirs is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from bot.domain import ChatKind
+from bot.runtime.port import Ended, Interrupted
+from bot.testing.adapter import RecordingAdapter
+from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.bench import Bench
+
+GROUP = ChatKind.GROUP
+ANN, BEN, EVE = "7", "8", "9"
+"""Eve is an admin."""
+CALL = {
+    "type": "approval",
+    "question": "May it?",
+    "options": ["approve", "reject"],
+    "tool": "delete",
+    "args": {"path": "a"},
+}
+QUESTION = "🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?"
+FOREIGN = "Only the person who asked for this, or an admin, can decide it."
+
+
+@dataclass(slots=True)
+class Asking(RecordingAdapter):
+    """A platform with buttons."""
+
+    most_choices: int = 3
+
+
+def script(run: ScriptedRun) -> None:
+    """Ask before the work; repeat every other message."""
+    said = " + ".join(str(message["content"]) for message in run.request.messages)
+    if run.request.answers:
+        run.say(f"Decided: {said}.")
+        run.end()
+    elif "go" in said:
+        run.emit(Interrupted("i1", CALL), Ended("interrupted"))
+    else:
+        run.say(f"Heard: {said}.")
+        run.end()
+
+
+@pytest.fixture
+def asking(at: Bench) -> Bench:
+    at.adapter = Asking()
+    at.runtime.script = script
+    return at
+
+
+async def asked(at: Bench) -> str:
+    """Ann asks for work in a group, and the approval stands; its message."""
+    await at.adapter.hears("go", kind=GROUP)
+    await at.until(lambda: at.adapter.texts() == [QUESTION])
+    await at.rest(0.5)
+    return next(iter(at.adapter.shown))
+
+
+async def says(at: Bench, text: str, person: str, to: str) -> None:
+    await at.adapter.hears(text, person=person, kind=GROUP, to=to)
+
+
+async def settled(at: Bench, count: int) -> list[str]:
+    """What follows the question, once so many messages stand below it."""
+    await at.until(lambda: len(at.adapter.texts()) == count + 1)
+    await at.rest(2.0)
+    return at.adapter.texts()[1:]
+
+
+async def test_who_asked_decides_by_a_click(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("approve", message, kind=GROUP)
+        assert await settled(asking, 1) == ["Decided: P7: approve."]
+    assert asking.adapter.told == []
+
+
+async def test_who_asked_decides_in_words(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await says(asking, "yes", ANN, message)
+        assert await settled(asking, 1) == ["Decided: P7: yes."]
+
+
+async def test_an_admin_decides_too(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
+        assert await settled(asking, 1) == ["Decided: P9: reject."]
+    users = [run.request.configurable["user_id"] for run in asking.runtime.runs.values()]
+    assert users == ["recording:7", "recording:7"], "it stays the work of who asked"
+
+
+async def test_a_click_of_another_is_answered_to_them_alone(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        for _ in range(2):
+            await asking.adapter.presses("approve", message, person=BEN, kind=GROUP)
+        await asking.rest(2.0)
+        assert asking.adapter.texts() == [QUESTION]
+        assert asking.adapter.told == [(BEN, FOREIGN)] * 2
+        await asking.adapter.presses("approve", message, kind=GROUP)
+        assert await settled(asking, 1) == ["Decided: P7: approve."]
+    assert len(asking.runtime.runs) == 2
+
+
+async def test_a_stranger_hears_nothing_and_changes_nothing(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.presses("approve", message, person="77", kind=GROUP)
+        await asking.rest(2.0)
+        assert asking.adapter.texts() == [QUESTION]
+    assert asking.adapter.told == [("77", "")]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+async def test_what_others_say_waits_for_the_decision(asking: Bench, restart: bool) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await says(asking, "approve", BEN, message)
+        await says(asking, "and the weather?", BEN, message)
+        [told] = await settled(asking, 1)
+        assert told.startswith("A tool call waits for approval here.")
+        assert len(asking.runtime.runs) == 1
+        if not restart:
+            await says(asking, "approve", ANN, message)
+            rest = await settled(asking, 3)
+    if restart:
+        async with asking.running():
+            await asking.rest(2.0)
+            assert len(asking.runtime.runs) == 1
+            await says(asking, "approve", ANN, message)
+            rest = await settled(asking, 3)
+    assert rest[1:] == ["Decided: P7: approve.", "Heard: P8: approve + P8: and the weather?."]
+
+
+async def test_a_fresh_thread_lets_go_what_waits(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await says(asking, "hello", BEN, message)
+        await settled(asking, 1)
+        await says(asking, "/new", BEN, message)
+        texts = await settled(asking, 3)
+    assert "Heard: P8: hello." in texts
+
+
+async def test_in_private_what_was_written_before_is_no_decision(asking: Bench) -> None:
+    asking.runtime.script = None
+    async with asking.running():
+        await asking.adapter.hears("go")
+        await asking.until(lambda: asking.runtime.runs)
+        await asking.adapter.hears("approve")
+        asking.runtime.script = script
+        script(asking.runtime.runs["run-1"])
+        await asking.until(lambda: asking.adapter.texts() == [QUESTION])
+        await asking.rest(2.0)
+        assert len(asking.runtime.runs) == 1
+        await asking.adapter.hears("reject")
+        assert await settled(asking, 2) == ["Decided: reject.", "Heard: approve."]

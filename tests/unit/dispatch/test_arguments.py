@@ -1,0 +1,149 @@
+"""What people are shown of a tool call that waits for them: all of it that fits, and no trick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.dispatch.arguments import MOST_ARGUMENTS, MOST_LINES, MOST_SHOWN, shown_arguments, shown_name
+from bot.render.nodes import CodeBlock, Paragraph
+from bot.render.tree import parse
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
+    max_leaves=12,
+)
+HOSTILE = st.text(alphabet="`~\n\r\u2028\u202e\x00 >-#|a:", max_size=80)
+
+
+def inside(args: Any) -> str:
+    """What the block says."""
+    block = shown_arguments(args, str).block
+    assert block.startswith("```\n")
+    assert block.endswith("\n```")
+    return block[4:-4]
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({"path": "a"}, "path: a"),
+        ({"count": 3, "deep": {"a": [1, "ü"]}}, 'count: 3\ndeep: {"a": [1, "ü"]}'),
+        ({"on": True, "off": None}, "on: true\noff: null"),
+        ({"text": "one\ntwo"}, "text:\n  one\n  two"),
+        ({"text": "one\r\ntwo"}, "text:\n  one\n  two"),
+        ({"text": "one\npath: /"}, "text:\n  one\n  path: /"),
+        ({"text": " padded"}, 'text: " padded"'),
+        ({"text": ""}, 'text: ""'),
+        ({"text": "rm x\u202ecod"}, "text: rm x\\u202ecod"),
+        ({"text": "a\x1b[2Jb\u200bc\U000e0041"}, "text: a\\u001b[2Jb\\u200bc\\U000e0041"),
+        ({"text": "a\rb"}, "text: a\\u000db"),
+        ({"a\nb": "c"}, "a\\u000ab: c"),
+        ({"": "path: /", "  b": "c"}, '"": path: /\nb: c'),
+        (["a", 1], '["a", 1]'),
+        ("rm -rf", "rm -rf"),
+        (7, "7"),
+    ],
+)
+def test_each_argument_is_a_line_that_nothing_can_pass_for(args: Any, shown: str) -> None:
+    assert inside(args) == shown
+
+
+@pytest.mark.parametrize("args", [{}, None, "", []])
+def test_no_arguments_are_no_block(args: Any) -> None:
+    assert shown_arguments(args, str).block == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({"password": "hunter2"}, "password: ***"),
+        ({"apiKey": "k"}, "apiKey: ***"),
+        ({"auth": {"X-Api-Key": "k", "Accept": "x"}}, 'auth: {"X-Api-Key": "***", "Accept": "x"}'),
+        ({"headers": [{"Authorization": "Bearer b"}]}, 'headers: [{"Authorization": "***"}]'),
+        ({"token": {"value": "t"}}, "token: ***"),
+        ({"token": ""}, 'token: ""'),
+        ({"max_tokens": 5, "tokenizer": "x"}, "max_tokens: 5\ntokenizer: x"),
+        ({"url": "https://x/?k=very-secret"}, "url: https://x/?k=***"),
+        ({"headers": ["very-secret"]}, 'headers: ["***"]'),
+    ],
+)
+def test_secrets_are_hidden_by_their_names_and_by_what_they_are(args: Any, shown: str) -> None:
+    block = shown_arguments(args, lambda text: text.replace("very-secret", "***")).block
+    assert block == f"```\n{shown}\n```"
+
+
+def test_a_long_value_shows_its_beginning_and_its_end() -> None:
+    found = shown_arguments({"content": f"begin {'x' * 9000} end"}, str)
+    assert found.block.startswith("```\ncontent: begin xxx")
+    assert found.block.endswith("xxx end\n```")
+    assert len(found.block) < MOST_SHOWN + 100
+    assert found.left_out == 9010 - MOST_SHOWN
+    assert f"[… {found.left_out:,} …]" in found.block
+
+
+def test_a_secret_is_hidden_before_anything_is_cut() -> None:
+    text = "x" * (MOST_SHOWN - MOST_SHOWN // 3 - 4) + "very-secret" + "y" * MOST_SHOWN
+    block = shown_arguments({"content": text}, lambda found: found.replace("very-secret", "***")).block
+    assert "very" not in block
+
+
+def test_a_value_of_many_lines_shows_the_first_and_the_last() -> None:
+    found = shown_arguments({"script": "\n".join(f"line {number}" for number in range(100))}, str)
+    lines = found.block.splitlines()
+    assert len(lines) == MOST_LINES + 4
+    assert lines[2] == "  line 0"
+    assert lines[-2] == "  line 99"
+    lacking = sum(len(f"line {number}") + 1 for number in range(MOST_LINES // 2, 100 - MOST_LINES // 2))
+    assert found.left_out == lacking
+
+
+def test_of_many_arguments_the_last_ones_are_only_counted() -> None:
+    found = shown_arguments({f"a{number:02}": "xy" for number in range(MOST_ARGUMENTS + 3)}, str)
+    assert len(found.block.splitlines()) == MOST_ARGUMENTS + 2
+    assert found.left_out == 3 * len("a00xy")
+
+
+def test_what_is_nested_without_end_is_cut_off() -> None:
+    deep: Any = "core"
+    for _ in range(5000):
+        deep = [deep]
+    assert "deeper" in inside({"deep": deep})
+
+
+@given(
+    st.dictionaries(HOSTILE, VALUES | HOSTILE, min_size=1, max_size=30)
+    | VALUES.filter(bool)
+    | HOSTILE.filter(bool)
+)
+def test_nothing_in_it_ends_the_block(args: Any) -> None:
+    found = shown_arguments(args, str)
+    before, block, after = parse(f"above\n\n{found.block}\n\nbelow").blocks
+    assert isinstance(before, Paragraph)
+    assert isinstance(block, CodeBlock)
+    assert isinstance(after, Paragraph)
+    assert "```" not in found.block[3:-3]
+
+
+@given(st.dictionaries(st.text(max_size=300), st.text(max_size=4000), max_size=40))
+def test_it_is_bounded(args: dict[str, str]) -> None:
+    assert len(shown_arguments(args, str).block) < 4 * MOST_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("bash", "`bash`"),
+        ("mcp__files.read-all", "`mcp__files.read-all`"),
+        ("a`b **c**\n", "`a?b???c???`"),
+        ("x" * 100, f"`{'x' * 80}`"),
+        ("", "`?`"),
+        (None, "`?`"),
+    ],
+)
+def test_the_name_of_a_tool_is_no_markup(name: Any, shown: str) -> None:
+    assert shown_name(name) == shown
