@@ -230,11 +230,13 @@ def _click(
 
 
 def _decides(connection: Connection, admission: Admission, place: _Place) -> bool:
-    """Whether a message is the word that an open approval waits for; none is before the question stands."""
+    """Whether a message is the word that an open approval waits for. Before the question is known to stand
+    only an answer as offered is, since nobody writes that by chance.
+    """
     approval = place.approval
     if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
         return False
-    return connection.execute(sql.IS_OPEN, {"id": place.asked_by}).first() is None
+    return approval.offers(admission.message.text) or questions.stands(connection, place.asked_by)
 
 
 def _decide(connection: Connection, admission: Admission, place: _Place, now: float) -> int:

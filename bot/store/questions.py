@@ -30,7 +30,11 @@ class Approval:
         """
         if message.origin.sender.id in self.people:
             return True
-        return senior and (message.clicked or message.text.strip().casefold() in self.words)
+        return senior and (message.clicked or self.offers(message.text))
+
+    def offers(self, text: str) -> bool:
+        """Whether this is one of the answers."""
+        return text.strip().casefold() in self.words
 
 
 def approval_in(row: Any) -> Approval | None:
@@ -65,6 +69,11 @@ def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:
     """Whether a button was pressed below the question that this turn asked."""
     values = {"turn": turn, "message_id": message.origin.reply_to}
     return connection.execute(sql.ASKED_WITH, values).first() is not None
+
+
+def stands(connection: Connection, turn: int) -> bool:
+    """Whether people may have read the question that this turn asks."""
+    return connection.execute(sql.QUESTION_STANDS, {"id": turn}).first() is not None
 
 
 def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
