@@ -168,5 +168,9 @@ class GraphLoadError(AgentError):
     """A graph that the configuration names can't be loaded."""
 
 
+class CheckpointLost(AgentError):
+    """A checkpoint that something waited for was not stored."""
+
+
 class HomeInUse(AgentError):
     """Another process owns the runtime's database below this home."""

@@ -1,6 +1,7 @@
 """A tool that may have had an effect is not run twice: the record of what was begun.
 
-    begin -> the tool runs -> its result is checkpointed -> the next model call sees it -> done
+    the call is checkpointed -> begin -> the tool runs -> its result is checkpointed
+    -> the next model call sees it -> done
 
 An entry stays until a model has answered with the result in view. Until then, whatever kills the process,
 the call is either in the record or its result is in a checkpoint.
@@ -20,6 +21,7 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
 from agent.ports.journal import ToolJournal
+from agent.stored import begun_on_disk
 
 NAMESPACE = "tool_journal"
 INTERRUPTED = (
@@ -82,10 +84,11 @@ def is_idempotent(tool: BaseTool) -> bool:
 async def journaled(
     journal: ToolJournal, thread_id: str, request: ToolCallRequest, handler: ToolHandler
 ) -> Result:
-    """Run the call unless it was begun before; see the module."""
+    """Run the call unless it was begun before; see the module. Raises CheckpointLost."""
     tool = request.tool
     if tool is None or is_idempotent(tool):
         return await handler(request)
+    await begun_on_disk(request.runtime.execution_info)
     call_id = _key(request.state["messages"], request.tool_call["id"])
     if await journal.begin(thread_id, call_id):
         text = INTERRUPTED.format(tool=tool.name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from agent.runtime.modes import Translator, native_modes
 from agent.runtime.redact import error_of
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.views import interrupts_view, run_context
+from agent.stored import storing
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Executor:
             async with self.graphs.graph(run.spec.graph_id, config, context=run.spec.context) as graph:
                 source = await self._input(run, config, graph)
                 if source is not _DONE:
-                    await self._stream(graph, source, config, run, channel, control, progress)
+                    with self._storing(run):
+                        await self._stream(graph, source, config, run, channel, control, progress)
                 self.faults.reach(Step.LAST_CHECKPOINT)
                 outcome = await _outcome(graph, run, progress)
                 return replace(outcome, usage=await _used(graph, run, progress))
@@ -73,6 +76,12 @@ class Executor:
             return Outcome(RunStatus.INTERRUPTED)
         interrupts = dumps(interrupts_view(state))
         return Outcome(RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts, usage=used)
+
+    def _storing(self, run: Run) -> AbstractContextManager[None]:
+        """Tell the graph's steps when what they began from is on disk; with durability `exit` none is."""
+        if run.spec.durability == "exit":
+            return nullcontext()
+        return storing(partial(self.saver.stored, run.thread_id))
 
     async def _input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
         """What the graph gets: the run's input, or nothing where an earlier attempt left a checkpoint."""

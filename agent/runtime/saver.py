@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -15,6 +16,7 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMet
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from agent.errors import CheckpointLost
 from agent.runtime.faults import Faults, Step
 from agent.runtime.packing import packing
 
@@ -22,6 +24,7 @@ REMEMBERED = 4096
 """Ended runs whose late writes are refused."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _WROTE = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
+_HAS = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_id = ?"
 _LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
 _READ_WRITES = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
@@ -70,6 +73,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._quiet = asyncio.Condition()
+        self._awaited: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     @classmethod
     @asynccontextmanager
@@ -98,9 +102,13 @@ class RuntimeSaver(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint, unless its run has ended."""
-        async with self._counted(config) as allowed:
-            if allowed:
-                return await super().aput(config, checkpoint, metadata, new_versions)
+        try:
+            async with self._counted(config) as allowed:
+                if allowed:
+                    return await super().aput(config, checkpoint, metadata, new_versions)
+        finally:
+            if (awaited := self._awaited.get(checkpoint["id"])) is not None:
+                awaited.set()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -136,6 +144,18 @@ class RuntimeSaver(AsyncSqliteSaver):
             self._ended.popitem(last=False)
         async with self._quiet:
             await self._quiet.wait_for(lambda: run_id not in self._writing)
+
+    async def stored(self, thread_id: str, checkpoint_id: str) -> None:
+        """Return once the checkpoint is on disk. Raises CheckpointLost where storing it failed, or came after
+        the end of its run.
+        """
+        # Asked for before looking, so that what is stored in between is not missed.
+        awaited = self._awaited.setdefault(checkpoint_id, asyncio.Event())
+        if await self._fetch(_HAS, (thread_id, checkpoint_id)):
+            return
+        await awaited.wait()
+        if not await self._fetch(_HAS, (thread_id, checkpoint_id)):
+            raise CheckpointLost("The state of the conversation could not be stored.")
 
     async def wrote(self, thread_id: str, run_id: str) -> bool:
         """Whether this run has written a checkpoint of its thread."""

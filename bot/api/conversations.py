@@ -13,6 +13,7 @@ from bot.api.feed import Feed, encode
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.posting import NewMessage, incoming
 from bot.api.services import Services
+from bot.api.usage import DAYS, Days, since
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 router = APIRouter(prefix="/api/conversations", tags=["conversations"])
@@ -81,6 +82,13 @@ async def transcript(
         turns=[await views.turn(services, of, view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
     )
+
+
+@router.get("/{conversation}/usage")
+async def usage(conversation: Id, services: Services, days: Days = DAYS) -> shapes.Spending:
+    """The tokens that the turns of a conversation cost in the last days."""
+    of = await places.conversation(services, conversation)
+    return views.spending(await services.store.spending(since(services, days), conversation=of.id))
 
 
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)

@@ -72,8 +72,42 @@ class Part(Shape):
     repeated: bool
 
 
+class Tokens(Shape):
+    """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+class Spending(Tokens):
+    """What so many turns cost together."""
+
+    turns: int
+
+
+class PersonUsage(Spending):
+    """What somebody's turns cost; `person` is `platform:id`, `name` the one of their newest message."""
+
+    person: str
+    name: str
+
+
+class Usage(Shape):
+    """What turns accepted since then cost: together, and a page of people; `next` is the cursor of the
+    following page.
+    """
+
+    since: float
+    total: Spending
+    people: list[PersonUsage]
+    next: str | None
+
+
 class Turn(Shape):
-    """What was asked and what was answered. `replaced`: a later turn answers the same again (`repeats`)."""
+    """What was asked and what was answered. `replaced`: a later turn answers the same again (`repeats`);
+    `usage` is None where nobody counted.
+    """
 
     id: int
     conversation: int
@@ -89,6 +123,7 @@ class Turn(Shape):
     finished_at: float
     messages: list[Message]
     parts: list[Part]
+    usage: Tokens | None
 
 
 class Turns(Shape):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import Frame
 from bot.render.html import render_html
+from bot.store.usage import Spender, Spending, Spent
 from bot.store.views import ConversationView, TurnView
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
@@ -80,6 +82,7 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         finished_at=view.finished_at,
         messages=[_message(message) for message in view.messages],
         parts=[await part(view.thread_id, parts[index]) for index in sorted(parts)],
+        usage=_tokens(view.spent),
     )
 
 
@@ -102,6 +105,24 @@ async def part(thread_id: str, of: Part) -> shapes.Part:
         url=url if is_file else "",
         image=is_file and of.filename.lower().endswith(IMAGES),
         repeated=of.repeated,
+    )
+
+
+def spending(of: Spending) -> shapes.Spending:
+    """What turns cost together, as it is shown."""
+    return shapes.Spending(**asdict(of))
+
+
+def person(of: Spender) -> shapes.PersonUsage:
+    """What somebody's turns cost, as it is shown."""
+    return shapes.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
+
+
+def _tokens(of: Spent | None) -> shapes.Tokens | None:
+    if of is None:
+        return None
+    return shapes.Tokens(
+        input_tokens=of.input_tokens, output_tokens=of.output_tokens, total_tokens=of.total_tokens
     )
 
 

@@ -8,6 +8,7 @@ from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.models import model, model_of, models
 from bot.commands.registry import Command, Invocation, Registry, Result, nearest_line
+from bot.commands.usage import usage
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem
 
@@ -202,6 +203,7 @@ def builtin() -> Registry:
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
             Command("memory", memory),
+            Command("usage", usage),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
         ],

@@ -34,6 +34,7 @@ from bot.platforms.base import (
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.turns import PartChange
+from bot.store.usage import Spent
 
 REPEATED_COUNTER = "possibly_repeated"
 
@@ -143,9 +144,14 @@ class ReplyCalls:
         self._dirty[part.index] = PartChange(part, category)
 
     async def flush(
-        self, state: TurnState | None = None, *, error: str = "", keep: int | None = None
+        self,
+        state: TurnState | None = None,
+        *,
+        error: str = "",
+        keep: int | None = None,
+        spent: Spent | None = None,
     ) -> None:
-        """Write what is staged, and the turn's state where given, in one transaction."""
+        """Write what is staged, and the turn's state (with what it cost) where given, in one transaction."""
         if not self._dirty and not self._seen and state is None:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
@@ -157,6 +163,7 @@ class ReplyCalls:
             state=state,
             error=error,
             keep=keep,
+            spent=spent,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 

@@ -18,7 +18,7 @@ from bot.dispatch.transcript import Transcript
 from bot.domain import ProgressItem, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.runtime.port import Answer, RuntimePort
+from bot.runtime.port import Answer, RuntimePort, Usage
 from bot.store import BotStore
 from bot.texts import Texts
 
@@ -39,7 +39,7 @@ class Outcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
     `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
-    the answer ("" where it asks nothing).
+    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted.
     """
 
     text: str
@@ -48,6 +48,7 @@ class Outcome:
     error: str = ""
     question: Question = field(default_factory=Question)
     interrupt: str = ""
+    used: Usage | None = None
 
 
 class Conversation:
@@ -92,6 +93,10 @@ class Conversation:
 
     async def run(self, *, restarted: bool) -> Outcome:
         """The outcome of the turn's run, however many connections it takes."""
+        outcome = await self._run(restarted)
+        return replace(outcome, used=self._transcript.used)
+
+    async def _run(self, restarted: bool) -> Outcome:
         work = asyncio.ensure_future(self._talk(restarted))
         stopping = asyncio.ensure_future(self._stop.wait())
         both: set[asyncio.Future[Any]] = {work, stopping}
@@ -136,7 +141,7 @@ class Conversation:
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
                 await self._name()
-                self._transcript = Transcript()
+                self._transcript = Transcript(used=self._transcript.used)
         raise RuntimeUnreachable("the runtime loses its runs")
 
     async def _create(self, *, repeated: bool) -> None:
@@ -183,6 +188,8 @@ class Conversation:
                 await tries.pause(problem)
         if self._transcript.incomplete:
             self._transcript.settle(await self._read(_Tries(self._clock)))
+        if self._transcript.gap:
+            await self._count()
         return self._outcome()
 
     async def _read(self, tries: _Tries) -> Answer:
@@ -192,6 +199,15 @@ class Conversation:
                 return await self._runtime.answer(self._turn.thread_id, message_ids(self._turn))
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
+
+    async def _count(self) -> None:
+        """Events are missing, and what they told of tokens with them: the run itself is asked, once."""
+        try:
+            used = await self._runtime.usage(self._turn.thread_id, self._turn.run_id)
+        except RuntimeProblem as problem:
+            log.warning("usage_unknown", turn=self._turn.id, problem=str(problem))
+        else:
+            self._transcript.used = used or self._transcript.used
 
     def _outcome(self) -> Outcome:
         said = self._transcript

@@ -20,6 +20,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import Operation
+from bot.store.usage import Spent
 
 log = structlog.get_logger(__name__)
 
@@ -43,8 +44,10 @@ class Delivery:
         self._final: list[Part] = []
         self._failed = False
 
-    async def compose(self, parts: Sequence[Part], error: str = "") -> None:
-        """Record the final parts: from here on the answer survives a crash, whatever becomes of the run."""
+    async def compose(self, parts: Sequence[Part], error: str = "", spent: Spent | None = None) -> None:
+        """Record the final parts, and what they cost: from here on the answer survives a crash, whatever
+        becomes of the run.
+        """
         known = self._calls.reply.parts
         places = {part.index: part for part in placed(parts, known)}
         for index, part in places.items():
@@ -55,7 +58,7 @@ class Delivery:
         for have in known:
             if have.index not in places:
                 self._calls.stage(replace(have, content=""))
-        await self._calls.flush(TurnState.DELIVERING, error=error)
+        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent)
         reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:

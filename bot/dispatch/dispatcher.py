@@ -17,6 +17,7 @@ from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
 from bot.dispatch.delivery import Delivery
 from bot.dispatch.frames import Frames
+from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
@@ -26,6 +27,7 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.database import urgent
 from bot.store.turns import Claim
+from bot.store.usage import Spent
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -133,7 +135,8 @@ class Dispatcher:
             if outcome.interrupt:
                 asked = outcome.question
                 await self._store.ask(turn, outcome.interrupt, asked.choices if asked.approval else None)
-            await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
+            parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
+            await delivery.compose(parts, error=outcome.error, spent=spent)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
@@ -234,6 +237,14 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
+
+
+def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:
+    """What a turn's run cost, put down to its author; None where nobody counted."""
+    used = outcome.used
+    if used is None:
+        return None
+    return Spent(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
 
 
 def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:

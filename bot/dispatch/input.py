@@ -27,6 +27,15 @@ def message_ids(turn: Turn) -> list[str]:
     return [f"roebot-{turn.id}-{message.id}" for message in turn.messages]
 
 
+def author(turn: Turn) -> str:
+    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's).
+
+    An answer goes on with the work of who asked for it, whoever gives it.
+    """
+    people = [*(message.sender.id for message in turn.messages), *turn.askers]
+    return f"{turn.platform}:{people[-1]}" if people else ""
+
+
 async def run_request(
     turn: Turn,
     outlet: Outlet,
@@ -58,10 +67,8 @@ async def run_request(
 
 
 def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
-    # An answer goes on with the work of who asked for it, whoever gives it.
-    person = [*(message.sender.id for message in turn.messages), *turn.askers][-1:]
     context: dict[str, Any] = {
-        "user_id": f"{turn.platform}:{person[0]}" if person else "",
+        "user_id": author(turn),
         "account": turn.address.account,
         "platform": turn.platform,
         "chat": turn.address.chat,

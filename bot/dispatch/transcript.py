@@ -17,13 +17,16 @@ from bot.runtime.port import (
     RunEvent,
     Said,
     Text,
+    Usage,
+    Used,
     Worked,
 )
 
 
 @dataclass(slots=True)
 class Transcript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said.
+    """Collects one run. A new attempt of the runtime replaces what the one before it said, but not what that
+    cost (`used`, None where nobody counted).
 
     `taken_back` says that this attempt has taken a text back.
     """
@@ -37,6 +40,7 @@ class Transcript:
     failure: Failed | None = None
     question: Interrupted | None = None
     status: str | None = None
+    used: Usage | None = None
 
     @property
     def text(self) -> str:
@@ -60,17 +64,25 @@ class Transcript:
                 return self._attempt(number)
             case Planned() | Worked():
                 return self.progress.take(event)
+            case _:
+                self._note(event)
+        return False
+
+    def _note(self, event: RunEvent) -> None:
+        """What shows only when the run has ended, or not at all."""
+        match event:
             case Presented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
             case Failed():
                 self.failure = event
             case Interrupted():
                 self.question = event
+            case Used(usage):
+                self.used = usage if self.used is None else self.used + usage
             case Gap():
                 self.gap = True
             case Ended(status):
                 self.status = status
-        return False
 
     def _said(self, message_id: str, text: str) -> bool:
         """Messages without a text are many; one takes back what was shown of it, if anything was."""

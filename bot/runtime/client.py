@@ -11,7 +11,7 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
-from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate
+from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate, usage_in
 from bot.runtime.port import AgentInfo, Answer, Ended, LoggedEvent, ModelInfo, RunRequest, Upload, Usage
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
@@ -181,13 +181,16 @@ class LangGraphRuntime:
             _check(response)
         return [_agent(entry) for entry in response.json()["agents"]]
 
-    async def usage(self, thread_id: str) -> Usage | None:
+    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort."""
         with _problems():
             # A search can leave the values out, which may be long.
-            threads = await self._client.threads.search(ids=[thread_id], select=["metadata"], limit=1)
-        found = (threads[0].get("metadata") or {}).get("usage") if threads else None
-        return _usage(found) if isinstance(found, dict) else None
+            found: Sequence[Any] = (
+                [await self._client.runs.get(thread_id, run_id)]
+                if run_id
+                else await self._client.threads.search(ids=[thread_id], select=["metadata"], limit=1)
+            )
+        return usage_in((found[0].get("metadata") or {}).get("usage")) if found else None
 
     async def ready(self) -> bool:
         """See RuntimePort."""
@@ -221,11 +224,6 @@ def _answer(request: RunRequest) -> str:
 def _checkpoint(found: Any) -> str | None:
     named = found.get("checkpoint_id") if found else None
     return str(named) if named else None
-
-
-def _usage(found: dict[str, Any]) -> Usage | None:
-    counts = [found.get(name) for name in ("input_tokens", "output_tokens", "total_tokens")]
-    return Usage(*counts) if all(isinstance(count, int) for count in counts) else None  # type: ignore[arg-type]
 
 
 def _model(entry: dict[str, Any]) -> ModelInfo:

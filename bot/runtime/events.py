@@ -20,12 +20,17 @@ from bot.runtime.port import (
     RunEvent,
     Said,
     Text,
+    Usage,
+    Used,
 )
 from bot.runtime.progress import subagent, todos, tool_calls, tool_result
 
 ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})
 HUMAN = frozenset({"human", "HumanMessage"})
 TOOL = frozenset({"tool", "ToolMessage"})
+COUNTS = ("input_tokens", "output_tokens", "total_tokens")
+# No step uses as many; sums of such numbers fit into every database.
+MOST_TOKENS = 2**40
 HIDDEN_TAGS = frozenset({"nostream", "langsmith:nostream"})
 STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["custom"]] = (
     "messages-tuple",
@@ -90,6 +95,7 @@ def _hidden(metadata: Any) -> bool:
 def _updates(data: Any) -> Iterator[RunEvent]:
     if not isinstance(data, Mapping):
         return
+    repeated = _repeated(data)
     for node, update in data.items():
         if node == "__interrupt__":
             yield from _interrupts(update)
@@ -97,6 +103,23 @@ def _updates(data: Any) -> Iterator[RunEvent]:
             for change in update if isinstance(update, list) else [update]:
                 if isinstance(change, Mapping):
                     yield from _change(change)
+                    if not repeated and (used := usage_in(change.get("usage"))) is not None:
+                        yield Used(used)
+
+
+def _repeated(data: Mapping[str, Any]) -> bool:
+    """Whether a step's changes are told again because its run, or its attempt, went on from there."""
+    about = data.get("__metadata__")
+    return isinstance(about, Mapping) and bool(about.get("cached"))
+
+
+def usage_in(found: Any) -> Usage | None:
+    """The tokens that a part of the state or of metadata tells of; None where it does not say."""
+    if not isinstance(found, Mapping):
+        return None
+    told = [found.get(name) for name in COUNTS]
+    counts = [count for count in told if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
+    return Usage(*counts) if len(counts) == len(COUNTS) else None
 
 
 def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:

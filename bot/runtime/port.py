@@ -31,6 +31,23 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.total_tokens + other.total_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """The runtime begins attempt `number` (1 is the first) of the run."""
 
@@ -75,6 +92,13 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What a step of the run cost; a run costs what all its steps do, those of earlier attempts too."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """The run waits for an answer: the id and the value of the interrupt."""
 
@@ -102,7 +126,7 @@ class Ended:
     status: str
 
 
-RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Interrupted | Failed | Gap | Ended
+RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Used | Interrupted | Failed | Gap | Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +168,6 @@ class AgentInfo:
     name: str
     description: str = ""
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that the models of a thread took and gave."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +223,8 @@ class RuntimePort(Protocol):
         """The agents of one's own that there are, in the order of their names."""
         ...
 
-    async def usage(self, thread_id: str) -> Usage | None:
-        """What the runs of a thread cost so far; None where nobody counted."""
+    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
+        """What the runs of a thread cost so far, or one of them alone; None where nobody counted."""
         ...
 
     async def ready(self) -> bool:

@@ -230,8 +230,8 @@ def _click(
 
 
 def _decides(connection: Connection, admission: Admission, place: _Place) -> bool:
-    """Whether a message is the word that an open approval waits for. Before the question is known to stand
-    only an answer as offered is, since nobody writes that by chance.
+    """Whether a message is the word that an open approval waits for. While the question is still on its way
+    only an answer that it offers is: other words may be about something else.
     """
     approval = place.approval
     if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
@@ -248,10 +248,7 @@ def _decide(connection: Connection, admission: Admission, place: _Place, now: fl
 
 
 def _told_to_wait(connection: Connection, admission: Admission, place: _Place, now: float) -> list[Accepted]:
-    """A message waits for a decision that its author can't make; they hear of it once a day."""
-    approval = place.approval
-    if approval is None or admission.message.origin.sender.id in approval.people:
-        return []
+    """A message waits for a decision, and its author hears so once a day."""
     if not _may_tell(connection, admission, "approval", now):
         return []
     turn = _notice(connection, admission, place, admission.waits_notice, now)

@@ -33,7 +33,7 @@ class Approval:
         return senior and (message.clicked or self.offers(message.text))
 
     def offers(self, text: str) -> bool:
-        """Whether this is one of the answers."""
+        """Whether this is one of the answers as it was offered."""
         return text.strip().casefold() in self.words
 
 

@@ -28,6 +28,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 # A message is stored before it has a turn, and enters the index when it gets one.
 HAS_TURN = text("turn_id > 0")
 UNTOLD = text("turn_id = 0")
+SPENT = text("total_tokens > 0")
 
 
 def _text(name: str) -> Column[str]:
@@ -40,6 +41,10 @@ def _time(name: str) -> Column[float]:
 
 def _int(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
 
 
 accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
@@ -94,6 +99,10 @@ turns = Table(
     _time("ready_at"),
     _time("created_at"),
     _time("finished_at"),
+    _text("person"),
+    _number("input_tokens"),
+    _number("output_tokens"),
+    _number("total_tokens"),
     Index(
         "turns_open",
         "conversation_id",
@@ -102,6 +111,18 @@ turns = Table(
         postgresql_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
     ),
     Index("turns_of_conversation", "conversation_id", "id"),
+    Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
+    # Whole, so that a month of everybody's is summed up from it alone.
+    Index(
+        "turns_spent",
+        "created_at",
+        "person",
+        "input_tokens",
+        "output_tokens",
+        "total_tokens",
+        sqlite_where=SPENT,
+        postgresql_where=SPENT,
+    ),
 )
 
 inbound = Table(

@@ -226,6 +226,10 @@ LAST_ANSWERED = _sql(
     FROM inbound i WHERE i.turn_id = CASE WHEN repeats > 0 THEN repeats ELSE turns.id END AND i.turn_id > 0
     AND i.deleted = 0) ORDER BY id DESC LIMIT 1"""
 )
+SET_SPENT = _sql(
+    """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
+    total_tokens = :total WHERE id = :id"""
+)
 MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 
 # Views
@@ -245,8 +249,9 @@ CONVERSATIONS_OF = _sql(
     ORDER BY id DESC LIMIT :limit"""
 )
 TURNS_OF = _sql(
-    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at
-    FROM turns WHERE conversation_id = :conversation AND id < :before ORDER BY id DESC LIMIT :limit"""
+    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at,
+    person, input_tokens, output_tokens, total_tokens FROM turns WHERE conversation_id = :conversation
+    AND id < :before ORDER BY id DESC LIMIT :limit"""
 )
 MESSAGES_OF_TURNS = _sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
@@ -259,3 +264,34 @@ PARTS_OF_TURNS = _sql(
     "turns",
 )
 OPEN_COUNTS = _sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")
+
+# Tokens: sums over turns that cost some, by when they were accepted
+
+SPENDING = (
+    "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
+    " COALESCE(SUM(total_tokens), 0) AS total"
+)
+SPENT = "total_tokens > 0 AND created_at >= :since"
+SPENT_BY_ALL = _sql(f"SELECT {SPENDING} FROM turns WHERE {SPENT}")
+SPENT_BY_PERSON = _sql(f"SELECT {SPENDING} FROM turns WHERE person = :person AND {SPENT}")
+SPENT_IN_CONVERSATION = _sql(
+    f"SELECT {SPENDING} FROM turns WHERE conversation_id = :conversation AND {SPENT}"
+)
+# People as an expression: SQLite would go through the history of all of them in their order, not by the time.
+SPENDERS = _sql(
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person || '' > :after GROUP BY 1
+    ORDER BY 1 LIMIT :limit"""
+)
+TOP_SPENDERS = _sql(
+    f"""SELECT person || '' AS who, {SPENDING} FROM turns WHERE {SPENT} AND person <> '' GROUP BY 1
+    ORDER BY total DESC, 1 LIMIT :limit"""
+)
+LAST_SPENT = _sql(
+    """SELECT person, input_tokens, output_tokens, total_tokens FROM turns
+    WHERE conversation_id = :conversation AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
+)
+# Somebody's name as it was with the newest message of theirs that cost tokens.
+SPENDER_NAME = _sql(
+    """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
+    AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
+)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import questions, turns, views
+from bot.store import questions, turns, usage, views
 from bot.store import statements as sql
 from bot.store.accept import Accepted, Admission, Refusal
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.turns import Answered, Claim, PartChange
+from bot.store.usage import Spender, Spending, Spent
 from bot.store.views import ConversationView, Counter, LaneView, TurnView
 
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
@@ -91,10 +92,11 @@ class BotStore:
         error: str = "",
         keep: int | None = None,
         seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
+        spent: Spent | None = None,
     ) -> None:
-        """Record parts of a reply and the state of its turn."""
+        """Record parts of a reply, the state of its turn, and what it cost."""
         await self._database.run(
-            turns.save, turn, changes, now, state=state, error=error, keep=keep, seen=seen
+            turns.save, turn, changes, now, state=state, error=error, keep=keep, seen=seen, spent=spent
         )
 
     async def stop(self, conversation: int) -> int:
@@ -161,6 +163,30 @@ class BotStore:
     async def open_counts(self) -> dict[tuple[str, str], int]:
         """How many turns are open, by (kind, state)."""
         return await self._database.run(views.open_counts)
+
+    # Tokens
+
+    async def spending(
+        self, since: float, *, person: str | None = None, conversation: int | None = None
+    ) -> Spending:
+        """What turns accepted since then cost: all, one person's, or those of one conversation."""
+        return await self._database.run(usage.spending, since, person, conversation)
+
+    async def last_spent(self, conversation: int) -> Spent | None:
+        """What the newest turn of a conversation cost that cost anything."""
+        return await self._database.run(usage.last_spent, conversation)
+
+    async def spender(self, since: float, person: str) -> Spender:
+        """What the turns of one person (`platform:id`) cost since then."""
+        return await self._database.run(usage.spender, since, person)
+
+    async def spenders(self, since: float, after: str = "", limit: int = 50) -> list[Spender]:
+        """What each person's turns cost since then, by `person`, beginning after that one."""
+        return await self._database.run(usage.spenders, since, after, limit)
+
+    async def top_spenders(self, since: float, limit: int) -> list[Spender]:
+        """Those whose turns cost most since then, the most first."""
+        return await self._database.run(usage.top_spenders, since, limit)
 
 
 def _cursor(connection: Connection, account: str) -> str:

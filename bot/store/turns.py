@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
-from bot.store import changes, questions, rows
+from bot.store import changes, questions, rows, usage
 from bot.store import statements as sql
 from bot.store.accept import save_part
 from bot.store.connection import Connection
@@ -107,11 +107,13 @@ def save(
     error: str = "",
     keep: int | None = None,
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
+    spent: usage.Spent | None = None,
 ) -> None:
     """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
     those without content.
 
-    `seen` names messages of ours in a group (address, conversation, platform ids), for replies to them.
+    `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
+    (address, conversation, platform ids), for replies to them.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -122,6 +124,8 @@ def save(
         connection.execute(
             sql.SET_STATE, {"id": turn, "state": state.value, "error": error, "finished_at": finished}
         )
+    if spent is not None:
+        usage.put_down(connection, turn, spent)
     if seen is not None:
         address, conversation, ids = seen
         for message_id in ids:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import ConversationKey, Part, TurnKind, TurnMessage, TurnState
-from bot.store import rows
+from bot.store import rows, usage
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.usage import Spent
 
 NEWEST = 2**62
 
@@ -33,7 +34,9 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn with what was asked and what was answered."""
+    """A turn with what was asked, what was answered and what that cost (`spent`, None where nobody
+    counted).
+    """
 
     id: int
     kind: TurnKind
@@ -48,6 +51,7 @@ class TurnView:
     finished_at: float
     messages: tuple[TurnMessage, ...] = ()
     parts: tuple[Part, ...] = ()
+    spent: Spent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +160,5 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         finished_at=row.finished_at,
         messages=tuple(messages),
         parts=tuple(parts),
+        spent=usage.spent_in(row),
     )

@@ -151,10 +151,10 @@ class ScriptedRuntime:
             raise RuntimeRefused(404, "not here")
         return self.own
 
-    async def usage(self, thread_id: str) -> Usage | None:
-        """See RuntimePort."""
+    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
+        """See RuntimePort. `used` has what threads and what runs cost, by their ids."""
         self._reachable()
-        return self.used.get(thread_id)
+        return self.used.get(run_id or thread_id)
 
     async def ready(self) -> bool:
         """See RuntimePort."""

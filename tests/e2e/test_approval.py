@@ -67,7 +67,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "effect"), [("approve", ["/tmp/**all**"]), ("rather not", [])], ids=["yes", "no"]
+    ("answer", "effect"), [("approve", ["/tmp/**all**"]), ("reject", [])], ids=["yes", "no"]
 )
 async def test_what_waits_is_shown_and_a_word_decides(
     tmp_path: Path, driver: Driver, agent: Served, answer: str, effect: list[str]

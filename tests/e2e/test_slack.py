@@ -17,6 +17,7 @@ from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.inprocess import running
 from tests.harness.judge import until
+from tests.harness.machine import Beats
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
@@ -210,17 +211,18 @@ async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: Slac
 async def test_a_minute_of_tokens_stays_within_slacks_budgets(
     emulator: SlackEmulator, service: Service
 ) -> None:
-    emulator.people.says("[tokens=1200] [every=0.05] go", user=PERSON)
-    seen = await answered(
-        emulator, PERSON, lambda texts: bool(texts) and texts[-1].endswith("word1200"), seconds=90.0
-    )
+    async with Beats.counted() as beats:
+        emulator.people.says("[tokens=1200] [every=0.05] go", user=PERSON)
+        seen = await answered(
+            emulator, PERSON, lambda texts: bool(texts) and texts[-1].endswith("word1200"), seconds=90.0
+        )
     assert " ".join(one["text"] for one in seen).split() == [f"word{n}" for n in range(1, 1201)]
     appends = [frame.at for frame in emulator.transcript.of() if frame.method == "chat.appendStream"]
     assert all(later - at >= 60.0 for at, later in zip(appends, appends[100:], strict=False))
     assert emulator.counters()["limited"] == 0
     kinds = (FrameKind.POST, FrameKind.EDIT)
     shown = [frame.at for frame in emulator.transcript.of() if frame.text and frame.kind in kinds]
-    gaps = [later - earlier for earlier, later in itertools.pairwise(shown)]
+    gaps = [beats.seconds(earlier, later) for earlier, later in itertools.pairwise(shown)]
     assert max(gaps) < 4.0, max(gaps)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
+from bisect import bisect_left
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 _STAT = Path("/proc/stat")
@@ -43,3 +47,31 @@ class Deadline:
     def passed(self) -> bool:
         """Whether the time is over."""
         return self.spent >= self._seconds
+
+
+class Beats:
+    """A beat each tenth of a second that this process's loop had: fewer where it stood still."""
+
+    EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._at: list[float] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def counted(cls) -> AsyncIterator[Beats]:
+        """Counts while this is open."""
+        beats = cls()
+
+        async def count() -> None:
+            while True:
+                beats._at.append(time.monotonic())
+                await asyncio.sleep(cls.EVERY)
+
+        counting = asyncio.create_task(count())
+        yield beats
+        counting.cancel()
+
+    def seconds(self, earlier: float, later: float) -> float:
+        """Seconds of beats between two readings of the monotonic clock."""
+        return (bisect_left(self._at, later) - bisect_left(self._at, earlier)) * self.EVERY

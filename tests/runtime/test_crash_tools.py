@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def state_usage(messages: list[Any]) -> dict[str, int]:
     return {kind: sum(usage[kind] for usage in said) for kind in kinds}
 
 
+async def when_free(disk: sqlite3.Connection) -> None:
+    """Keep everybody else from writing to this database until it is closed."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(sqlite3.OperationalError):
+                disk.execute("BEGIN IMMEDIATE")
+                return
+            await asyncio.sleep(0.02)
+
+
 def has_run(home: Path, count: int) -> Callable[[Process], Any]:
     """So many tools have begun."""
 
@@ -134,6 +145,27 @@ async def test_it_may_be_cut_off_again_and_again(tmp_path: Path) -> None:
     async with resumed(home, run_id) as (_, messages):
         assert ran(home) == ["work"]
         assert [message["type"] for message in messages] == ["human", "ai", "tool", "ai"]
+
+
+async def test_a_call_whose_message_is_not_on_disk_yet_is_not_made(tmp_path: Path) -> None:
+    """Else the next process asks the model again, and its call is another one."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "think").touch()
+    async with runtime(home) as first:
+        run = await first.client.runs.create(THREAD, "tooled", **asked("work"))
+        await until((home / "heard.txt").exists, 30, lambda: "the model was never asked")
+        with closing(sqlite3.connect(home / "checkpoints.db", isolation_level=None)) as disk:
+            await when_free(disk)
+            (home / "think").unlink()
+            with suppress(AssertionError):
+                await until(lambda: ran(home), 2, lambda: "as it should be")
+            first.process.kill()
+            assert await first.died() == -9
+    async with resumed(home, run["run_id"]) as (_, messages):
+        assert ran(home) == ["work"]
+        assert [message["type"] for message in messages] == ["human", "ai", "tool", "ai"]
+        assert messages[2]["content"] == "work done"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """An agent for processes that are killed while its tools run; tools and model write down what happens.
 
 Below the home: `calls.txt` has a line for each time that a tool ran, `heard.txt` what the model was given,
-one JSON list of texts a line. While there is a file `hang`, the tools that are told to wait do.
+one JSON list of texts a line. While there is a file `hang`, the tools that are told to wait do, and while
+there is a file `think`, so does the model.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class Heard(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
         texts = [message.text for message in request.messages]
         await asyncio.to_thread(note, "heard.txt", json.dumps(texts))
+        while await asyncio.to_thread((home() / "think").exists):
+            await asyncio.sleep(0.02)
         return await handler(request)
 
 

@@ -13,13 +13,30 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import interrupt
 
 from agent.api import management_routes
 from agent.errors import ProfileUnknown
+from agent.factory import create_agent_graph
+from agent.features import RuntimeFeatures
+from agent.state import ThreadState
+from agent.testing import Script, ScriptedChatModel
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import AgentInfo, Ended, Failed, LoggedEvent, RunRequest, RuntimePort, Text, Usage
+from bot.runtime.port import (
+    AgentInfo,
+    Ended,
+    Failed,
+    Interrupted,
+    LoggedEvent,
+    RunRequest,
+    RuntimePort,
+    Text,
+    Usage,
+    Used,
+)
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.runtime.serving import serve
 
@@ -55,6 +72,30 @@ def particular(config: RunnableConfig) -> Any:
     if config.get("configurable", {}).get("agent_name") == "gone":
         raise ProfileUnknown("gone", ())
     return ready.scripted()
+
+
+def counting() -> Any:
+    """An agent whose model takes 10 tokens and gives 2, each time."""
+    model = ScriptedChatModel(script=Script(usage=(10, 2)), environ={})
+    return create_agent_graph(model, features=RuntimeFeatures(sandbox=False))
+
+
+def asking() -> Any:
+    """Two steps side by side, each of which costs something; one of them asks first."""
+
+    async def cheap(_state: ThreadState) -> dict[str, Any]:
+        return {"usage": {"input_tokens": 7, "output_tokens": 1, "total_tokens": 8}}
+
+    async def careful(_state: ThreadState) -> dict[str, Any]:
+        interrupt({"question": "Really?"})
+        return {"usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}}
+
+    builder = StateGraph(ThreadState)
+    for name, node in (("cheap", cheap), ("careful", careful)):
+        builder.add_node(name, node)
+        builder.add_edge(START, name)
+        builder.add_edge(name, END)
+    return builder.compile(name="asking")
 
 
 def said(events: list[LoggedEvent]) -> str:
@@ -163,7 +204,12 @@ class TestRealOnly:
     @pytest.fixture(params=["langgraph"])
     async def subject(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
         routes = await asyncio.to_thread(management_routes, tmp_path)
-        sources = {"lead_agent": ready.scripted, "particular": lambda: particular}
+        sources = {
+            "lead_agent": ready.scripted,
+            "particular": lambda: particular,
+            "counting": counting,
+            "asking": asking,
+        }
         async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
             http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
             yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
@@ -244,6 +290,28 @@ class TestRealOnly:
         for said, understood in ((counts, Usage(10, 2, 12)), ({"input_tokens": 1}, None), ("many", None)):
             thread = await threads.create(metadata={"usage": said})
             assert await port.usage(thread["thread_id"]) == understood
+
+    async def test_what_a_run_cost_is_told_as_it_goes_and_afterwards(self) -> None:
+        port = self.subject.port
+        thread, run = await self.subject.ask("hello", assistant="counting")
+        events = await self.subject.follow(thread, run)
+        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(10, 2, 12))]
+        thread, again = await self.subject.ask("and again", thread=thread, assistant="counting")
+        await self.subject.follow(thread, again)
+        assert await port.usage(thread, run) == await port.usage(thread, again) == Usage(10, 2, 12)
+        assert await port.usage(thread) == Usage(20, 4, 24)
+        with pytest.raises(RunMissing):
+            await port.usage(thread, str(uuid.uuid4()))
+
+    async def test_a_step_that_is_told_again_after_a_question_is_counted_once(self) -> None:
+        thread, run = await self.subject.ask("go", assistant="asking")
+        events = await self.subject.follow(thread, run)
+        [asked] = [one.event for one in events if isinstance(one.event, Interrupted)]
+        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(7, 1, 8))]
+        _, later = await self.subject.ask("yes", thread=thread, assistant="asking", answers=asked.id)
+        events = await self.subject.follow(thread, later)
+        assert events[-1].event == Ended("success")
+        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(10, 2, 12))]
 
     async def test_a_server_without_management_routes_says_so(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)

@@ -166,8 +166,8 @@ async def test_what_was_accepted_before_the_question_is_no_decision(store: BotSt
 async def test_nor_is_what_comes_before_it_can_be_read(store: BotStore) -> None:
     asked = await begun(store, PRIVATE)
     await store.ask(asked, "i1", CHOICES)
-    taken = await accept(store, said("and one more thing", kind=PRIVATE))
-    assert len(taken) == 1, "who asked needs no notice"
+    [_, notice] = await accept(store, said("and one more thing", kind=PRIVATE))
+    assert notice.refused, "it waits, and is told so"
     await stands(store, asked, PRIVATE)
     assert await heard(store, asked.conversation) == []
     await accept(store, said("Approve", kind=PRIVATE))
@@ -200,6 +200,14 @@ async def test_it_can_be_read_as_soon_as_its_post_is_on_its_way(
     await accept(store, said(words, kind=PRIVATE))
     await store.save(asked.id, [], 103.0, state=TurnState.DONE)
     assert await heard(store, asked.conversation) == ([("i1", [words])] if decides else [])
+
+
+async def test_an_answer_that_is_offered_decides_while_the_question_is_sent(store: BotStore) -> None:
+    asked = await begun(store, PRIVATE)
+    await store.ask(asked, "i1", CHOICES)
+    [_] = await accept(store, said("Reject", kind=PRIVATE))
+    await stands(store, asked, PRIVATE)
+    assert await heard(store, asked.conversation) == [("i1", ["Reject"])]
 
 
 async def test_a_full_queue_does_not_keep_the_decision_out(store: BotStore) -> None:

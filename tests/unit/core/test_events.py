@@ -20,6 +20,8 @@ from bot.runtime.port import (
     Presented,
     Said,
     Text,
+    Usage,
+    Used,
     Worked,
 )
 
@@ -32,6 +34,7 @@ JSON = st.recursive(
 LS = {"id": "c1", "name": "ls", "args": {"path": "/"}}
 TASK = {"id": "c2", "name": "task", "args": {"description": "Look  it\nup"}}
 TODOS = {"id": "c3", "name": "write_todos", "args": {}}
+TOKENS = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 NAMES = st.sampled_from(["messages", "updates", "metadata", "error", "gap", "end", "values", "custom", "x"])
 
 
@@ -128,6 +131,24 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             [Interrupted("i", {"question": "?"})],
         ),
         ("updates", {"node": None}, []),
+        ("updates", {"model": {"usage": TOKENS, "title": "x"}}, [Used(Usage(10, 2, 12))]),
+        (
+            "updates",
+            {"model": [{"usage": TOKENS}, {"usage": {**TOKENS, "total_tokens": 20}}]},
+            [Used(Usage(10, 2, 12)), Used(Usage(10, 2, 20))],
+        ),
+        (
+            "updates",
+            {"model": {"messages": [{"type": "ai", "id": "m1", "content": "all"}], "usage": TOKENS}},
+            [Said("m1", "all"), Used(Usage(10, 2, 12))],
+        ),
+        ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {"cached": True}}, []),
+        ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {}}, [Used(Usage(10, 2, 12))]),
+        ("updates", {"model": {"usage": {"input_tokens": 10}}}, []),
+        ("updates", {"model": {"usage": {**TOKENS, "output_tokens": -1}}}, []),
+        ("updates", {"model": {"usage": {**TOKENS, "output_tokens": "2"}}}, []),
+        ("updates", {"model": {"usage": {**TOKENS, "total_tokens": 10**30}}}, []),
+        ("updates", {"model": {"usage": "many"}}, []),
         ("error", {"error": "ValueError", "message": "bad"}, [Failed("ValueError", "bad")]),
         ("error", "plain", [Failed("Error", "plain")]),
         ("gap", {}, [Gap()]),

@@ -1,0 +1,44 @@
+"""Tokens: what turns cost, together and by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from bot.api import shapes, views
+from bot.api.paging import DEFAULT, Limit
+from bot.api.services import ApiServices, Services
+from bot.store.usage import Spender, Spending
+
+DAYS = 30
+Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many last days.")]
+# An id is as long as its platform makes it, and is the cursor too.
+Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
+Cursor = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
+router = APIRouter(prefix="/api/usage", tags=["usage"])
+
+
+@router.get("")
+async def tokens(
+    services: Services, days: Days = DAYS, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> shapes.Usage:
+    """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`)."""
+    begin = since(services, days)
+    if person:
+        one = await services.store.spender(begin, person)
+        return _shown(begin, one.spending, [one], following=None)
+    found = await services.store.spenders(begin, cursor, limit)
+    following = found[-1].person if len(found) == limit else None
+    return _shown(begin, await services.store.spending(begin), found, following=following)
+
+
+def since(services: ApiServices, days: int) -> float:
+    """When the last so many days began, to the second from now."""
+    return services.clock.now() - days * 24 * 3600.0
+
+
+def _shown(begin: float, total: Spending, found: Sequence[Spender], *, following: str | None) -> shapes.Usage:
+    people = [views.person(one) for one in found]
+    return shapes.Usage(since=begin, total=views.spending(total), people=people, next=following)

@@ -1,0 +1,67 @@
+"""`/usage`: tokens of the asker and of the conversation; in private chats admins see everybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.access import Role
+from bot.commands.registry import Invocation, Result
+from bot.dispatch.input import author
+from bot.domain import ChatKind
+from bot.store.usage import Spender, Spending, Spent
+from bot.texts import Texts
+
+DAY = 24 * 3600.0
+PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}
+"""Back from now, since days begin at other times for other people. The last one is the longest."""
+MOST_PEOPLE = 10
+LONGEST_NAME = 40
+
+
+async def usage(call: Invocation) -> Result:
+    """What turns cost: the last one here, the asker's, this conversation's, and everybody's."""
+    texts, store, here = call.texts, call.services.store, call.turn.conversation
+    last = await store.last_spent(here)
+    sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
+    sections += await _section(call, "usage_you", person=author(call.turn))
+    sections += await _section(call, "usage_here", conversation=here)
+    if call.role >= Role.ADMIN:
+        is_private = call.turn.address.chat_kind is ChatKind.PRIVATE
+        sections += await _everybody(call) if is_private else [texts("usage_private")]
+    return Result("\n\n".join(sections))
+
+
+async def _everybody(call: Invocation) -> list[str]:
+    since = call.services.clock.now() - PERIODS["usage_month"]
+    people = await call.services.store.top_spenders(since, MOST_PEOPLE)
+    listed = "\n".join(f"- {_person(call.texts, one)}" for one in people)
+    return [*await _section(call, "usage_all"), *([call.texts("usage_people"), listed] if people else [])]
+
+
+async def _section(
+    call: Invocation, title: str, *, person: str | None = None, conversation: int | None = None
+) -> list[str]:
+    """A title and what each period cost, or that nothing was counted in any."""
+    texts, store, now = call.texts, call.services.store, call.services.clock.now()
+    found = {
+        name: await store.spending(now - seconds, person=person, conversation=conversation)
+        for name, seconds in PERIODS.items()
+    }
+    if not found["usage_month"].turns:
+        return [texts(title), texts("usage_none")]
+    lines = [f"- {_line(texts, texts(name), spent)}" for name, spent in found.items()]
+    return [texts(title), "\n".join(lines)]
+
+
+def _person(texts: Texts, one: Spender) -> str:
+    # A name is anybody's text: as code it makes no link and calls nobody.
+    name = " ".join(one.name.replace("`", "'").split())[:LONGEST_NAME]
+    return _line(texts, f"`{one.person} ({name})`" if name else f"`{one.person}`", one.spending)
+
+
+def _line(texts: Texts, what: str, spent: Spending) -> str:
+    return texts("usage_line", what=what, turns=spent.turns, **_counts(spent))
+
+
+def _counts(of: Spending | Spent) -> dict[str, int]:
+    return {"total": of.total_tokens, "input": of.input_tokens, "output": of.output_tokens}
