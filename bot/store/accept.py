@@ -236,9 +236,7 @@ def _decides(connection: Connection, admission: Admission, place: _Place) -> boo
     approval = place.approval
     if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
         return False
-    if approval.offers(admission.message.text):
-        return True
-    return connection.execute(sql.IS_OPEN, {"id": place.asked_by}).first() is None
+    return approval.offers(admission.message.text) or questions.stands(connection, place.asked_by)
 
 
 def _decide(connection: Connection, admission: Admission, place: _Place, now: float) -> int:

@@ -71,6 +71,11 @@ def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:
     return connection.execute(sql.ASKED_WITH, values).first() is not None
 
 
+def stands(connection: Connection, turn: int) -> bool:
+    """Whether people may have read the question that this turn asks."""
+    return connection.execute(sql.QUESTION_STANDS, {"id": turn}).first() is not None
+
+
 def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
     """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
     chat.

@@ -172,7 +172,12 @@ NEXT_TURN = _sql(
     AND state IN {OPEN} ORDER BY CASE WHEN state <> 'accepted' THEN 0 WHEN answers <> '' THEN 1 ELSE 2 END,
     id LIMIT 1"""
 )
-IS_OPEN = _sql(f"SELECT 1 FROM turns WHERE id = :id AND state IN {OPEN}")
+# A question can be read as soon as its post is on its way; the receipt may come later than an answer.
+QUESTION_STANDS = _sql(
+    f"""SELECT 1 FROM turns t WHERE t.id = :id AND (t.state NOT IN {OPEN} OR (t.state = 'delivering' AND
+    (SELECT p.state FROM parts p WHERE p.turn_id = t.id AND p.kind = 'text' AND p.content <> ''
+    ORDER BY p.position DESC LIMIT 1) IN ('intended', 'final')))"""
+)
 START_TURN = _sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""

@@ -65,7 +65,7 @@ class WireChat:
     async def asks(self, text: str) -> None:
         """See Chat. Discord keeps nothing for a bot that was never there, so that is waited for."""
         await connection(self._wire)
-        self._before = len(await self.standing())
+        self._before = len(self._wire.standing(self._place)) if self._place else 0
         self._place = self._wire.asks(text, group=self._group)
 
     async def standing(self) -> list[Standing]:

@@ -30,7 +30,7 @@ ANSWER = " ".join(f"word{number}" for number in range(1, WORDS + 1))
 ASK = f"[every={EVERY}] [reply={ANSWER}]"
 AT_ONCE = f"[reply={ANSWER}]"
 # A last frame that shows everything needs no final call: the faster the words come, the less it shows.
-STREAMED = tuple(f"[every={every}] [reply={ANSWER}]" for every in (EVERY, 0.05, 0.03, 0.02, 0.03))
+STREAMED = tuple(f"[every={every}] [reply={ANSWER}]" for every in (EVERY, 0.05, 0.03, 0.02) * 3)
 # The answer of five seconds of which fifteen after a restart are promised.
 LONG_ANSWER = " ".join(f"word{number}" for number in range(1, 51))
 LONG = f"[every=0.1] [reply={LONG_ANSWER}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -172,17 +173,19 @@ async def test_two_hundred_kills_lose_nothing(emulator: TelegramEmulator, servic
     in_flight = 0
     asking = asyncio.create_task(keep_asking(emulator, people))
     try:
+        born = time.monotonic()
         for _ in range(KILLS):
-            life = chance.uniform(*LIFE)
-            await asyncio.sleep(life)
+            await asyncio.sleep(chance.uniform(*LIFE))
             waiting = open_messages(emulator, people)
             if tired := [one for one in waiting if one[1].cuts >= MOST_CUTS]:
                 await answered(emulator, tired, service)
                 waiting = open_messages(emulator, people)
+            life = time.monotonic() - born
             for _, message in waiting:
                 message.cuts += life > STARTING
             in_flight += len(waiting)
             kill(service, chance)
+            born = time.monotonic()
     finally:
         asking.cancel()
     await answered(emulator, open_messages(emulator, people), service)

@@ -175,6 +175,33 @@ async def test_nor_is_what_comes_before_it_can_be_read(store: BotStore) -> None:
     assert await heard(store, asked.conversation) == expected
 
 
+@pytest.mark.parametrize(
+    ("state", "words", "decides"),
+    [
+        (PartState.PLANNED, "no, wait", False),
+        (PartState.PLANNED, "approve", True),
+        (PartState.POSTED, "no, wait", False),
+        (PartState.INTENDED, "no, wait", True),
+        (PartState.FINAL, "no, wait", True),
+    ],
+)
+async def test_it_can_be_read_as_soon_as_its_post_is_on_its_way(
+    store: BotStore, state: PartState, words: str, decides: bool
+) -> None:
+    asked = await begun(store, PRIVATE)
+    await store.ask(asked, "i1", CHOICES)
+    parts = [
+        Part(0, PartKind.TEXT, "I looked.", PartState.FINAL, "b0"),
+        Part(1, PartKind.TEXT, "May it?", state, choices=CHOICES),
+        Part(2, PartKind.TEXT, "", PartState.FINAL, "b2"),
+    ]
+    changes = [PartChange(part) for part in parts]
+    await store.save(asked.id, changes, 102.0, state=TurnState.DELIVERING)
+    await accept(store, said(words, kind=PRIVATE))
+    await store.save(asked.id, [], 103.0, state=TurnState.DONE)
+    assert await heard(store, asked.conversation) == ([("i1", [words])] if decides else [])
+
+
 async def test_an_answer_that_is_offered_decides_while_the_question_is_sent(store: BotStore) -> None:
     asked = await begun(store, PRIVATE)
     await store.ask(asked, "i1", CHOICES)
