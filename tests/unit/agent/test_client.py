@@ -196,7 +196,7 @@ def test_without_reading_a_file_there_is_only_what_was_given(
     [
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
-        ({"acp_agents": {}}, "acp_agents is not in this version"),
+        ({"checkpointer": {"type": "postgres"}}, "postgres is not in this version"),
         ({"models": [{"name": "m", "use": SCRIPTED, "api_key": "$GONE"}]}, "GONE is not set"),
     ],
 )
