@@ -42,7 +42,7 @@ class Command:
 
 
 class Program:
-    """It runs. `reader` and `writer` are its standard output and input."""
+    """It runs. `reader` and `writer` are its standard output and input, `pid` is its process."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
         self._transport, self._protocol = transport, protocol
@@ -50,11 +50,7 @@ class Program:
         assert process.stdin is not None
         assert process.stdout is not None
         self.writer, self.reader = process.stdin, process.stdout
-
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        return self._transport.get_pid()
+        self.pid = transport.get_pid()
 
     async def unless_over(self, work: Awaitable[T]) -> T:
         """The result of the work. Raises ProgramOver where the program ends before there is one."""

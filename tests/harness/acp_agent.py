@@ -3,7 +3,7 @@
 It needs the standard library alone, so that it starts in no time. Steps: `["say", text]`, `["tool", title]`,
 `["ask", [kind, …]]` (permission; says what it got), `["write", name, text]`, `["env", name]`, `["cwd"]`,
 `["print", text]` (no message of the protocol), `["complain", text]` (stderr), `["mark", file]`, `["child"]`
-(starts a program that stays, and says its pid), `["hang"]`, `["exit", code]`, `["refuse", text]`,
+(starts a program that stays, and says its pid), `["hang"]`, `["exit", code]`, `["kill"]`, `["refuse", text]`,
 `["nonsense"]` (an answer that is none), `["stop", reason]`.
 
 As an argument: `dies` or `mute` at its start, `future` (another version), `signed-out`.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -124,6 +125,7 @@ STEPS: dict[str, Callable[..., None]] = {
     "child": child,
     "hang": hang,
     "exit": os._exit,
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "refuse": refuse,
     "stop": stop,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from acp.helpers import resource_link_block, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-from agent.acp.serve import NOT_HERE
+from agent.acp.serve import NOT_HERE, main
 from agent.acp.server import AcpServer, speak
 from agent.client import AgentClient
 
@@ -208,6 +209,16 @@ async def test_files_come_in_by_links_and_go_out_under_free_names(tmp_path: Path
         [told] = [one["content"] for one in stage.editor.of("agent_message_chunk") if "uri" in one["content"]]
         assert told["uri"] == (stage.folder / "out-2.md").as_uri()
         assert (told["name"], told["size"]) == ("out-2.md", 9)
+
+
+def test_without_the_package_a_line_names_it(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "acp", None)
+    assert main([]) == 1
+    told = capfd.readouterr()
+    assert told.err == "roebot agent: ACP needs a package: pip install 'roebot[acp]'\n"
+    assert told.out == ""
 
 
 @pytest.mark.parametrize("cwd", ["relative", "/no/such/folder"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from agent.acp import program
 from agent.acp.program import CLOSE_SECONDS
@@ -126,6 +127,18 @@ async def test_one_that_dies_while_its_child_holds_its_output(runner: AcpAgents)
     result = await ran(runner, agent(), "child", ["exit", 1])
     assert result.status is FAILED
     assert "ended (exit code 1) during the task" in result.text
+
+
+@pytest.mark.parametrize("end", ["exit", "kill"])
+def test_the_loop_that_the_service_runs_on_does_it_too(tmp_path: Path, end: str) -> None:
+    before = children()
+    done = uvloop.run(agents(tmp_path).run("helper", agent(), steps(["say", "ok"]), "t-1"))
+    assert done == SubagentResult(DONE, "ok")
+    last = ["exit", 1] if end == "exit" else ["kill"]
+    broken = uvloop.run(agents(tmp_path).run("helper", agent(), steps("child", last), "t-1"))
+    how = "ended (exit code 1)" if end == "exit" else "was killed (signal 9)"
+    assert f"{how} during the task" in broken.text
+    assert not children() - before
 
 
 async def test_what_it_started_ends_with_it(runner: AcpAgents) -> None:

@@ -20,6 +20,7 @@ from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
 from agent.errors import (
     BadIdentifier,
+    Conflict,
     FileMissing,
     FileRefused,
     Invalid,
@@ -148,6 +149,12 @@ def test_the_title_is_in_the_values_and_its_tokens_in_no_stream(tmp_path: Path) 
     told = [event.data["content"] for event in events if event.type == "messages-tuple"]
     assert "".join(told) == "plan my holidays"
     assert events[-2].data["title"]
+
+
+async def test_answers_need_questions(tmp_path: Path) -> None:
+    told = "Nothing is asked in this conversation"
+    with AgentClient(ECHO, read_file=False, home=tmp_path) as client, pytest.raises(Conflict, match=told):
+        [event async for event in client.astream({"some-id": "yes"}, "t-1")]
 
 
 def test_a_question_is_the_answer_and_the_next_message_answers_it(tmp_path: Path) -> None:
