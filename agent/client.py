@@ -26,6 +26,7 @@ from pydantic import BaseModel
 
 from agent.blocking import OwnLoop
 from agent.config.memory import MemoryConfig
+from agent.errors import Conflict
 from agent.events import MODES, StreamEvent, events_of
 from agent.extensions.source import ExtensionsSource
 from agent.features import Middleware, RuntimeFeatures
@@ -117,12 +118,16 @@ class AgentClient:
                     answer = _answer_in(event.data["messages"])
                 elif event.type == "end":
                     asked = event.data["interrupts"]
-        return "\n\n".join(_question(one["value"]) for one in asked) or answer
+        return "\n\n".join(question_text(one["value"]) for one in asked) or answer
 
     def astream(
-        self, message: str, thread_id: str | None = None, **switches: Any
+        self, message: str | Mapping[str, str], thread_id: str | None = None, **switches: Any
     ) -> AsyncIterator[StreamEvent]:
-        """The events of a turn as they come (see `agent.events`). Raises as `achat` does."""
+        """The events of a turn as they come (see `agent.events`). Raises as `achat` does.
+
+        Where several things are asked at once (approvals of tools), `message` has the answer of each by the
+        id of its interrupt; Conflict where nothing is asked.
+        """
         return self._events(message, thread_id, switches)
 
     def reset_agent(self) -> None:
@@ -267,14 +272,20 @@ class AgentClient:
         return result.model_dump()
 
     async def _events(
-        self, message: str, thread_id: str | None, switches: Mapping[str, Any]
+        self, message: str | Mapping[str, str], thread_id: str | None, switches: Mapping[str, Any]
     ) -> AsyncGenerator[StreamEvent, None]:
         config = _config(thread_id or str(uuid4()), switches)
         graph = await self._graph(config)
         before = await graph.aget_state(config)
         # A plain run on a thread with an open question would drop the question.
         waits = any(task.interrupts for task in before.tasks)
-        given: Any = Command(resume=message) if waits else {"messages": [HumanMessage(message)]}
+        given: Any
+        if waits:
+            given = Command(resume=message)
+        elif isinstance(message, str):
+            given = {"messages": [HumanMessage(message)]}
+        else:
+            raise Conflict("Nothing is asked in this conversation.")
         parts = graph.astream(given, config, stream_mode=list(MODES), durability="async")
         async with aclosing(events_of(parts, before.values)) as events:
             async for event in events:
@@ -311,7 +322,7 @@ def _answer_in(messages: Sequence[Json]) -> str:
     return ""
 
 
-def _question(value: Any) -> str:
+def question_text(value: Any) -> str:
     """A question of the agent as text, with its options."""
     if not isinstance(value, Mapping):
         return str(value)

@@ -16,6 +16,9 @@
     ├── McpError                  an MCP server; field `server` is its name
     │   ├── McpUnavailable        it can't be started or reached, or its package is missing
     │   └── McpCallFailed         a call got no answer
+    ├── AcpError                  an agent that is reached by ACP; field `agent` is its name
+    │   ├── AcpUnavailable        it can't be started or opens no session, or its package is missing
+    │   └── AcpFailed             it ended or refused in the middle of a task
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
@@ -151,6 +154,22 @@ class McpUnavailable(McpError):
 
 class McpCallFailed(McpError):
     """The server did not answer a call."""
+
+
+class AcpError(AgentError):
+    """Something about an agent that tasks are handed to."""
+
+    def __init__(self, message: str, *, agent: str) -> None:
+        self.agent = agent
+        super().__init__(f'The ACP agent "{agent}" {message}')
+
+
+class AcpUnavailable(AcpError):
+    """The agent can't be started, or opens no session; the text says why and what helps."""
+
+
+class AcpFailed(AcpError):
+    """The agent did not bring a task to its end."""
 
 
 class FileError(AgentError):

@@ -16,6 +16,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from agent.acp.runner import AcpAgents
+from agent.acp.tool import acp_section, enabled
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.extensions import Extensions
@@ -91,6 +93,7 @@ class LeadAgent:
         self._extensions = extensions or ExtensionsSource(read_file=False)
         self._skills = SkillLibrary(home)
         self._mcp = mcp
+        self._acp = AcpAgents(ThreadFolders(home))
         self._today = today
         self._make_model = make_model
         self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
@@ -156,7 +159,7 @@ class LeadAgent:
 
     def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
         switches, profile = wanted.switches, wanted.profile
-        tools = agent_tools(config, profile, wanted.mcp) if spec.supports_tools else []
+        tools = agent_tools(config, profile, wanted.mcp, self._acp) if spec.supports_tools else []
         summarizer = config.summarization.model_name if config.summarization.enabled else None
         model = self._model(catalog, spec.name, switches)
         parts = Parts(
@@ -184,6 +187,7 @@ class LeadAgent:
             small_model=spec.context_tokens is not None,
             tools=bool(names),
             skills=skills_section(_chosen(wanted.skills, profile), names),
+            acp=acp_section(enabled(config.acp_agents), names),
             personality=profile.personality if profile else "",
         )
         return create_agent_graph(

@@ -22,15 +22,21 @@ _WITHOUT_TOOLS = """You have no tools: you can't browse, run code or make files.
 
 
 def system_prompt(
-    today: date, *, small_model: bool = False, tools: bool = False, skills: str = "", personality: str = ""
+    today: date,
+    *,
+    small_model: bool = False,
+    tools: bool = False,
+    skills: str = "",
+    acp: str = "",
+    personality: str = "",
 ) -> str:
     """The prompt for `today`; a small model gets one of a few words, since its context is short.
 
-    `skills` is the section about them. `personality` is the text of an agent of one's own; it comes last, in
-    marks of its own.
+    `skills` and `acp` are the sections about these. `personality` is the text of an agent of one's own; it
+    comes last, in marks of its own.
     """
     template = _SHORT if small_model else _FULL
     text = template.format(today=f"{today:%A, %d %B %Y}", tools=_WITH_TOOLS if tools else _WITHOUT_TOOLS)
-    if skills:
-        text = f"{text}\n\n{skills}"
+    for section in filter(None, (skills, acp)):
+        text = f"{text}\n\n{section}"
     return f"{text}\n\n<personality>\n{personality}\n</personality>" if personality else text

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from agent.config.acp import AcpAgent, checked_names
 from agent.config.fields import Count, Int, Section, Switch, Text
 from agent.config.harness import (
     GuardrailsConfig,
@@ -129,6 +130,9 @@ class AgentConfig(Section):
     subagents: SubagentsConfig = Field(
         default_factory=SubagentsConfig, description="Agents that the agent hands parts of its work to."
     )
+    acp_agents: Mapping[str, AcpAgent] = Field(
+        default_factory=dict, description="Agents of other makers that the agent hands tasks to, by name."
+    )
     limits: LimitsConfig = Field(default_factory=LimitsConfig, description="How much is taken at once.")
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="What is logged, and how.")
 
@@ -158,6 +162,11 @@ class AgentConfig(Section):
         if value.model_name is not None:
             _expect_model(value.model_name, info)
         return value
+
+    @field_validator("acp_agents")
+    @classmethod
+    def _agents_are_named(cls, agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
+        return checked_names(agents)
 
     @field_validator("tools")
     @classmethod

@@ -12,10 +12,7 @@ from agent.config.problems import Problems
 Pattern = tuple[str, ...]
 """A key path in which `*` stands for any key."""
 
-AGENT_KEYS: Sequence[Pattern] = (
-    ("acp_agents",),
-    ("checkpointer", "connection_string"),
-)
+AGENT_KEYS: Sequence[Pattern] = (("checkpointer", "connection_string"),)
 AGENT_VALUES: Mapping[Pattern, frozenset[str]] = {("checkpointer", "type"): frozenset({"postgres"})}
 
 

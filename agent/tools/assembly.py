@@ -1,4 +1,4 @@
-"""From configuration and MCP servers to the tools of an agent."""
+"""From configuration, MCP servers and ACP agents to the tools of an agent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Collection, Sequence
 import structlog
 from langchain_core.tools import BaseTool
 
+from agent.acp.runner import AcpAgents
+from agent.acp.tool import GROUP as ACP_GROUP
+from agent.acp.tool import enabled, invoke_tool
 from agent.config.models import AgentConfig
 from agent.errors import ProfileBroken, ToolUnavailable
 from agent.mcp.pool import McpTools
@@ -20,17 +23,23 @@ MCP_GROUP = "mcp"
 """The group of all MCP tools; those of one server are in `mcp:<server>`."""
 
 
-def agent_tools(config: AgentConfig, profile: Profile | None, mcp: McpTools) -> list[BaseTool]:
-    """The tools that the agent gets: those of the configuration, then those of MCP servers.
+def agent_tools(
+    config: AgentConfig, profile: Profile | None, mcp: McpTools, acp: AcpAgents | None = None
+) -> list[BaseTool]:
+    """The tools that the agent gets: those of the configuration, of ACP agents, then of MCP servers.
 
-    An agent of one's own that names `tool_groups` gets these alone. A configured tool wins over one of a
-    server that has its name. Blocking. Raises ToolUnavailable or ProfileBroken.
+    An agent of one's own that names `tool_groups` gets these alone. A configured tool wins over one of the
+    others that has its name. Blocking. Raises ToolUnavailable or ProfileBroken.
     """
     groups = profile.tool_groups if profile else None
     if profile is not None and groups is not None:
         _check_groups(config, profile.name, groups)
     own = load_tools(config.tools, groups)
     taken = {tool.name for tool in own}
+    for tool in _of_acp(config, acp, groups):
+        if tool.name not in taken:
+            own.append(tool)
+            taken.add(tool.name)
     if config.sandbox.enabled:
         taken |= {tool.name for tool in sandbox_tools_for(config, profile)}
     for tool in _of_groups(mcp, groups):
@@ -74,6 +83,12 @@ def is_mcp(tool: BaseTool) -> bool:
     return "mcp_server" in (tool.metadata or {})
 
 
+def _of_acp(config: AgentConfig, acp: AcpAgents | None, groups: Sequence[str] | None) -> list[BaseTool]:
+    agents = enabled(config.acp_agents)
+    wanted = groups is None or ACP_GROUP in groups
+    return [invoke_tool(acp, agents)] if acp is not None and agents and wanted else []
+
+
 def _of_groups(mcp: McpTools, groups: Sequence[str] | None) -> Sequence[BaseTool]:
     if groups is None or MCP_GROUP in groups:
         return mcp.tools
@@ -84,6 +99,7 @@ def _of_groups(mcp: McpTools, groups: Sequence[str] | None) -> Sequence[BaseTool
 def _check_groups(config: AgentConfig, agent: str, groups: Sequence[str]) -> None:
     known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
     known |= set(GROUPS) if config.sandbox.enabled else set()
+    known |= {ACP_GROUP} if config.acp_agents else set()
     missing = [group for group in groups if group not in known and group.partition(":")[0] != MCP_GROUP]
     if missing:
         names = ", ".join(sorted(known)) or "none"

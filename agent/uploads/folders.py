@@ -41,7 +41,13 @@ class ThreadFolders:
 
         Raises BadIdentifier when a part of it is a symbolic link.
         """
-        path = self.area(thread_id, area)
+        return self._made(self.area(thread_id, area))
+
+    def make_acp_workspace(self, thread_id: str) -> Path:
+        """The folder in which agents of other makers work for the thread, made as `make` does."""
+        return self._made(self.thread(thread_id) / "acp-workspace")
+
+    def _made(self, path: Path) -> Path:
         home = self._threads.parent
         for parent in reversed(path.relative_to(home).parents):
             (home / parent).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)

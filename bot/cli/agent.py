@@ -1,4 +1,4 @@
-"""`roebot agent serve`."""
+"""`roebot agent serve` and `roebot agent acp`."""
 
 from __future__ import annotations
 
@@ -26,4 +26,11 @@ def agent_serve_command(
     command += ["--graphs", str(graphs)] if graphs else []
     for name in allowed_hosts:
         command += ["--allowed-host", name]
+    os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module
+
+
+def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
+    """Become the process that a client of the protocol talks to."""
+    command = [sys.executable, "-m", "agent.acp.serve", "--home", str(home_folder(home))]
+    command += ["--config", str(file)] if file else []
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

@@ -121,6 +121,14 @@ def agent_serve(
     agent_serve_command(home, file, graphs, host, port, allowed_host or [])
 
 
+@agent.command("acp")
+def agent_acp(home: Home = None, file: File = None) -> None:
+    """Be an agent of the Agent Client Protocol on standard input and output, for editors and other agents."""
+    from bot.cli.agent import agent_acp_command
+
+    agent_acp_command(home, file)
+
+
 @emulate.command("telegram")
 def emulate_telegram(
     host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",

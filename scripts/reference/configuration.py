@@ -57,7 +57,8 @@ def configuration() -> str:
         if name == "channels":
             parts += _channels(definitions)
         if target := _entry(shape):
-            about = [f"## `{name}[]`", shape["description"], _table(definitions[target]["properties"])]
+            sign = ".*" if _is_named(shape) else "[]"
+            about = [f"## `{name}{sign}`", shape["description"], _table(definitions[target]["properties"])]
             parts += [*about, *([ENTRY_NOTES[name]] if name in ENTRY_NOTES else [])]
     keys = [".".join(pattern) for pattern in _KEYS]
     values = [f"{'.'.join(path)}: {word}" for path, words in _VALUES.items() for word in sorted(words)]
@@ -100,9 +101,20 @@ def _section(shape: Json) -> str:
 
 
 def _entry(shape: Json) -> str:
-    """The definition that the entries of a top-level list are sections of, "" for anything else."""
-    lists = [way["items"] for way in shape.get("anyOf", []) if way.get("type") == "array"]
-    return _section({"anyOf": lists})
+    """The definition that the entries of a top-level list or mapping are sections of, "" for others."""
+    ways = shape.get("anyOf", [])
+    entries = [way["items"] for way in ways if way.get("type") == "array"]
+    entries += [way["additionalProperties"] for way in ways if _holds_sections(way)]
+    return _section({"anyOf": entries})
+
+
+def _is_named(shape: Json) -> bool:
+    """Whether its entries have names."""
+    return any(_holds_sections(way) for way in shape.get("anyOf", []))
+
+
+def _holds_sections(way: Json) -> bool:
+    return way.get("type") == "object" and isinstance(way.get("additionalProperties"), dict)
 
 
 def _table(properties: Json) -> str:

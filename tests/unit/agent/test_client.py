@@ -20,6 +20,7 @@ from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
 from agent.errors import (
     BadIdentifier,
+    Conflict,
     FileMissing,
     FileRefused,
     Invalid,
@@ -150,6 +151,12 @@ def test_the_title_is_in_the_values_and_its_tokens_in_no_stream(tmp_path: Path) 
     assert events[-2].data["title"]
 
 
+async def test_answers_need_questions(tmp_path: Path) -> None:
+    told = "Nothing is asked in this conversation"
+    with AgentClient(ECHO, read_file=False, home=tmp_path) as client, pytest.raises(Conflict, match=told):
+        [event async for event in client.astream({"some-id": "yes"}, "t-1")]
+
+
 def test_a_question_is_the_answer_and_the_next_message_answers_it(tmp_path: Path) -> None:
     with AgentClient(with_tool("approve_me"), read_file=False, home=tmp_path, environ={}) as client:
         assert client.chat('[tool=approve_me {"thing": "this"}] go', "t") == (
@@ -196,7 +203,7 @@ def test_without_reading_a_file_there_is_only_what_was_given(
     [
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
-        ({"acp_agents": {}}, "acp_agents is not in this version"),
+        ({"checkpointer": {"type": "postgres"}}, "postgres is not in this version"),
         ({"models": [{"name": "m", "use": SCRIPTED, "api_key": "$GONE"}]}, "GONE is not set"),
     ],
 )

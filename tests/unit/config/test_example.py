@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel
 
 from agent.config import ModelEntry, ToolEntry, ToolGroup
+from agent.config.acp import AcpAgent
 from agent.config.document import parse_document
 from agent.config.upgrade import example_text
 from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema
@@ -95,6 +96,7 @@ def test_every_key_is_in_it() -> None:
     assert data["models"][0].keys() - {"api_key"} == ModelEntry.model_fields.keys() - {"extra"}
     assert data["tools"][0].keys() == ToolEntry.model_fields.keys() - {"extra"}
     assert data["tool_groups"][0].keys() == ToolGroup.model_fields.keys()
+    assert data["acp_agents"]["codex"].keys() == AcpAgent.model_fields.keys()
     assert data["channels"]["telegram"].keys() == TelegramAccount.model_fields.keys() - {"name"}
     assert data["channels"]["telegram"]["access"].keys() == AccessOverrides.model_fields.keys()
     assert data["channels"]["telegram"].keys() > WebAccount.model_fields.keys() - {"name"}

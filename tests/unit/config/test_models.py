@@ -122,7 +122,21 @@ def test_every_section_of_the_bot_is_known_to_the_agent() -> None:
     ("text", "message"),
     [
         ("modles: []", "config.yaml:2: modles: unknown key; did you mean models?"),
-        ("acp_agents: {}", "config.yaml:2: acp_agents: acp_agents is not in this version; remove it"),
+        ("acp_agents: {a: {}}", "config.yaml:2: acp_agents.a.command: is missing; add it"),
+        (
+            "acp_agents: {a: {command: x, auto_approve: true}}",
+            "config.yaml:2: acp_agents.a.auto_approve: unknown key; did you mean auto_approve_permissions?",
+        ),
+        (
+            "acp_agents: {'a b': {command: x}}",
+            "config.yaml:2: acp_agents: 'a b' is no name for an agent: letters, digits, - and _, 32 at most; "
+            "rename it",
+        ),
+        (
+            "checkpointer: {connection_string: x}",
+            "config.yaml:2: checkpointer.connection_string: connection_string is not in this version; "
+            "remove it",
+        ),
         (
             "memory: {fact_confidence_threshold: 2}",
             "config.yaml:2: memory.fact_confidence_threshold: expected at most 1, got 2",

@@ -97,7 +97,7 @@ def test_what_the_loader_takes_fits(folder: Folder, text: str) -> None:
         "summarization: {keep: 20}",
         "guardrails: {provider: allow}",
         "model_calls: {retries: -1}",
-        "acp_agents: {}",
+        "acp_agents: {a: {}}",
         "memory: {max_facts: 0}",
         "config_version: 2",
     ],

@@ -1,0 +1,162 @@
+"""The program of an agent: started in a group of its own, and ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+from agent.config.acp import AcpAgent
+
+CLOSE_SECONDS = 0.5
+"""How long it may take to end by itself once its input is closed."""
+LAST_SECONDS = 1.0
+"""How long what it wrote before its end may be on the way."""
+BUFFER = 1 << 20
+LONGEST_MESSAGE = 50 << 20
+PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+T = TypeVar("T")
+
+
+class NoProgram(Exception):
+    """The command can't be run; `str()` says why."""
+
+
+class ProgramOver(Exception):
+    """It ended while something was awaited from it; `str()` says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run, and with which variables."""
+
+    path: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class Program:
+    """It runs. `reader` and `writer` are its standard output and input, `pid` is its process."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
+        self._transport, self._protocol = transport, protocol
+        process = asyncio.subprocess.Process(transport, protocol, asyncio.get_running_loop())
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.writer, self.reader = process.stdin, process.stdout
+        self.pid = transport.get_pid()
+
+    async def unless_over(self, work: Awaitable[T]) -> T:
+        """The result of the work. Raises ProgramOver where the program ends before there is one."""
+        task = asyncio.ensure_future(work)
+        over = asyncio.ensure_future(self._protocol.over.wait())
+        try:
+            await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await asyncio.wait([task], timeout=LAST_SECONDS)
+            if not task.done():
+                raise ProgramOver(self.end_of_it)
+            try:
+                return task.result()
+            except ConnectionError:
+                await asyncio.wait([over], timeout=LAST_SECONDS)
+                raise ProgramOver(self.end_of_it) from None
+        finally:
+            over.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    @property
+    def end_of_it(self) -> str:
+        """How it ended."""
+        code = self._transport.get_returncode()
+        if code is None:
+            return "closed its output"
+        return f"was killed (signal {-code})" if code < 0 else f"ended (exit code {code})"
+
+    async def end(self) -> None:
+        """End it, and whatever it started and left; it may close its affairs within bounds."""
+        try:
+            self.writer.close()
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._protocol.over.wait()
+        except TimeoutError:
+            pass
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await self._protocol.over.wait()
+        self._transport.close()
+
+
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    """Passes on lines that may be messages. `over`: it ended, whoever may still hold its output."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=BUFFER, loop=asyncio.get_running_loop())
+        self.over = asyncio.Event()
+        self._line = bytearray()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        """Take what it wrote. The package ends the connection at a line of JSON that is no object."""
+        assert isinstance(data, bytes)
+        self._line += data
+        if b"\n" in data:
+            whole, _, rest = bytes(self._line).rpartition(b"\n")
+            self._line = bytearray(rest)
+            messages = [line for line in whole.split(b"\n") if line.lstrip().startswith(b"{")]
+            super().pipe_data_received(fd, b"".join(line + b"\n" for line in messages))
+        elif len(self._line) > LONGEST_MESSAGE:
+            self._line.clear()
+
+    def process_exited(self) -> None:
+        """It ended."""
+        super().process_exited()
+        self.over.set()
+
+
+@asynccontextmanager
+async def started(command: Command, folder: Path, errors: TextIO) -> AsyncIterator[Program]:
+    """The program, at work in the folder; it writes its errors to `errors`. Raises NoProgram."""
+    try:
+        transport, protocol = await asyncio.get_running_loop().subprocess_exec(
+            _Protocol,
+            command.path,
+            *command.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            cwd=str(folder),
+            env=dict(command.env),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoProgram(f"can't be started ({error.strerror or type(error).__name__})") from error
+    program = Program(transport, protocol)
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+def found(agent: AcpAgent, environ: Mapping[str, str]) -> Command:
+    """The agent's command, with the basic variables of the service and its own. Blocking.
+
+    Raises NoProgram.
+    """
+    env = {name: environ[name] for name in PASSED_ON if name in environ}
+    env |= {name: value.get_secret_value() for name, value in agent.env.items()}
+    path = shutil.which(agent.command, path=env.get("PATH", os.defpath))
+    if path is None:
+        name = Path(agent.command).name
+        raise NoProgram(f"can't be started: {name} is not installed, or is not on PATH")
+    return Command(str(Path(path).absolute()), tuple(agent.args), env)

@@ -1,0 +1,203 @@
+"""Our agent as an agent of the protocol: sessions are threads, prompts are messages.
+
+The agent works in the folders of the thread, in its sandbox, as it always does; of the session's folder it
+gets the files that a prompt links to, and what it presents is put there under a name that is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import acp
+import structlog
+from acp.core import AgentSideConnection
+from acp.helpers import resource_link_block, update_agent_message, update_agent_message_text
+from acp.schema import (
+    AgentCapabilities,
+    Implementation,
+    InitializeResponse,
+    NewSessionResponse,
+    PermissionOption,
+    PromptCapabilities,
+    PromptResponse,
+    ToolCallUpdate,
+)
+
+from agent.acp.blocks import Asked, asked
+from agent.acp.telling import Telling
+from agent.client import AgentClient, question_text
+from agent.config.errors import ConfigErrors
+from agent.errors import AgentError
+from agent.events import StreamEvent
+from agent.middleware.guardrail import APPROVE, REJECT
+from agent.uploads.folders import create_unique
+from agent.uploads.names import safe_name
+
+log = structlog.get_logger(__name__)
+FAILED = -32603
+
+
+@dataclass(slots=True)
+class _Session:
+    """A thread, and the client's folder. `work` is the turn that is under way."""
+
+    id: str
+    folder: Path
+    work: asyncio.Task[None] | None = None
+
+
+class AcpServer:
+    """See the module. The methods are those of the protocol; what it does not have is refused for us.
+
+    Raises `acp.RequestError` where the client has to hear of a failure.
+    """
+
+    def __init__(self, client: AgentClient, *, new_id: Callable[[], str] = lambda: uuid4().hex) -> None:
+        self._client, self._new_id = client, new_id
+        self._sessions: dict[str, _Session] = {}
+        self._connection: Any = None
+
+    def on_connect(self, connection: Any) -> None:
+        """Hear of the connection, which is the client to us."""
+        self._connection = connection
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """Say what we can do."""
+        return InitializeResponse(
+            protocol_version=acp.PROTOCOL_VERSION,
+            agent_capabilities=AgentCapabilities(
+                prompt_capabilities=PromptCapabilities(embedded_context=True)
+            ),
+            agent_info=Implementation(name="roebot", title="Roebot", version=version("roebot")),
+            auth_methods=[],
+        )
+
+    async def new_session(
+        self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        """Open a session. MCP servers are those of our own configuration."""
+        folder = Path(cwd)
+        if not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
+            raise acp.RequestError.invalid_params({"details": "cwd has to be the absolute path of a folder"})
+        if mcp_servers:
+            log.warning("acp_mcp_servers_left_out", count=len(mcp_servers))
+        session = _Session(self._new_id(), folder)
+        self._sessions[session.id] = session
+        return NewSessionResponse(session_id=session.id)
+
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
+        """Answer a message; the turn ends with a question, too, which the next message answers."""
+        session = self._session(session_id)
+        if session.work is not None:
+            raise acp.RequestError.invalid_request({"details": "This session is busy with another prompt."})
+        session.work = asyncio.create_task(self._turn(session, prompt), name=f"acp-{session_id}")
+        try:
+            await asyncio.wait([session.work])
+            if session.work.cancelled():
+                return PromptResponse(stop_reason="cancelled")
+            session.work.result()
+        except (AgentError, ConfigErrors) as error:
+            raise acp.RequestError(FAILED, str(error)) from None
+        finally:
+            if not session.work.done():
+                session.work.cancel()
+                await asyncio.wait([session.work])
+            session.work = None
+        return PromptResponse(stop_reason="end_turn")
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """End the turn that is under way."""
+        session = self._sessions.get(session_id)
+        if session is not None and session.work is not None:
+            session.work.cancel()
+
+    def _session(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise acp.RequestError.invalid_params({"details": "There is no such session."})
+        return session
+
+    async def _turn(self, session: _Session, prompt: Sequence[Any]) -> None:
+        message = await asyncio.to_thread(asked, prompt, session.folder)
+        await self._take(session, message)
+        given: str | Mapping[str, str] | None = message.text
+        telling = Telling()
+        while given is not None:
+            interrupts: Sequence[Mapping[str, Any]] = ()
+            events = cast("AsyncGenerator[StreamEvent, None]", self._client.astream(given, session.id))
+            async with aclosing(events):
+                async for event in events:
+                    for update in telling.updates(event):
+                        await self._tell(session, update)
+                    interrupts = event.data.get("interrupts", ())
+            given = await self._decided(session, interrupts)
+        await self._hand_out(session, telling.presented)
+
+    async def _take(self, session: _Session, message: Asked) -> None:
+        if message.files:
+            await asyncio.to_thread(self._client.upload_files, session.id, message.files)
+
+    async def _tell(self, session: _Session, update: Any) -> None:
+        await self._connection.session_update(session_id=session.id, update=update)
+
+    async def _decided(
+        self, session: _Session, interrupts: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, str] | None:
+        """What the client decides where the agent needs permission; None where the turn is over.
+
+        A question is told, and the next prompt answers it.
+        """
+        if not interrupts:
+            return None
+        if any(one["value"].get("type") != "approval" for one in interrupts):
+            text = "\n\n".join(question_text(one["value"]) for one in interrupts)
+            await self._tell(session, update_agent_message_text(text))
+            return None
+        return {one["id"]: await self._permission(session, one["value"]) for one in interrupts}
+
+    async def _permission(self, session: _Session, value: Mapping[str, Any]) -> str:
+        call = ToolCallUpdate(
+            tool_call_id=str(value["call_id"]), title=str(value["question"]), raw_input=value["args"]
+        )
+        options = [
+            PermissionOption(option_id=APPROVE, name="Approve", kind="allow_once"),
+            PermissionOption(option_id=REJECT, name="Reject", kind="reject_once"),
+        ]
+        answer = await self._connection.request_permission(
+            session_id=session.id, tool_call=call, options=options
+        )
+        return APPROVE if getattr(answer.outcome, "option_id", None) == APPROVE else REJECT
+
+    async def _hand_out(self, session: _Session, paths: Sequence[str]) -> None:
+        """Put what the agent presents into the client's folder, and say where it is."""
+        for path in paths:
+            content, mime_type = await asyncio.to_thread(self._client.get_artifact, session.id, path)
+            kept = await asyncio.to_thread(_kept, session.folder, path, content)
+            link = resource_link_block(kept.name, kept.as_uri(), mime_type=mime_type, size=len(content))
+            await self._tell(session, update_agent_message(link))
+
+
+async def speak(server: AcpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Serve a client until it goes; turns that are under way end then."""
+    connection = AgentSideConnection(cast(Any, server), writer, reader, listening=False)
+    try:
+        await connection.listen()
+    finally:
+        with suppress(OSError):
+            await connection.close()
+
+
+def _kept(folder: Path, path: str, content: bytes) -> Path:
+    """The new file in the folder that holds the content. Blocking."""
+    kept, descriptor = create_unique(folder, safe_name(path))
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    return kept

@@ -1,0 +1,137 @@
+"""All code of the ACP package on the side that hands tasks over; imported with the first task."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import acp
+import structlog
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    Implementation,
+    RequestPermissionResponse,
+    TextContentBlock,
+)
+from pydantic import ValidationError
+
+from agent.acp.hearing import Hearing, line
+from agent.acp.permission import chosen
+from agent.acp.program import Program
+from agent.models.errors import scrubbed
+
+log = structlog.get_logger(__name__)
+CANCEL_SECONDS = 0.2
+SIGN_IN = -32000
+T = TypeVar("T")
+_PACKAGE = str(Path(acp.__file__).parent)
+
+
+class NotAnswered(Exception):
+    """The agent refused, or said what can't be understood; `str()` says which."""
+
+
+def _not_of_the_package(record: logging.LogRecord) -> bool:
+    """Its lines go to the root logger and hold what the agent wrote; the caller hears what matters."""
+    return not record.pathname.startswith(_PACKAGE)
+
+
+logging.getLogger().addFilter(_not_of_the_package)
+
+
+class Session:
+    """A session with an agent that was started for one task."""
+
+    def __init__(self, connection: Any, session_id: str, program: Program) -> None:
+        self._connection, self._id, self._program = connection, session_id, program
+
+    async def ask(self, task: str) -> str:
+        """Have it do the task; why it stopped. Raises NotAnswered or ProgramOver. To cancel it says so."""
+        blocks = [TextContentBlock(type="text", text=task)]
+        work = self._connection.prompt(session_id=self._id, prompt=blocks)
+        try:
+            answer = await self._program.unless_over(_understood(work))
+        except asyncio.CancelledError:
+            await self._say_cancelled()
+            raise
+        return str(answer.stop_reason)
+
+    async def _say_cancelled(self) -> None:
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._connection.cancel(session_id=self._id)
+
+
+class _Client:
+    """What the agent may ask of us: to be heard, and for permission. It gets no files and no terminal."""
+
+    def __init__(self, agent: str, hearing: Hearing, *, approve: bool) -> None:
+        self._agent, self._hearing, self._approve = agent, hearing, approve
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        """See the protocol."""
+        self._hearing.see(update)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        """See the protocol."""
+        option = chosen(options, approve=self._approve)
+        about = scrubbed(line(tool_call.title or tool_call.tool_call_id))
+        log.info("acp_permission", agent=self._agent, about=about, approved=self._approve and bool(option))
+        if option is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
+
+
+@asynccontextmanager
+async def opened(
+    program: Program, folder: Path, hearing: Hearing, *, agent: str, approve: bool
+) -> AsyncIterator[Session]:
+    """A session whose working folder this is. Raises NotAnswered or ProgramOver."""
+    client = cast(Any, _Client(agent, hearing, approve=approve))
+    connection = acp.connect_to_agent(client, program.writer, program.reader)
+    try:
+        hello = connection.initialize(
+            protocol_version=acp.PROTOCOL_VERSION,
+            client_capabilities=ClientCapabilities(),
+            client_info=Implementation(name="roebot", title="Roebot", version="1"),
+        )
+        heard = await program.unless_over(_understood(hello))
+        if heard.protocol_version != acp.PROTOCOL_VERSION:
+            versions = f"version {heard.protocol_version} of the protocol, not {acp.PROTOCOL_VERSION}"
+            raise NotAnswered(f"speaks {versions}")
+        made = await program.unless_over(_understood(connection.new_session(cwd=str(folder), mcp_servers=[])))
+        yield Session(connection, made.session_id, program)
+    finally:
+        # Nobody reads what is still to be written once the program is over, so nothing waits for that.
+        await program.end()
+        with suppress(OSError):
+            await connection.close()
+
+
+async def _understood(work: Awaitable[T]) -> T:
+    try:
+        return await work
+    except acp.RequestError as error:
+        if error.code == SIGN_IN:
+            raise NotAnswered(
+                "wants somebody to sign in: do that with its own program, or set its key"
+            ) from None
+        raise NotAnswered(f"refused: {_told(error)}") from None
+    except ValidationError:
+        raise NotAnswered("gave an answer that is not of the protocol") from None
+
+
+def _told(error: acp.RequestError) -> str:
+    """Its message, with the details that agents put beside it."""
+    data = error.data
+    more = (data.get("details") or data.get("message")) if isinstance(data, dict) else data
+    text = f"{error}: {more}" if isinstance(more, str) and more and more != str(error) else str(error)
+    return scrubbed(text)

@@ -1,0 +1,170 @@
+"""Permission, words, folders and hints: the parts that need no agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace as Made
+from typing import Any
+
+import pytest
+
+from agent.acp import workspace
+from agent.acp.hearing import KEPT, Hearing, line
+from agent.acp.launchers import hint
+from agent.acp.permission import chosen
+from agent.acp.workspace import Workspace, seen, told_of
+from agent.errors import BadIdentifier
+from agent.ports.subagents import SubagentStep
+from agent.subagents.progress import CUT, LONGEST
+from agent.uploads.folders import ThreadFolders
+
+ALL = ("reject_always", "allow_always", "reject_once", "allow_once")
+
+
+@dataclass(frozen=True)
+class Offered:
+    kind: str
+
+    @property
+    def option_id(self) -> str:
+        return f"id-{self.kind}"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "approve", "option"),
+    [
+        (ALL, True, "id-allow_once"),
+        (ALL, False, "id-reject_once"),
+        (("reject_once", "allow_always"), True, "id-allow_always"),
+        (("allow_once", "reject_always"), False, "id-reject_always"),
+        (("reject_once",), True, None),
+        (("allow_once", "allow_always"), False, None),
+        (("something_new",), True, None),
+        ((), False, None),
+    ],
+)
+def test_the_narrowest_option_is_taken_and_never_one_of_the_other_kind(
+    kinds: tuple[str, ...], approve: bool, option: str | None
+) -> None:
+    assert chosen([Offered(kind) for kind in kinds], approve=approve) == option
+
+
+def says(text: str) -> Any:
+    return Made(session_update="agent_message_chunk", content=Made(type="text", text=text))
+
+
+def begins(title: str | None) -> Any:
+    return Made(session_update="tool_call", title=title)
+
+
+def test_words_are_one_text_and_what_comes_after_a_tool_stands_apart() -> None:
+    steps: list[SubagentStep] = []
+    hearing = Hearing(steps.append)
+    for update in (
+        says("I look"),
+        says(" at it."),
+        begins("Read\n a.md"),
+        begins(None),
+        says(" "),
+        says("Done"),
+        says("."),
+        Made(session_update="agent_thought_chunk", content=Made(type="text", text="hm")),
+        Made(session_update="tool_call_update", title="x"),
+        Made(session_update="plan", entries=[]),
+        Made(),
+    ):
+        hearing.see(update)
+    assert hearing.said == "I look at it. \n\nDone."
+    assert steps == [SubagentStep(1, ("Read a.md",)), SubagentStep(2, ("tool",))]
+
+
+def test_what_is_no_text_is_named_and_its_place_is_not_told() -> None:
+    hearing = Hearing()
+    link = Made(type="resource_link", name="a.pdf", uri="file:///secret/a.pdf")
+    hearing.see(Made(session_update="agent_message_chunk", content=link))
+    hearing.see(Made(session_update="agent_message_chunk", content=Made(type="image", data="…")))
+    hearing.see(Made(session_update="agent_message_chunk", content=Made()))
+    assert hearing.said == "[file: a.pdf][image that can't be shown][something that can't be shown]"
+
+
+def test_a_flood_of_words_loses_its_middle() -> None:
+    hearing = Hearing()
+    hearing.see(says("begin "))
+    for _ in range(100):
+        hearing.see(says("x" * 5_000))
+    hearing.see(says(" end"))
+    assert len(hearing.said) <= LONGEST
+    assert hearing.said.startswith("begin x")
+    assert hearing.said.endswith("x end")
+    assert CUT in hearing.said
+    assert len(hearing._text) <= 2 * KEPT + 5_000
+
+
+def test_a_title_is_one_line_that_is_not_long() -> None:
+    assert line("a\n  b") == "a b"
+    assert len(line("x" * 500)) == 120
+    assert line("x" * 500).endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("codex", "codex by itself does not speak ACP; what does is codex-acp."),
+        ("/usr/bin/claude", "what does is claude-agent-acp."),
+        ("gemini.cmd", "what does is gemini with the argument --acp."),
+        ("codex-acp", "has to be a program that speaks ACP"),
+        ("other", "codex-acp for Codex, claude-agent-acp for Claude Code"),
+    ],
+)
+def test_a_hint_names_the_adapter(command: str, told: str) -> None:
+    assert told in hint(command)
+
+
+def test_files_that_are_new_or_changed_are_told_by_the_paths_of_the_lead_agent(tmp_path: Path) -> None:
+    place = Workspace.of(ThreadFolders(tmp_path), "t-1")
+    assert place.folder == tmp_path / "threads" / "t-1" / "acp-workspace"
+    assert place.folder.stat().st_mode & 0o777 == 0o700
+    for name in ("kept.md", "changed.md", "gone.md"):
+        (place.folder / name).write_text("a")
+    before = seen(place.folder)
+    assert told_of(before, before) == ""
+    (place.folder / "changed.md").write_text("longer")
+    (place.folder / "gone.md").unlink()
+    (place.folder / "src").mkdir()
+    (place.folder / "src" / "new.py").write_text("")
+    for hidden in (".git", "node_modules"):
+        (place.folder / hidden).mkdir()
+        (place.folder / hidden / "x").write_text("")
+    (place.folder / "link").symlink_to("/etc/passwd")
+    (place.folder / "linked").symlink_to("/etc")
+    told = told_of(before, seen(place.folder))
+    assert told == (
+        "Files that it made or changed: /mnt/acp-workspace/changed.md, /mnt/acp-workspace/src/new.py."
+    )
+
+
+def test_many_files_are_not_all_named_nor_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(60):
+        (tmp_path / f"{number:02}").write_text("")
+    told = told_of({}, seen(tmp_path))
+    assert told.endswith("/mnt/acp-workspace/49 and 10 more.")
+    monkeypatch.setattr(workspace, "LOOKED_AT", 7)
+    assert len(seen(tmp_path)) == 7
+    assert seen(tmp_path / "gone") == {}
+
+
+def test_paths_of_the_host_are_written_as_the_lead_agent_knows_them(tmp_path: Path) -> None:
+    place = Workspace.of(ThreadFolders(tmp_path / "home"), "t-1")
+    text = f"See {place.folder}/a.md and {place.folder.parent}/x, {tmp_path / 'home'}/config.yaml"
+    assert place.paths.mask(text) == "See /mnt/acp-workspace/a.md and /mnt/x, […]/config.yaml"
+
+
+def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    thread = tmp_path / "threads" / "t-1"
+    thread.mkdir(parents=True)
+    (thread / "acp-workspace").symlink_to(tmp_path)
+    with pytest.raises(BadIdentifier):
+        Workspace.of(ThreadFolders(tmp_path), "t-1")
+    with pytest.raises(BadIdentifier):
+        Workspace.of(ThreadFolders(tmp_path), "../t-1")
