@@ -129,12 +129,16 @@ class LeadAgent:
         return self._graphs[wanted]
 
     async def _mcp_tools(self, extensions: Extensions) -> McpTools:
+        if self._mcp is None and open_pool() is None and not extensions.mcpServers:
+            return NO_TOOLS
+        return await self.mcp_pool().tools(extensions.mcpServers)
+
+    def mcp_pool(self) -> McpPool:
+        """What runs the MCP servers: the one it was given, the running loop's, or one of its own."""
         pool = self._mcp or open_pool()
         if pool is None:
-            if not extensions.mcpServers:
-                return NO_TOOLS
             pool = self._mcp = McpPool()
-        return await pool.tools(extensions.mcpServers)
+        return pool
 
     async def aclose(self) -> None:
         """Stop what goes on beside the runs: memory, and MCP sessions of its own. On the loop of the runs."""
