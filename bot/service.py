@@ -81,6 +81,7 @@ class Service:
             clock=clock,
             new_id=new_id,
             max_runs=self.config.limits.max_runs,
+            queue_limit=self.config.limits.queue,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.starts.noticed)

@@ -19,7 +19,7 @@ from bot.dispatch.delivery import Delivery
 from bot.dispatch.frames import Frames
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.starts import Starts
-from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
+from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
 from bot.runtime.port import RuntimePort
@@ -52,6 +52,7 @@ class Dispatcher:
         clock: Clock,
         new_id: Callable[[], str],
         max_runs: int,
+        queue_limit: int = 20,
     ) -> None:
         self._store = store
         self._runtime = runtime
@@ -73,6 +74,7 @@ class Dispatcher:
             stop=self.stop,
             wake=self.chat.wake,
             new_id=new_id,
+            queue_limit=queue_limit,
         )
 
     async def run(self) -> None:
@@ -169,7 +171,9 @@ class Dispatcher:
         urgent.set(True)
         claim = await self._store.load(turn_id)
         turn = claim.turn
-        if turn is None or turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
+        if turn is None or turn.kind is TurnKind.CHAT:
+            return
+        if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
         outlet = await self._outlet(turn)
         if outlet is None:
