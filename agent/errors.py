@@ -16,6 +16,9 @@
     ├── McpError                  an MCP server; field `server` is its name
     │   ├── McpUnavailable        it can't be started or reached, or its package is missing
     │   └── McpCallFailed         a call got no answer
+    ├── WebError                  a search of the web or a page that could not be had; for the model to read
+    │   ├── WebRefused            an address that must not be asked
+    │   └── WebFailed             no answer, or none that can be used
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
@@ -151,6 +154,18 @@ class McpUnavailable(McpError):
 
 class McpCallFailed(McpError):
     """The server did not answer a call."""
+
+
+class WebError(AgentError):
+    """A search of the web, or a page, could not be had."""
+
+
+class WebRefused(WebError):
+    """The address must not be asked; the text says why."""
+
+
+class WebFailed(WebError):
+    """There was no answer, or none that can be used; the text says why."""
 
 
 class FileError(AgentError):

@@ -26,9 +26,7 @@ class McpManagement:
     `pool` gives what runs them, on the loop that asks; None where nothing does.
     """
 
-    def __init__(
-        self, extensions: ExtensionsSource, pool: Callable[[], McpPool | None] = open_pool
-    ) -> None:
+    def __init__(self, extensions: ExtensionsSource, pool: Callable[[], McpPool | None] = open_pool) -> None:
         self._extensions, self._pool = extensions, pool
 
     async def config(self) -> McpConfig:
@@ -54,7 +52,6 @@ class McpManagement:
             return _config(await self._extensions.change(change))
         except ConfigErrors as error:
             raise Invalid("; ".join(str(error).splitlines())) from error
-
 
     async def servers(self) -> McpServerList:
         """How they do. Those that are on are started where they are not, and waited for as a run waits."""
