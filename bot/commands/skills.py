@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from bot.access import Role
@@ -12,6 +13,8 @@ from bot.texts import Texts
 
 # Characters of what a skill says about itself that a list shows.
 ABOUT = 100
+# Whoever has mistyped a command wants to know it now, also where the runtime is busy.
+LOOK_SECONDS = 5.0
 
 
 async def skills(call: Invocation) -> Result:
@@ -57,10 +60,11 @@ async def asked_or_unknown(call: Invocation) -> Result:
     """What is no command may be a skill: its turn is then the agent's. Else name what comes near."""
     texts, services = call.texts, call.services
     try:
-        offered: Sequence[SkillInfo] = await services.runtime.skills()
+        async with asyncio.timeout(LOOK_SECONDS):
+            offered: Sequence[SkillInfo] = await services.runtime.skills()
     except RuntimeRefused:
         offered = ()
-    except RuntimeProblem:
+    except (RuntimeProblem, TimeoutError):
         return Result(texts("unknown_for_now", name=call.name))
     found = named(call.name, offered)
     if found is None:

@@ -248,7 +248,7 @@ class TestRealOnly:
         assert summary.description
         assert "SKILL.md" in found["/mnt/skills/custom/lame/SKILL.md"].problem
         with pytest.raises(RuntimeRefused, match="no skill named"):
-            await port.switch_skill("../x", enabled=True)
+            await port.switch_skill("x-y", enabled=True)
 
     async def test_mcp_servers_are_listed_and_switched(self, extensions: Path) -> None:
         port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
