@@ -61,7 +61,8 @@ JOIN_TURN = _sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
     WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
-    AND w.state = 'accepted') AND repeats = 0 AND thread_id = :thread_id AND size < :limit RETURNING id"""
+    AND w.state = 'accepted') AND state = 'accepted' AND repeats = 0 AND thread_id = :thread_id
+    AND size < :limit RETURNING id"""
 )
 QUEUED = _sql(
     """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'

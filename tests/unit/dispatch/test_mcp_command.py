@@ -34,7 +34,7 @@ SERVED = (
         ("/mcp many", ["`tool9`, `tool10`"]),
         ("/mcp `TIME` off", ["The MCP server `Time` is off: from the next turn on"]),
         ("/mcp off ON", ["The MCP server `off` is on"]),
-        ("/mcp tiem off", ["There is no MCP server `tiem`. Did you mean `Time`"]),
+        ("/mcp Tiem off", ["There is no MCP server `Tiem`. Did you mean `Time`"]),
         ("/mcp xyzzy", ["There is no MCP server `xyzzy`. `/mcp` lists them."]),
         ("/mcp time maybe", ["Send `/mcp`"]),
         ("/mcp time on off", ["Send `/mcp`"]),

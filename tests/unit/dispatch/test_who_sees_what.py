@@ -65,16 +65,6 @@ async def test_each_chat_has_a_thread_of_its_own(chatting: Bench) -> None:
     }
 
 
-async def test_with_a_conversation_for_each_member_a_group_has_as_many_threads(chatting: Bench) -> None:
-    at = chatting
-    at.policy = IsolationPolicy(Isolation.MEMBER)
-    async with at.running():
-        ann = await hear(at, "one", chat=GROUP, person="7")
-        ben = await hear(at, "two", chat=GROUP, person="8")
-        again = await hear(at, "three", chat=GROUP, person="7")
-    assert ann.request.thread_id == again.request.thread_id != ben.request.thread_id
-
-
 @pytest.mark.parametrize(
     ("chat", "person", "scope"),
     [

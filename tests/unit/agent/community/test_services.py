@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from langchain_core.tools import BaseTool
 
 from agent.errors import WebFailed, WebRefused
 from agent.tools.community import duckduckgo, firecrawl, jina, tavily
+from agent.tools.community.guard import PORTS
 from agent.tools.community.service import ANSWER_BYTES, Service, bearer
 from agent.tools.community.shown import fetch_tool
 from tests.unit.agent.community.site import PRIVATE, PUBLIC, guard
@@ -218,9 +220,10 @@ class TestDuckDuckGo:
 )
 async def test_no_service_hears_of_an_address_inside(api: respx.MockRouter, url: str) -> None:
     service = Service("S", "https://s.test", 5.0)
+    by = replace(BY, ports=PORTS)
     for read in (tavily.read, jina.read, firecrawl.read):
         with pytest.raises((WebRefused, WebFailed)):
-            await read(url, service=service, guard=BY)
+            await read(url, service=service, guard=by)
     assert not api.calls
 
 
