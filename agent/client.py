@@ -91,7 +91,7 @@ class AgentClient:
             environ=environ,
         )
         self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
-        self._mcp = McpManagement(self._extensions)
+        self._mcp = McpManagement(self._extensions, lambda: self._agent().mcp_pool())
         self._files = ThreadFiles(self._home, self._source)
         self._memory = ManagedMemory(self._home, self._memory_settings)
         self._own = OwnLoop()
@@ -164,6 +164,17 @@ class AgentClient:
         What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
         """
         return self._changed(self._own.run(self._mcp.update(servers)))
+
+    def list_mcp_servers(self) -> Json:
+        """How the servers do, and their tools (`agent.results.McpServerList`); starts those that are on."""
+        return self._own.run(self._mcp.servers()).model_dump()
+
+    def update_mcp_server(self, name: str, enabled: bool) -> Json:
+        """Switch one on or off; the agent is made anew (`agent.results.McpServerState`).
+
+        Raises NotFound or Invalid.
+        """
+        return self._changed(self._own.run(self._mcp.switch(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
         """`{"skills": [...], "problems": [...]}`, as `agent.results.SkillList`."""
@@ -295,13 +306,17 @@ class AgentClient:
         return (await self._source.config()).memory
 
     async def _graph(self, config: RunnableConfig) -> Graph:
+        return await self._agent().graph(Switches.of(config["configurable"]))
+
+    def _agent(self) -> LeadAgent:
+        """The agent of the running loop."""
         loop = asyncio.get_running_loop()
         agent = self._agents.get(loop)
         if agent is None:
             agent = self._agents[loop] = LeadAgent(
                 self._source, self._home, additions=self._additions, extensions=self._extensions
             )
-        return await agent.graph(Switches.of(config["configurable"]))
+        return agent
 
 
 def _config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:

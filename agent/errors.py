@@ -19,6 +19,9 @@
     ├── AcpError                  an agent that is reached by ACP; field `agent` is its name
     │   ├── AcpUnavailable        it can't be started or opens no session, or its package is missing
     │   └── AcpFailed             it ended or refused in the middle of a task
+    ├── WebError                  a search of the web or a page that could not be had; for the model to read
+    │   ├── WebRefused            an address that must not be asked
+    │   └── WebFailed             no answer, or none that can be used
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
@@ -170,6 +173,18 @@ class AcpUnavailable(AcpError):
 
 class AcpFailed(AcpError):
     """The agent did not bring a task to its end."""
+
+
+class WebError(AgentError):
+    """A search of the web, or a page, could not be had."""
+
+
+class WebRefused(WebError):
+    """The address must not be asked; the text says why."""
+
+
+class WebFailed(WebError):
+    """There was no answer, or none that can be used; the text says why."""
 
 
 class FileError(AgentError):

@@ -26,7 +26,12 @@ _TEXTS: Mapping[Problem, str] = {
     Problem.NAME: "{module} has no {name} (use: {use}).",
     Problem.BROKEN: "{module} can't be imported ({detail}).",
 }
-_EXTRAS = {"langchain_openai": "openai", "langchain_anthropic": "anthropic", "langchain_ollama": "ollama"}
+_EXTRAS = {
+    "langchain_openai": "openai",
+    "langchain_anthropic": "anthropic",
+    "langchain_ollama": "ollama",
+    "lxml": "web",
+}
 
 
 class NotImported(Exception):

@@ -24,6 +24,7 @@ from agent.config.extensions import Extensions
 from agent.config.harness import SandboxConfig
 from agent.config.memory import MemoryConfig
 from agent.config.models import AgentConfig
+from agent.config.skills import SkillsConfig
 from agent.errors import ModelUnavailable
 from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
@@ -43,7 +44,7 @@ from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
 from agent.skills.library import SkillLibrary
 from agent.skills.section import skills_section
-from agent.skills.skill import Skill, SkillSet
+from agent.skills.skill import CATEGORIES, Skill, SkillSet
 from agent.switches import Switches
 from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
 from agent.uploads.folders import ThreadFolders
@@ -99,7 +100,7 @@ class LeadAgent:
         self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
-        self._provider: tuple[SandboxConfig, SandboxProvider] | None = None
+        self._provider: tuple[tuple[SandboxConfig, SkillsConfig], SandboxProvider] | None = None
 
     async def graph(self, switches: Switches) -> Graph:
         """The graph for a run.
@@ -132,12 +133,16 @@ class LeadAgent:
         return self._graphs[wanted]
 
     async def _mcp_tools(self, extensions: Extensions) -> McpTools:
+        if self._mcp is None and open_pool() is None and not extensions.mcpServers:
+            return NO_TOOLS
+        return await self.mcp_pool().tools(extensions.mcpServers)
+
+    def mcp_pool(self) -> McpPool:
+        """What runs the MCP servers: the one it was given, the running loop's, or one of its own."""
         pool = self._mcp or open_pool()
         if pool is None:
-            if not extensions.mcpServers:
-                return NO_TOOLS
             pool = self._mcp = McpPool()
-        return await pool.tools(extensions.mcpServers)
+        return pool
 
     async def aclose(self) -> None:
         """Stop what goes on beside the runs: memory, and MCP sessions of its own. On the loop of the runs."""
@@ -201,11 +206,14 @@ class LeadAgent:
 
     def _sandbox(self, config: AgentConfig) -> SandboxProvider:
         """The configured provider; the same one for all graphs, since it knows what is held."""
-        if self._provider is None or self._provider[0] != config.sandbox:
+        wanted = (config.sandbox, config.skills)
+        if self._provider is None or self._provider[0] != wanted:
             folders = UploadStore(ThreadFolders(self._home)).folders
-            around = Surroundings(folders, self._home.absolute())
+            roots = self._skills.roots(config.skills)
+            shared = {f"{roots.container}/{category}": roots.of(category) for category in CATEGORIES}
+            around = Surroundings(folders, self._home.absolute(), shared)
             made = load_provider(config.sandbox.use, around, config.sandbox.passed_on())
-            self._provider = (config.sandbox, made)
+            self._provider = (wanted, made)
         return self._provider[1]
 
     def _model(self, catalog: Catalog, name: str, switches: Switches) -> BaseChatModel:

@@ -169,6 +169,32 @@ class McpConfig(_Result):
     mcp_servers: dict[str, McpServerInfo]
 
 
+class McpToolInfo(_Result):
+    """A tool of a server, as the server calls it."""
+
+    name: str
+    description: str = ""
+
+
+class McpServerState(_Result):
+    """How an MCP server is doing.
+
+    `state` is off, idle (it starts with the next run), starting, ready or unavailable (why: `detail`).
+    """
+
+    name: str
+    state: str
+    description: str | None = None
+    detail: str | None = None
+    tools: list[McpToolInfo] = []
+
+
+class McpServerList(_Result):
+    """All MCP servers, in the order of the file."""
+
+    servers: list[McpServerState]
+
+
 class Outcome(_Result):
     """Done, and what was done."""
 

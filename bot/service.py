@@ -91,6 +91,7 @@ class Service:
             new_id=new_id,
             max_runs=self.config.limits.max_runs,
             mask=self.mask,
+            queue_limit=self.config.limits.queue,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.starts.noticed)

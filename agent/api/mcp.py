@@ -14,6 +14,13 @@ from agent.mcp.management import McpManagement
 from agent.runtime.http.respond import read_json, validate
 
 
+class McpSwitch(BaseModel):
+    """The body of `PUT /api/mcp/servers/{name}`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    enabled: bool
+
+
 class McpUpdate(BaseModel):
     """The body of `PUT /api/mcp/config`."""
 
@@ -22,7 +29,7 @@ class McpUpdate(BaseModel):
 
 
 def mcp_routes(servers: McpManagement) -> list[BaseRoute]:
-    """`GET` and `PUT /api/mcp/config`."""
+    """`/api/mcp/config`, `/api/mcp/servers` and `/api/mcp/servers/{name}`."""
 
     async def shown(_: Request) -> Response:
         return answer(await servers.config())
@@ -31,7 +38,16 @@ def mcp_routes(servers: McpManagement) -> list[BaseRoute]:
         body = validate(McpUpdate, await read_json(request))
         return answer(await servers.update(body.mcp_servers))
 
+    async def states(_: Request) -> Response:
+        return answer(await servers.servers())
+
+    async def switch(request: Request) -> Response:
+        body = validate(McpSwitch, await read_json(request))
+        return answer(await servers.switch(request.path_params["name"], enabled=body.enabled))
+
     return [
         Route("/api/mcp/config", guarded(shown), methods=["GET"]),
         Route("/api/mcp/config", guarded(update), methods=["PUT"]),
+        Route("/api/mcp/servers", guarded(states), methods=["GET"]),
+        Route("/api/mcp/servers/{name}", guarded(switch), methods=["PUT"]),
     ]

@@ -1,27 +1,33 @@
-"""What the management methods and routes do with the configuration of MCP servers."""
+"""What the management methods and routes do with MCP servers: their configuration, how they do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import McpServer
-from agent.errors import Invalid
+from agent.errors import Invalid, NotFound
 from agent.extensions.file import Loaded
 from agent.extensions.source import ExtensionsSource
 from agent.mcp.masking import left_hidden, restored, shown
-from agent.results import McpConfig, McpServerInfo
+from agent.mcp.pool import McpPool
+from agent.mcp.process import open_pool
+from agent.mcp.server import Server
+from agent.results import McpConfig, McpServerInfo, McpServerList, McpServerState, McpToolInfo
 
 _PLACES = ("command", "url", "type")
 Json = dict[str, Any]
 
 
 class McpManagement:
-    """Reads and replaces the servers of `extensions_config.json`."""
+    """Reads, replaces and switches the servers of `extensions_config.json`.
 
-    def __init__(self, extensions: ExtensionsSource) -> None:
-        self._extensions = extensions
+    `pool` gives what runs them, on the loop that asks; None where nothing does.
+    """
+
+    def __init__(self, extensions: ExtensionsSource, pool: Callable[[], McpPool | None] = open_pool) -> None:
+        self._extensions, self._pool = extensions, pool
 
     async def config(self) -> McpConfig:
         """All servers; secrets are hidden."""
@@ -46,6 +52,57 @@ class McpManagement:
             return _config(await self._extensions.change(change))
         except ConfigErrors as error:
             raise Invalid("; ".join(str(error).splitlines())) from error
+
+    async def servers(self) -> McpServerList:
+        """How they do. Those that are on are started where they are not, and waited for as a run waits."""
+        configured = (await self._extensions.current()).mcpServers
+        pool = self._pool()
+        if pool is not None:
+            await pool.tools(configured)
+        running = pool.servers if pool is not None else {}
+        return McpServerList(
+            servers=[_state(name, server, running.get(name)) for name, server in configured.items()]
+        )
+
+    async def switch(self, name: str, *, enabled: bool) -> McpServerState:
+        """Switch one on or off.
+
+        Raises NotFound, and Invalid where it can't be on as it is configured.
+        """
+        if name not in (await self._extensions.current()).mcpServers:
+            raise NotFound(f'There is no MCP server named "{name[:64]}".')
+
+        def change(data: Json) -> None:
+            servers = data.get("mcpServers") or {}
+            data["mcpServers"] = {**servers, name: {**(servers.get(name) or {}), "enabled": enabled}}
+
+        try:
+            loaded = await self._extensions.change(change)
+        except ConfigErrors as error:
+            raise Invalid("; ".join(str(error).splitlines())) from error
+        return _state(name, loaded.config.mcpServers[name], None)
+
+
+def _state(name: str, configured: McpServer, server: Server | None) -> McpServerState:
+    tools = [
+        McpToolInfo(name=str(tool.name), description=" ".join(str(tool.description or "").split()))
+        for tool in (server.tools or () if server is not None and configured.enabled else ())
+    ]
+    state = _state_of(configured, server)
+    detail = server.trouble if server is not None and state == "unavailable" else None
+    return McpServerState(
+        name=name, state=state, description=configured.description, detail=detail or None, tools=tools
+    )
+
+
+def _state_of(configured: McpServer, server: Server | None) -> str:
+    if not configured.enabled:
+        return "off"
+    if server is None:
+        return "idle"
+    if server.trouble:
+        return "unavailable"
+    return "starting" if server.tools is None else "ready"
 
 
 def _config(loaded: Loaded) -> McpConfig:

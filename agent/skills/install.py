@@ -27,7 +27,8 @@ from agent.skills.discovery import Discovery
 from agent.skills.front_matter import FILE, FILE_BYTES, FrontMatter, parse_skill
 from agent.skills.skill import SkillRoots
 
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
+# The sandbox's user has to read them, who is another one where the service is root; the home is closed.
+FOLDER_MODE, FILE_MODE = 0o755, 0o644
 STALE_SECONDS = 3_600
 _ASIDE = ".installing-"
 _CHUNK = 1 << 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access import Role
-from bot.commands.registry import Invocation, Result, nearest_line
+from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.port import AgentInfo
 from bot.store.views import ConversationView
@@ -71,9 +71,7 @@ def _line(texts: Texts, one: AgentInfo, mark: str) -> str:
 
 
 def _unknown(texts: Texts, name: str, offered: Sequence[AgentInfo]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, [one.name for one in offered], n=3, cutoff=0.4)
+    near = nearest(name, [one.name for one in offered])
     return texts("agent_unknown", name=name, nearest=nearest_line(texts, near, mark=""))
 
 

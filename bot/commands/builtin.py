@@ -6,16 +6,17 @@ import asyncio
 
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
+from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
-from bot.commands.registry import Command, Invocation, Registry, Result, nearest_line
+from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
+from bot.commands.skills import asked_or_unknown, skill, skills
 from bot.commands.usage import usage
 from bot.domain import Live, Origin
 from bot.errors import RunMissing, RuntimeProblem
 
 # A status is wanted now, also where the runtime is busy.
 USAGE_SECONDS = 2.0
-_SWITCH = {"on": True, "off": False}
 
 
 async def help_(call: Invocation) -> Result:
@@ -25,7 +26,8 @@ async def help_(call: Invocation) -> Result:
         name = call.words[0].lstrip("/").lower()
         command = registry.get(name)
         if command is None:
-            return _unknown(call, name)
+            near = nearest_line(texts, registry.nearest(name))
+            return Result(texts("unknown_command", name=name, nearest=near))
         line = texts("help_line", usage=command.usage, summary=texts(f"cmd_{name}"))
         return Result(f"{line}\n\n{texts(f'more_{name}')}")
     lines = [
@@ -34,16 +36,6 @@ async def help_(call: Invocation) -> Result:
         for command in registry.for_role(call.role)
     ]
     return Result("\n".join([texts("help_title"), "", *lines, "", texts("help_more")]))
-
-
-async def unknown(call: Invocation) -> Result:
-    """Name the nearest commands that there are."""
-    return _unknown(call, call.name)
-
-
-def _unknown(call: Invocation, name: str) -> Result:
-    near = nearest_line(call.texts, call.registry.nearest(name))
-    return Result(call.texts("unknown_command", name=name, nearest=near))
 
 
 async def new(call: Invocation) -> Result:
@@ -92,7 +84,7 @@ async def retry(call: Invocation) -> Result:
 async def plan(call: Invocation) -> Result:
     """Let this conversation's turns begin with a plan or not, or show which it is."""
     texts, services = call.texts, call.services
-    wanted = _SWITCH.get(call.words[0].lower()) if call.words else None
+    wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
         view = await services.store.conversation(call.turn.conversation)
         return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
@@ -200,8 +192,11 @@ def builtin() -> Registry:
             Command("plan", plan, argument="[on/off]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
+            Command("skills", skills),
             Command("whoami", whoami),
             Command("accounts", accounts, role=Role.ADMIN),
+            Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
+            Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
         ],
-        fallback=unknown,
+        fallback=asked_or_unknown,
     )

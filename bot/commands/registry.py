@@ -18,14 +18,16 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.texts import Texts
 
-NAME = re.compile(r"/(?P<name>[A-Za-z0-9_]{1,32})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
+# Commands have no hyphens; the skills that can be asked for like commands do.
+NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
 # A plain word that means a command, so that nobody in a hurry has to find the slash.
 PLAIN = {"stop": "stop"}
+SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a command may use."""
+    """What a command may use. `queue_limit`: messages that wait in a conversation at most."""
 
     store: BotStore
     runtime: RuntimePort
@@ -34,6 +36,7 @@ class Services:
     stop: Callable[[int], Awaitable[bool]]
     wake: Callable[[int], None]
     new_id: Callable[[], str]
+    queue_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,17 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already."""
+    """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already, or has
+    handed the turn to the agent.
+    """
 
     text: str
     composed: bool = False
+
+
+def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
+    """Those of the names that look like the one somebody wrote."""
+    return difflib.get_close_matches(name, names, n=3, cutoff=cutoff)
 
 
 def nearest_line(texts: Texts, names: Sequence[str], mark: str = "/") -> str:
@@ -107,9 +117,9 @@ class Registry:
         """What somebody with this role may use."""
         return [command for command in self._commands.values() if role >= command.role]
 
-    def nearest(self, name: str) -> list[str]:
-        """Names that look like the one somebody wrote."""
-        return difflib.get_close_matches(name, list(self._commands), n=3, cutoff=0.5)
+    def nearest(self, name: str, more: Sequence[str] = ()) -> list[str]:
+        """Names, of these `more` too, that look like the one somebody wrote."""
+        return nearest(name, [*self._commands, *more], cutoff=0.5)
 
     def hints(self, texts: Texts) -> list[CommandHint]:
         """What a platform's native menu shows."""

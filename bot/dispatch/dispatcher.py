@@ -20,7 +20,7 @@ from bot.dispatch.frames import Frames
 from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.starts import Starts
-from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnState
+from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
 from bot.runtime.port import RuntimePort
@@ -58,6 +58,7 @@ class Dispatcher:
         new_id: Callable[[], str],
         max_runs: int,
         mask: Callable[[str], str] = str,
+        queue_limit: int = 20,
     ) -> None:
         self._store = store
         self._runtime = runtime
@@ -80,6 +81,7 @@ class Dispatcher:
             stop=self.stop,
             wake=self.chat.wake,
             new_id=new_id,
+            queue_limit=queue_limit,
         )
 
     async def run(self) -> None:
@@ -179,7 +181,9 @@ class Dispatcher:
         urgent.set(True)
         claim = await self._store.load(turn_id)
         turn = claim.turn
-        if turn is None or turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
+        if turn is None or turn.kind is TurnKind.CHAT:
+            return
+        if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
         outlet = await self._outlet(turn)
         if outlet is None:

@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 import structlog
 
+from bot.commands.skills import named, parted
 from bot.dispatch.outlet import Outlet
 from bot.domain import Attachment, ChangeNote, ChatKind, Turn, TurnMessage
 from bot.errors import DeliveryError, RuntimeProblem
 from bot.platforms.base import FetchesFiles
-from bot.runtime.port import RunRequest, RuntimePort, Upload
+from bot.runtime.port import RunRequest, RuntimePort, SkillInfo, Upload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -46,8 +47,9 @@ async def run_request(
     repeated: bool,
 ) -> RunRequest:
     """The run that answers a turn, whose author has these roles."""
+    skills = _Skills(runtime, texts)
     messages = [
-        await _message(turn, message, identity, outlet, runtime, texts)
+        await _message(turn, message, identity, outlet, runtime, texts, skills)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
@@ -86,10 +88,45 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
     return context
 
 
+class _Skills:
+    """Knows the skills that messages ask for; asks the runtime once, where a message looks like that."""
+
+    def __init__(self, runtime: RuntimePort, texts: Texts) -> None:
+        self._runtime, self._texts = runtime, texts
+        self._offered: Sequence[SkillInfo] | None = None
+
+    async def asked(self, text: str) -> tuple[str, str]:
+        """What the agent is told of a skill that is asked for, "" for none, and the rest of the text."""
+        parts = parted(text)
+        if parts is None:
+            return "", text
+        name, rest = parts
+        found = named(name, await self._known())
+        if found is None or not found.enabled:
+            return "", text
+        return self._texts("note_skill", name=found.name, path=found.path), rest
+
+    async def _known(self) -> Sequence[SkillInfo]:
+        if self._offered is None:
+            try:
+                self._offered = await self._runtime.skills()
+            except RuntimeProblem as problem:
+                log.warning("skills_unknown", problem=str(problem))
+                self._offered = ()
+        return self._offered
+
+
 async def _message(
-    turn: Turn, message: TurnMessage, identity: str, outlet: Outlet, runtime: RuntimePort, texts: Texts
+    turn: Turn,
+    message: TurnMessage,
+    identity: str,
+    outlet: Outlet,
+    runtime: RuntimePort,
+    texts: Texts,
+    skills: _Skills,
 ) -> dict[str, Any]:
-    lines = [message.text] if message.text else []
+    note, words = await skills.asked(message.text)
+    lines = [words] if words else []
     files = []
     for attachment in message.attachments:
         try:
@@ -100,6 +137,7 @@ async def _message(
     text = "\n\n".join(lines)
     if turn.address.chat_kind is ChatKind.GROUP:
         text = f"{message.sender.name or message.sender.id}: {text}"
+    text = "\n\n".join(filter(None, [note, text]))
     # Whose words they are: what an agent remembers of a person must be that person's own.
     told: dict[str, Any] = {"sender": f"{turn.platform}:{message.sender.id}"}
     if files:

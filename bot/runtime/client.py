@@ -21,6 +21,9 @@ from bot.runtime.port import (
     Remembered,
     RememberedFact,
     RunRequest,
+    ServerInfo,
+    ServerState,
+    SkillInfo,
     Upload,
     Usage,
 )
@@ -192,6 +195,35 @@ class LangGraphRuntime:
             _check(response)
         return [_agent(entry) for entry in response.json()["agents"]]
 
+    async def skills(self) -> Sequence[SkillInfo]:
+        """See RuntimePort."""
+        with _problems():
+            response = await self._manage().get("/api/skills")
+            _check(response)
+        found = response.json()
+        broken = [SkillInfo(one["path"], problem=one["error"]) for one in found.get("problems") or ()]
+        return [*(_skill(entry) for entry in found["skills"]), *broken]
+
+    async def switch_skill(self, name: str, *, enabled: bool) -> None:
+        """See RuntimePort."""
+        await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)
+
+    async def servers(self) -> Sequence[ServerInfo]:
+        """See RuntimePort."""
+        with _problems():
+            response = await self._manage().get("/api/mcp/servers")
+            _check(response)
+        return [_server(entry) for entry in response.json()["servers"]]
+
+    async def switch_server(self, name: str, *, enabled: bool) -> None:
+        """See RuntimePort."""
+        await self._switch(f"/api/mcp/servers/{quote(name, safe='')}", enabled=enabled)
+
+    async def _switch(self, path: str, *, enabled: bool) -> None:
+        with _problems():
+            response = await self._manage().put(path, json={"enabled": enabled})
+            _check(response)
+
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort."""
         with _problems():
@@ -271,6 +303,25 @@ def _model(entry: dict[str, Any]) -> ModelInfo:
 
 def _agent(entry: dict[str, Any]) -> AgentInfo:
     return AgentInfo(str(entry["name"]), str(entry.get("description") or ""), str(entry.get("problem") or ""))
+
+
+def _skill(entry: dict[str, Any]) -> SkillInfo:
+    return SkillInfo(
+        name=str(entry["name"]),
+        description=str(entry.get("description") or ""),
+        path=str(entry.get("path") or ""),
+        enabled=bool(entry.get("enabled", True)),
+    )
+
+
+def _server(entry: dict[str, Any]) -> ServerInfo:
+    return ServerInfo(
+        name=str(entry["name"]),
+        state=ServerState(entry["state"]),
+        description=str(entry.get("description") or ""),
+        detail=str(entry.get("detail") or ""),
+        tools=tuple(str(tool["name"]) for tool in entry.get("tools") or ()),
+    )
 
 
 def _check(response: httpx.Response) -> None:

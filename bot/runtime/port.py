@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from bot.domain import ProgressItem
@@ -171,6 +172,41 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillInfo:
+    """A skill of the agent: `path` is its SKILL.md as the agent sees it.
+
+    `problem` says why it can't be used ("" where it can); `name` is then the place of its file.
+    """
+
+    name: str
+    description: str = ""
+    path: str = ""
+    enabled: bool = True
+    problem: str = ""
+
+
+class ServerState(StrEnum):
+    """How an MCP server is doing."""
+
+    OFF = "off"
+    IDLE = "idle"
+    STARTING = "starting"
+    READY = "ready"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """An MCP server: `detail` says why it is unavailable; `tools` are the names of its tools."""
+
+    name: str
+    state: ServerState
+    description: str = ""
+    detail: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RememberedFact:
     """One thing that the agent remembers; `id` is what it is forgotten by."""
 
@@ -238,6 +274,22 @@ class RuntimePort(Protocol):
 
     async def agents(self) -> Sequence[AgentInfo]:
         """The agents of one's own that there are, in the order of their names."""
+        ...
+
+    async def skills(self) -> Sequence[SkillInfo]:
+        """The skills of the agent in the order of their names, then those that can't be used."""
+        ...
+
+    async def switch_skill(self, name: str, *, enabled: bool) -> None:
+        """Switch a skill on or off, for everybody, from the next run on."""
+        ...
+
+    async def servers(self) -> Sequence[ServerInfo]:
+        """The MCP servers; those that are on are started, as a run would, where they are not."""
+        ...
+
+    async def switch_server(self, name: str, *, enabled: bool) -> None:
+        """Switch an MCP server on or off, for everybody, from the next run on."""
         ...
 
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:

@@ -61,8 +61,9 @@ REMEMBER = _sql(
 JOIN_TURN = _sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
-    WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted' AND repeats = 0
-    AND answers = '' AND thread_id = :thread_id AND size < :limit RETURNING id"""
+    WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
+    AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
+    AND thread_id = :thread_id AND size < :limit RETURNING id"""
 )
 QUEUED = _sql(
     """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
@@ -211,6 +212,9 @@ SAVE_PART = _sql(
     excluded.choices, updated_at = excluded.updated_at"""
 )
 DROP_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :count OR content = '')")
+MAKE_CHAT_TURN = _sql(
+    "UPDATE turns SET kind = 'chat' WHERE id = :id AND kind = 'command' AND state = 'accepted'"
+)
 STOP_RUNNING = _sql(
     """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""

@@ -115,6 +115,10 @@ class BotStore:
             turns.retry, command, answered, checkpoint=checkpoint, thread_id=thread_id, text=text, now=now
         )
 
+    async def answer_by_agent(self, command: Turn, queue_limit: int) -> bool:
+        """Make a chat turn of a command's; False where `queue_limit` messages wait already."""
+        return await self._database.run(turns.answer_by_agent, command, queue_limit)
+
     async def set_model(self, conversation: int, model: str) -> None:
         """The model chosen for a conversation ("" for the account's)."""
         await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})

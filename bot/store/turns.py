@@ -162,6 +162,15 @@ def last_answered(connection: Connection, conversation: int) -> Answered | None:
     return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
 
 
+def answer_by_agent(connection: Connection, command: Turn, queue_limit: int) -> bool:
+    """A command turn becomes a chat turn, in the order of its id; False where too many messages wait."""
+    waiting = connection.execute(sql.QUEUED, {"conversation": command.conversation}).scalar_one()
+    if waiting >= queue_limit:
+        return False
+    connection.execute(sql.MAKE_CHAT_TURN, {"id": command.id})
+    return True
+
+
 def retry(
     connection: Connection,
     command: Turn,

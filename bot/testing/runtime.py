@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.port import (
@@ -22,6 +22,9 @@ from bot.runtime.port import (
     RememberedFact,
     RunEvent,
     RunRequest,
+    ServerInfo,
+    ServerState,
+    SkillInfo,
     Text,
     Upload,
     Usage,
@@ -67,6 +70,8 @@ class ScriptedRuntime:
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
     own: Sequence[AgentInfo] | None = ()
+    taught: Sequence[SkillInfo] | None = ()
+    served: Sequence[ServerInfo] | None = ()
     down: bool = False
     cut_after: int | None = None
     down_for_answers: int = 0
@@ -153,6 +158,35 @@ class ScriptedRuntime:
         if self.own is None:
             raise RuntimeRefused(404, "not here")
         return self.own
+
+    async def skills(self) -> Sequence[SkillInfo]:
+        """See RuntimePort."""
+        self._reachable()
+        if self.taught is None:
+            raise RuntimeRefused(404, "not here")
+        return self.taught
+
+    async def switch_skill(self, name: str, *, enabled: bool) -> None:
+        """See RuntimePort."""
+        known = await self.skills()
+        if name not in [one.name for one in known]:
+            raise RuntimeRefused(404, "There is no such skill.")
+        self.taught = [replace(one, enabled=enabled) if one.name == name else one for one in known]
+
+    async def servers(self) -> Sequence[ServerInfo]:
+        """See RuntimePort."""
+        self._reachable()
+        if self.served is None:
+            raise RuntimeRefused(404, "not here")
+        return self.served
+
+    async def switch_server(self, name: str, *, enabled: bool) -> None:
+        """See RuntimePort."""
+        known = await self.servers()
+        if name not in [one.name for one in known]:
+            raise RuntimeRefused(404, "There is no such server.")
+        state = ServerState.IDLE if enabled else ServerState.OFF
+        self.served = [replace(one, state=state) if one.name == name else one for one in known]
 
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort. `used` has what threads and what runs cost, by their ids."""

@@ -13,9 +13,10 @@ import pytest
 from agent.api import management_routes
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.errors import Invalid
+from agent.errors import Invalid, NotFound
+from agent.extensions.changes import CHANGES
 from agent.extensions.file import FILE_NAME, PATH_VARIABLE
-from agent.results import ErrorBody, McpConfig
+from agent.results import ErrorBody, McpConfig, McpServerList, McpServerState
 from tests.harness.mcp import children, ours
 from tests.harness.serving import served
 
@@ -66,6 +67,36 @@ async def test_a_body_that_does_not_fit(http: httpx.AsyncClient, folder: Path, b
     assert (folder / FILE_NAME).read_bytes() == before
 
 
+async def test_one_is_switched(http: httpx.AsyncClient, folder: Path) -> None:
+    off = {"name": "off", "state": "off", "description": None, "detail": None, "tools": []}
+    first = await http.get("/api/mcp/servers")
+    assert McpServerList.model_validate_json(first.content).model_dump() == {"servers": [off]}
+    on = await http.put("/api/mcp/servers/off", json={"enabled": True})
+    assert McpServerState.model_validate_json(on.content).state == "idle"
+    stored = json.loads((folder / FILE_NAME).read_text())
+    assert stored == {"mcpServers": {"off": {**OFF, "enabled": True}}}
+    assert (await http.get("/api/mcp/servers")).json()["servers"][0]["state"] == "idle"
+    with client(folder) as embedded:
+        assert embedded.update_mcp_server("off", False) == off
+        assert embedded.list_mcp_servers() == {"servers": [off]}
+        with pytest.raises(NotFound, match="no MCP server named"):
+            embedded.update_mcp_server("of", True)
+    assert (await http.get("/api/mcp/servers")).json() == {"servers": [off]}
+
+
+async def test_what_cannot_be_switched(http: httpx.AsyncClient, folder: Path) -> None:
+    missing = await http.put("/api/mcp/servers/none", json={"enabled": True})
+    assert missing.status_code == 404
+    for body in ({}, {"enabled": "yes"}, {"enabled": True, "more": 1}, []):
+        assert (await http.put("/api/mcp/servers/off", json=body)).status_code == 422
+    (folder / FILE_NAME).write_text('{"mcpServers": {"off": {"enabled": false}}}')
+    CHANGES.note()
+    refused = await http.put("/api/mcp/servers/off", json={"enabled": True})
+    assert refused.status_code == 422
+    assert "needs url" in ErrorBody.model_validate_json(refused.content).detail
+    assert json.loads((folder / FILE_NAME).read_text()) == {"mcpServers": {"off": {"enabled": False}}}
+
+
 async def test_an_entry_that_does_not_fit_is_told(http: httpx.AsyncClient, folder: Path) -> None:
     response = await http.put("/api/mcp/config", json={"mcp_servers": {"x": {"comand": "y"}}})
     assert response.status_code == 422
@@ -93,6 +124,9 @@ def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) ->
                 break
         assert "5" in str(results[-1])
         assert children()
+        [state] = embedded.list_mcp_servers()["servers"]
+        assert (state["name"], state["state"], state["detail"]) == ("test", "ready", None)
+        assert {"name": "add", "description": "Add two numbers."} in state["tools"]
         embedded.update_mcp_config({})
         events = list(embedded.stream('[tool=test_add {"a": 2, "b": 3}] so', "u"))
         [result] = [event.data for event in events if event.data.get("type") == "tool"]

@@ -33,6 +33,8 @@ from bot.runtime.port import (
     LoggedEvent,
     RunRequest,
     RuntimePort,
+    ServerInfo,
+    ServerState,
     Text,
     Usage,
     Used,
@@ -198,11 +200,21 @@ class TestRealOnly:
     """What only the real one can show."""
 
     @pytest.fixture(autouse=True)
+    def extensions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """The file of skills and servers, an empty one at first."""
+        file = tmp_path / "extensions_config.json"
+        file.write_text("{}")
+        monkeypatch.setenv("ROEBOT_EXTENSIONS_CONFIG_PATH", str(file))
+        return file
+
+    @pytest.fixture(autouse=True)
     def only_real(self, subject: Subject) -> None:
         self.subject = subject
 
     @pytest.fixture(params=["langgraph"])
-    async def subject(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
+    async def subject(
+        self, request: pytest.FixtureRequest, tmp_path: Path, extensions: Path
+    ) -> AsyncIterator[Subject]:
         routes = await asyncio.to_thread(management_routes, tmp_path)
         sources = {
             "lead_agent": ready.scripted,
@@ -257,6 +269,33 @@ class TestRealOnly:
         assert (coder, poet) == (AgentInfo("coder", "Writes code."), AgentInfo("poet"))
         assert (lame.name, lame.description) == ("lame", "")
         assert "legs" in lame.problem
+
+    async def test_skills_are_listed_and_switched(self, tmp_path: Path) -> None:
+        port = self.subject.port
+        public = [one for one in await port.skills() if not one.problem]
+        assert "thread-summary" in [one.name for one in public]
+        lame = tmp_path / "skills" / "custom" / "lame"
+        lame.mkdir(parents=True)
+        (lame / "SKILL.md").write_text("no head")
+        await port.switch_skill("thread-summary", enabled=False)
+        found = {one.name: one for one in await port.skills()}
+        summary = found["thread-summary"]
+        assert not summary.enabled
+        assert summary.path == "/mnt/skills/public/thread-summary/SKILL.md"
+        assert summary.description
+        assert "SKILL.md" in found["/mnt/skills/custom/lame/SKILL.md"].problem
+        with pytest.raises(RuntimeRefused, match="no skill named"):
+            await port.switch_skill("x-y", enabled=True)
+
+    async def test_mcp_servers_are_listed_and_switched(self, extensions: Path) -> None:
+        port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
+        extensions.write_text(f'{{"mcpServers": {{"web": {web}}}}}')
+        await port.switch_server("web", enabled=False)
+        assert list(await port.servers()) == [ServerInfo("web", ServerState.OFF, "d")]
+        await port.switch_server("web", enabled=True)
+        assert list(await port.servers()) == [ServerInfo("web", ServerState.IDLE, "d")]
+        with pytest.raises(RuntimeRefused, match="no MCP server named"):
+            await port.switch_server("we b", enabled=True)
 
     async def test_uploads_and_artifacts(self, tmp_path: Path) -> None:
         async def content() -> AsyncIterator[bytes]:

@@ -106,6 +106,40 @@ async def test_a_command_has_a_turn_of_its_own(store: BotStore) -> None:
     assert await store.open_lanes() == [chat.conversation]
 
 
+async def test_a_command_may_become_the_agents(store: BotStore) -> None:
+    [running] = await accept(store, admission(message("hi")))
+    assert (await store.claim(running.conversation, 101.0)).turn is not None
+    [waits, asked] = await accept(
+        store, admission(message("waits")), admission(message("/skill x"), Verdict.COMMAND)
+    )
+    command = (await store.load(asked.turn)).turn
+    assert command is not None
+    assert not await store.answer_by_agent(command, 1), "one waits already"
+    assert await store.open_control() == [asked.turn]
+    assert await store.answer_by_agent(command, 2)
+    assert await store.open_control() == []
+    [later] = await accept(store, admission(message("later")))
+    assert later.turn == asked.turn, "what comes later joins what came last"
+    for turn, texts in ((running.turn, ["hi"]), (waits.turn, ["waits"]), (asked.turn, ["/skill x", "later"])):
+        claim = await store.claim(running.conversation, 102.0)
+        assert claim.turn is not None
+        assert (claim.turn.id, [m.text for m in claim.turn.messages]) == (turn, texts)
+        await store.save(turn, [], 103.0, state=TurnState.DONE)
+    assert await store.open_lanes() == []
+
+
+async def test_a_command_that_is_answered_stays_one(store: BotStore) -> None:
+    [asked] = await accept(store, admission(message("/x"), Verdict.COMMAND))
+    command = (await store.load(asked.turn)).turn
+    assert command is not None
+    await store.save(asked.turn, [], 102.0, state=TurnState.DONE)
+    await store.answer_by_agent(command, QUEUE)
+    assert await store.open_lanes() == []
+    loaded = (await store.load(asked.turn)).turn
+    assert loaded is not None
+    assert loaded.kind is TurnKind.COMMAND
+
+
 async def test_new_turns_the_thread_within_the_transaction(store: BotStore) -> None:
     await accept(store, admission(message("old")))
     [_, after] = await accept(

@@ -91,6 +91,26 @@ async def test_the_sandbox_is_there_unless_it_is_switched_off(tmp_path: Path) ->
     assert not lead.offered & OURS
 
 
+async def test_skills_are_there_to_be_read_and_nothing_else(tmp_path: Path) -> None:
+    lead = Lead(tmp_path, f"{UNPROTECTED}skills: {{path: {tmp_path}/skills, container_path: /mnt/ways}}\n")
+    for category in ("public", "custom"):
+        path = tmp_path / "skills" / category / "notes" / "SKILL.md"
+        assert "There is no" in await lead.call("read_file", path=f"/mnt/ways/{category}/notes/SKILL.md")
+        path.parent.mkdir(parents=True)
+        path.write_text(f"how to, {category}\n")
+        shown = await lead.call("read_file", path=f"/mnt/ways/{category}/notes/SKILL.md")
+        assert shown == f"how to, {category}\n"
+        told = await lead.call("write_file", path=f"/mnt/ways/{category}/notes/SKILL.md", content="x")
+        assert "can only be read" in told
+    assert "outside the sandbox" in await lead.call("read_file", path="/mnt/ways/../secret")
+
+
+async def test_bundled_skills_are_where_the_prompt_says(tmp_path: Path) -> None:
+    lead = Lead(tmp_path, UNPROTECTED)
+    shown = await lead.call("read_file", path="/mnt/skills/public/thread-summary/SKILL.md")
+    assert "name: thread-summary" in shown
+
+
 async def test_limits_come_from_the_configuration(tmp_path: Path) -> None:
     lead = Lead(tmp_path, "sandbox: {isolation: none, seconds: 0.3, disk_mb: 1}\n")
     assert "took too long" in await lead.call("bash", command="sleep 30")

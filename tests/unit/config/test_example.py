@@ -16,6 +16,7 @@ from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.acp import AcpAgent
 from agent.config.document import parse_document
 from agent.config.upgrade import example_text
+from agent.tools.loading import load_tool
 from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ ENV = {
     "FEISHU_APP_SECRET": "feishu-secret",
     "DISCORD_BOT_TOKEN": "discord-token",
     "OPENAI_API_KEY": "openai-key",
+    "TAVILY_API_KEY": "tavily-key",
 }
 
 
@@ -74,6 +76,9 @@ def test_its_examples_work_when_they_are_switched_on(folder: Folder) -> None:
         "discord",
     ]
     assert config.models[0].arguments() == {"model": "gpt-5-mini", "api_key": "openai-key"}
+    assert [tool.name for tool in config.tools] == ["lookup", "web_search", "web_fetch"]
+    assert config.tools[1].passed_on() == {"api_key": "tavily-key"}
+    assert [load_tool(tool).name for tool in config.tools[1:]] == ["web_search", "web_fetch"]
     assert config.server.token is not None
     assert [str(entry) for entry in config.access_for("telegram").members] == ["telegram:123456789"]
 

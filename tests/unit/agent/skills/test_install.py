@@ -44,7 +44,7 @@ def test_a_skill_is_installed(tmp_path: Path, prefix: str) -> None:
     custom = tmp_path / "skills" / "custom"
     assert {path for path in everything(custom) if (custom / path).is_file()} == {f"good/{n}" for n in GOOD}
     for path in (custom, *custom.rglob("*")):
-        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+        assert stat.S_IMODE(path.stat().st_mode) == (0o755 if path.is_dir() else 0o644)
     assert list(Discovery(roots(tmp_path / "skills")).current().by_name) == ["good"]
 
 

@@ -1,0 +1,71 @@
+"""Images by DuckDuckGo, as its own page searches them: a token from the page, then the list. No key.
+
+There is no published API; what is asked and answered was seen in open clients of it (2026-11).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from langchain_core.tools import BaseTool, tool
+from pydantic import Field
+
+from agent.errors import WebFailed
+from agent.tools.community.service import Service
+from agent.tools.community.settings import SearchSettings, ServiceSettings
+from agent.tools.community.shown import listed
+
+_TOKEN = re.compile(r"vqd=[\"']?(?P<token>\d[\d-]{5,80})")
+
+
+class DuckDuckGoImages(SearchSettings, ServiceSettings):
+    """Further keys: `region` such as us-en or cn-zh (wt-wt: none), `safe_search`."""
+
+    base_url: str = "https://duckduckgo.com"
+    region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,4}$")
+    safe_search: bool = True
+
+
+def image_search_tool(**keys: Any) -> BaseTool:
+    """The tool `image_search`. Raises ValueError for keys that do not fit."""
+    settings = DuckDuckGoImages.of(keys)
+
+    @tool
+    async def image_search(query: str) -> str:
+        """Search the web for images: titles, the addresses of the images and of the pages that show them.
+
+        Args:
+            query: What the images show, in a few words.
+        """
+        return await search(query, settings)
+
+    image_search.metadata = {"idempotent": True}
+    return image_search
+
+
+async def search(query: str, settings: DuckDuckGoImages) -> str:
+    """The images that were found, as a list. Raises WebFailed."""
+    headers = {"referer": f"{settings.base_url}/"}
+    service = Service("DuckDuckGo", settings.base_url, settings.timeout_seconds, headers)
+    page = await service.text("GET", "/", params={"q": query, "iax": "images", "ia": "images"})
+    token = _TOKEN.search(page)
+    if token is None:
+        raise WebFailed("DuckDuckGo gave no token for a search; it may limit how often it is asked")
+    asked = {
+        "q": query,
+        "l": settings.region,
+        "o": "json",
+        "f": ",,,,,",
+        "p": "1" if settings.safe_search else "-1",
+        "vqd": token["token"],
+    }
+    found = (await service.json("GET", "/i.js", params=asked)).get("results") or []
+    images = [one for one in found if str(one.get("image") or "").startswith(("http://", "https://"))]
+    return listed(_result(one) for one in images[: settings.max_results])
+
+
+def _result(one: dict[str, Any]) -> tuple[str, list[str]]:
+    size = f" ({one['width']}x{one['height']})" if one.get("width") and one.get("height") else ""
+    lines = [f"image: {one['image']}", f"page: {one['url']}" if one.get("url") else ""]
+    return f"{one.get('title') or ''}{size}", lines

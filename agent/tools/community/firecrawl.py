@@ -1,0 +1,48 @@
+"""Firecrawl scrapes a page to Markdown (https://docs.firecrawl.dev, API v2, seen 2026-11)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import Field
+
+from agent.errors import WebFailed
+from agent.tools.community.guard import Guard, checked_url
+from agent.tools.community.service import Service, bearer
+from agent.tools.community.settings import FetchSettings, ServiceSettings
+from agent.tools.community.shown import fetch_tool, titled
+
+
+class FirecrawlFetch(FetchSettings, ServiceSettings):
+    """Further keys of the fetch; a Firecrawl of one's own needs `base_url`, and no `api_key`."""
+
+    base_url: str = "https://api.firecrawl.dev"
+    timeout_seconds: float = Field(40.0, gt=0, le=300)
+
+
+def web_fetch_tool(**keys: Any) -> BaseTool:
+    """The tool `web_fetch`. Raises ValueError for keys that do not fit."""
+    settings = FirecrawlFetch.of(keys)
+    service = Service("Firecrawl", settings.base_url, settings.timeout_seconds, bearer(settings.key))
+    return fetch_tool(partial(read, service=service, guard=Guard()), most=settings.max_characters)
+
+
+async def read(url: str, *, service: Service, guard: Guard) -> str:
+    """The text of a page. Raises WebRefused or WebFailed."""
+    await guard.addresses(checked_url(url))
+    asked = {
+        "url": url.strip(),
+        "formats": ["markdown"],
+        "onlyMainContent": True,
+        "timeout": max(1_000, int(service.seconds * 900)),
+    }
+    found = await service.json("POST", "/v2/scrape", body=asked)
+    data = found.get("data")
+    if not found.get("success") or not isinstance(data, dict):
+        raise WebFailed(f"Firecrawl can't read it: {str(found.get('error') or 'no reason given')[:120]}")
+    about = data.get("metadata") or {}
+    if isinstance(status := about.get("statusCode"), int) and status >= 400:
+        raise WebFailed(f"the page answered {status}")
+    return titled(str(about.get("title") or ""), str(data.get("markdown") or ""))

@@ -1,0 +1,83 @@
+"""The readable part of a web page as Markdown: its article, without what stands around it. Blocking."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from lxml import etree, html  # type: ignore[import-untyped]
+
+from agent.tools.community.markdown import markdown_of
+
+ENOUGH = 200
+"""Characters from which on a part that calls itself the main one is taken at its word."""
+SHARE = 0.4
+"""Of the text of all paragraphs, from which on the part that holds them is the article."""
+CANDIDATES = 40
+_MAIN = "//main | //article | //*[@role='main']"
+_AROUND = "//nav | //aside | //footer | //*[@role='navigation' or @role='banner' or @role='search']"
+_HIDDEN = "//*[@hidden or @aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A page: its title ("" for none) and its text as Markdown."""
+
+    title: str
+    text: str
+
+
+def readable(page: str, url: str = "") -> Readable:
+    """The article of a page; links are made whole by `url`. What is hidden from people is left out."""
+    root = _parsed(page)
+    if root is None:
+        return Readable("", "")
+    title = " ".join(root.xpath("string(//head/title)").split()) or " ".join(
+        root.xpath("string(//h1)").split()
+    )
+    for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
+        if found.tag not in {"html", "body"}:
+            found.clear(keep_tail=True)
+    return Readable(title[:300], markdown_of(_article(root), url))
+
+
+def _parsed(page: str) -> Any:
+    """The tree; None for a page with nothing in it."""
+    parser = html.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False
+    )
+    data = page.encode("utf-8", "replace")
+    try:
+        return html.document_fromstring(data, parser=parser) if data.strip() else None
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+
+
+def _article(root: Any) -> Any:
+    """The part that holds the text: what says so, else what holds most paragraphs, else everything."""
+    named = root.xpath(_MAIN)[:CANDIDATES]
+    best = max(named, key=_length, default=None)
+    if best is not None and _length(best) >= ENOUGH:
+        return best
+    holders: Counter[Any] = Counter()
+    for paragraph in root.iter("p"):
+        length = _length(paragraph)
+        parent = paragraph.getparent()
+        if parent is not None:
+            holders[parent] += length
+            if parent.getparent() is not None:
+                holders[parent.getparent()] += length // 2
+    if holders:
+        holder, most = holders.most_common(1)[0]
+        if most >= ENOUGH and most >= SHARE * sum(_length(one) for one in root.iter("p")):
+            return holder
+    body = root.find("body")
+    return root if body is None else body
+
+
+def _length(element: Any) -> int:
+    """Characters of its text outside of links."""
+    whole = sum(len(text) for text in element.itertext())
+    linked = sum(len(text) for link in element.iter("a") for text in link.itertext())
+    return whole - linked

@@ -1,0 +1,87 @@
+"""What web tools give a model: pages cut to length, results as a list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+from langchain_core.tools import BaseTool, tool
+
+from agent.errors import WebFailed
+from agent.tools.community.bodies import decoded
+from agent.tools.community.fetching import Fetched
+
+Read = Callable[[str], Awaitable[str]]
+"""The text of the page at an address. Raises WebError."""
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS = frozenset({"application/json", "application/xml", "application/javascript", "application/yaml"})
+
+
+def fetch_tool(read: Read, *, most: int) -> BaseTool:
+    """The tool `web_fetch` over a way to read pages; `most` characters of one are given out."""
+
+    @tool
+    async def web_fetch(url: str) -> str:
+        """Read a web page: its text as Markdown, cut where it is long.
+
+        Only addresses that people gave or that a tool returned are worth a try; do not make one up. Pages
+        behind a sign-in and addresses of inner networks can't be read.
+
+        Args:
+            url: The whole address, with https://.
+        """
+        return shortened(await read(url), most)
+
+    web_fetch.metadata = {"idempotent": True}
+    return web_fetch
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning and how much is left out."""
+    text = text.strip()
+    if not text:
+        raise WebFailed("there is no text on this page")
+    if len(text) <= most:
+        return text
+    return f"{text[:most].rstrip()}\n\n[{len(text) - most:,} more characters are left out]"
+
+
+def titled(title: str, text: str) -> str:
+    """A page's text below its title."""
+    if not title or not text.strip() or text.lstrip().startswith(f"# {title}"):
+        return text
+    return f"# {title}\n\n{text}"
+
+
+def listed(found: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Results, each by a title and its further lines; a line where there are none."""
+    lines: list[str] = []
+    for number, (title, more) in enumerate(found, 1):
+        lines.append(f"{number}. {_line(title) or '(no title)'}")
+        lines += [f"   {_line(line)}" for line in more if line]
+    return "\n".join(lines) or "Nothing was found."
+
+
+async def page_text(fetched: Fetched) -> str:
+    """The text of what was fetched; of HTML the article as Markdown. Raises WebFailed."""
+    kind = fetched.media_type
+    html = kind in _HTML or (not kind and fetched.body.lstrip()[:1] == b"<")
+    is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml"))
+    if not html and not is_text and (kind or b"\x00" in fetched.body[:1_024]):
+        raise WebFailed(f"this is {kind or 'no text'}, which can't be read here")
+    return await asyncio.to_thread(_text_of, fetched, html=html)
+
+
+def _text_of(fetched: Fetched, *, html: bool) -> str:
+    text = decoded(fetched.body, fetched.charset)
+    if html:
+        from agent.tools.community.readable import readable
+
+        page = readable(text, fetched.url)
+        text = titled(page.title, page.text)
+    note = "\n\n[the page is longer than what is read of one]" if fetched.cut else ""
+    return f"{text}{note}" if text.strip() else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

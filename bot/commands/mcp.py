@@ -1,0 +1,60 @@
+"""`/mcp`: the servers that bring the agent tools, how they do, and their switches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.commands.registry import SWITCH, Invocation, Result, nearest, nearest_line
+from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.runtime.port import ServerInfo, ServerState
+from bot.texts import Texts
+
+# Tools of a server that the list of all servers names.
+TOOLS_SHOWN = 8
+
+
+async def mcp(call: Invocation) -> Result:
+    """List the servers with their state and tools, show one, or switch one on or off."""
+    texts = call.texts
+    wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
+    if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
+        return Result(texts("mcp_usage"))
+    try:
+        found = await call.services.runtime.servers()
+    except RuntimeRefused:
+        return Result(texts("mcp_unlisted"))
+    except RuntimeProblem:
+        return Result(texts("mcp_unreachable"))
+    return await _one(call, found, wanted) if call.words else Result(_listed(texts, found))
+
+
+async def _one(call: Invocation, found: Sequence[ServerInfo], wanted: bool | None) -> Result:
+    texts, name = call.texts, call.words[0].strip("`")
+    one = next((server for server in found if server.name.lower() == name.lower()), None)
+    if one is None:
+        near = nearest(name, [server.name for server in found])
+        return Result(texts("mcp_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+    if wanted is None:
+        return Result("\n\n".join(filter(None, [_line(texts, one, most=len(one.tools)), one.description])))
+    await call.services.runtime.switch_server(one.name, enabled=wanted)
+    return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
+
+
+def _listed(texts: Texts, found: Sequence[ServerInfo]) -> str:
+    if not found:
+        return texts("mcp_none")
+    lines = [f"- {_line(texts, one, most=TOOLS_SHOWN)}" for one in found]
+    return "\n".join([texts("mcp_title"), "", *lines, "", texts("mcp_hint")])
+
+
+def _line(texts: Texts, one: ServerInfo, most: int) -> str:
+    """Name and state; of a server that is ready its tools, of one that is not why."""
+    if one.state is ServerState.READY:
+        if not one.tools:
+            return texts("mcp_ready_bare", name=one.name)
+        tools = ", ".join(f"`{tool}`" for tool in one.tools[:most])
+        more = "" if len(one.tools) <= most else f" … (+{len(one.tools) - most})"
+        return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}")
+    if one.state is ServerState.UNAVAILABLE:
+        return texts("mcp_unavailable", name=one.name, reason=one.detail)
+    return texts(f"mcp_{one.state.value}_now", name=one.name)

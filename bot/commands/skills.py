@@ -1,0 +1,110 @@
+"""`/skills`, `/skill` and `/<skill>`: the ways of working that the agent has been taught."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bot.access import Role
+from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
+from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.runtime.port import SkillInfo
+from bot.texts import Texts
+
+# Characters of what a skill says about itself that a list shows.
+ABOUT = 100
+# Whoever has mistyped a command wants to know it now, also where the runtime is busy.
+LOOK_SECONDS = 5.0
+
+
+async def skills(call: Invocation) -> Result:
+    """List the skills, and for admins those that can't be used."""
+    texts = call.texts
+    try:
+        found = await call.services.runtime.skills()
+    except RuntimeRefused:
+        return Result(texts("skills_unlisted"))
+    except RuntimeProblem:
+        return Result(texts("skills_unreachable"))
+    lines = [_line(texts, one) for one in found if not one.problem]
+    if call.role >= Role.ADMIN:
+        lines += [texts("skills_broken", name=one.name, reason=one.problem) for one in found if one.problem]
+    hint = texts("skills_hint") if lines else texts("skills_none")
+    return Result("\n".join([texts("skills_title"), "", *lines, *([""] if lines else []), hint]))
+
+
+async def skill(call: Invocation) -> Result:
+    """Switch a skill on or off for everybody, or show it."""
+    texts, runtime = call.texts, call.services.runtime
+    wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
+    if not call.words or len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
+        return Result(texts("skill_usage"))
+    try:
+        offered = await runtime.skills()
+    except RuntimeRefused:
+        return Result(texts("skills_unlisted"))
+    except RuntimeProblem:
+        return Result(texts("skills_unreachable"))
+    name = call.words[0].strip("`").lstrip("/")
+    found = named(name, offered)
+    if found is None:
+        near = nearest(name, [one.name for one in offered if not one.problem])
+        return Result(texts("skill_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+    if wanted is None:
+        return Result(_shown(texts, found))
+    await runtime.switch_skill(found.name, enabled=wanted)
+    return Result(texts("skill_on" if wanted else "skill_off", name=found.name, command=command_of(found)))
+
+
+async def asked_or_unknown(call: Invocation) -> Result:
+    """What is no command may be a skill: its turn is then the agent's. Else name what comes near."""
+    texts, services = call.texts, call.services
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            offered: Sequence[SkillInfo] = await services.runtime.skills()
+    except RuntimeRefused:
+        offered = ()
+    except (RuntimeProblem, TimeoutError):
+        return Result(texts("unknown_for_now", name=call.name))
+    found = named(call.name, offered)
+    if found is None:
+        usable = [command_of(one) for one in offered if one.enabled and not one.problem]
+        near = nearest_line(texts, call.registry.nearest(call.name, usable))
+        return Result(texts("unknown_command", name=call.name, nearest=near))
+    if not found.enabled:
+        return Result(texts("skill_is_off", name=found.name))
+    if not await services.store.answer_by_agent(call.turn, services.queue_limit):
+        return Result(texts("queue_full", limit=services.queue_limit))
+    services.wake(call.turn.conversation)
+    return Result("", composed=True)
+
+
+def named(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
+    """The skill that somebody means, who may write it as a command; case does not matter."""
+    wanted = _as_command(name)
+    return next((one for one in offered if not one.problem and command_of(one) == wanted), None)
+
+
+def command_of(skill: SkillInfo) -> str:
+    """Its name as a command: platforms take no hyphens there."""
+    return _as_command(skill.name)
+
+
+def parted(text: str) -> tuple[str, str] | None:
+    """The name and the words of a text that could ask for a skill, `/name words`; None for any other."""
+    match = NAME.fullmatch(text.strip())
+    return None if match is None else (match["name"], (match["rest"] or "").strip())
+
+
+def _as_command(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _line(texts: Texts, one: SkillInfo) -> str:
+    about = one.description if len(one.description) <= ABOUT else f"{one.description[: ABOUT - 1].rstrip()}…"
+    return texts("skills_line" if one.enabled else "skills_line_off", command=command_of(one), about=about)
+
+
+def _shown(texts: Texts, one: SkillInfo) -> str:
+    state = texts("state_on" if one.enabled else "state_off")
+    return texts("skill_shown", name=one.name, state=state, about=one.description, path=one.path)
