@@ -128,7 +128,6 @@ class UploadBatch:
         try:
             for part in self._parts:
                 target = self._placed(part.path, part.name, placed)
-                records.remove(self.thread_id, target.name)
                 if part.report is None:
                     kept.append(describe(self.thread_id, target))
                     continue
