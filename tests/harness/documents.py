@@ -62,9 +62,13 @@ def word(body: str, **parts: str | bytes) -> bytes:
     """A Word document with this body."""
     document = f'<?xml version="1.0"?><w:document xmlns:w="{MAIN}"><w:body>{body}</w:body></w:document>'
     given = {name.replace("__", "/"): content for name, content in parts.items()}
-    return office(
-        {"[Content_Types].xml": TYPES, "_rels/.rels": RELATIONS, "word/document.xml": document, **given}
-    )
+    usual = {
+        "[Content_Types].xml": TYPES,
+        "_rels/.rels": RELATIONS,
+        "word/styles.xml": f'<?xml version="1.0"?><w:styles xmlns:w="{MAIN}"/>',
+        "word/_rels/document.xml.rels": f"{RELATIONS.partition('<Relationship Id')[0]}</Relationships>",
+    }
+    return office({**usual, "word/document.xml": document, **given})
 
 
 def paragraph(text: str, style: str = "") -> str:

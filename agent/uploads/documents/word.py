@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -20,6 +21,8 @@ def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
         pictures.append(picture.alt_text or "")
         return []
 
-    yield markdown_of(mammoth.convert_to_html(file, convert_image=left_out).value)
+    # It would take a file's own name, which here is a number, for the folder of linked pictures.
+    whole = io.BytesIO(file.read())
+    yield markdown_of(mammoth.convert_to_html(whole, convert_image=left_out).value)
     if pictures:
         notes.append(f"Its pictures ({len(pictures)}) are not in it.")
