@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 from tests.harness.documents import SALES, workbook
 from tests.harness.service import ServiceProcess
 
-pytestmark = [pytest.mark.browser, pytest.mark.bubblewrap, pytest.mark.may_block]
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 
 CONFIG = f"""config_version: 1
 models: [{{name: charting, use: "tests.harness.charting:ChartingModel"}}]
@@ -32,7 +32,7 @@ async def test_an_excel_file_comes_back_as_a_chart(browser: Browser, tmp_path: P
         found = await service.ready()
         context = await browser.new_context(viewport={"width": 1_100, "height": 900})
         page = await context.new_page()
-        await page.goto(f"http://127.0.0.1:{found.port}/")
+        await page.goto(found.url)
         sent = {"name": "sales.xlsx", "mimeType": "application/octet-stream", "buffer": workbook(Q1=SALES)}
         await page.set_input_files("#file", [sent])  # type: ignore[list-item]
         await expect(page.locator("#files li")).to_contain_text("sales.xlsx")

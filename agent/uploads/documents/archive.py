@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Set
 from typing import IO, BinaryIO
 from xml.parsers import expat
 
@@ -16,8 +15,8 @@ _CHUNK = 65_536
 _ENCRYPTED = 0x1
 
 
-def check_office(file: BinaryIO, notes: list[str]) -> Set[str]:
-    """The names of its parts; macros are noted. Raises Unreadable for what no honest document has.
+def check_office(file: BinaryIO, notes: list[str]) -> None:
+    """Note macros. Raises Unreadable for what no honest document has.
 
     zipfile never unpacks more of a part than the archive declares, so the declared sizes can be relied on.
     """
@@ -37,10 +36,8 @@ def check_office(file: BinaryIO, notes: list[str]) -> Set[str]:
     except (zipfile.BadZipFile, NotImplementedError, expat.ExpatError, EOFError):
         raise Unreadable(DAMAGED) from None
     file.seek(0)
-    names = {info.filename for info in infos}
-    if any(name.endswith("vbaProject.bin") for name in names):
+    if any(info.filename.endswith("vbaProject.bin") for info in infos):
         notes.append(MACROS)
-    return names
 
 
 def _check_sizes(infos: list[zipfile.ZipInfo]) -> None:
