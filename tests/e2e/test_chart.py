@@ -16,7 +16,7 @@ from tests.harness.service import PERSON, config_text
 pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap]
 
 # The tests' own environment has what the sandbox's has.
-AGENT = f"""models: [{{name: charting, use: "tests.harness.charting:ChartingModel"}}]
+AGENT = f"""models: [{{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}}]
 title: {{enabled: false}}
 memory: {{enabled: false}}
 sandbox: {{python: "{sys.prefix}"}}"""

@@ -1,4 +1,4 @@
-"""A scripted agent that is asked for a chart of a table: it reads, writes a script, runs it, looks and shows.
+"""A scripted agent that is asked for a chart of a table: it reads, writes a script, runs it, looks, and shows.
 
 What it does rests on what it was told: where the Markdown is stands in the message, the columns stand in the
 Markdown, and the figure in its answer is what its script printed.
@@ -35,15 +35,15 @@ class ChartingModel(ScriptedChatModel):
     """See the module."""
 
     def _prepare(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
-        asked = max(index for index, one in enumerate(messages) if isinstance(one, HumanMessage))
+        asked = max(index for index, one in enumerate(messages) if _is_of_a_person(one))
         results = [one.text for one in messages[asked:] if isinstance(one, ToolMessage)]
-        self.steps = (step(messages[asked].text, results),)
+        self.steps = (step(messages[asked].text, results, sees=_has_image(messages[-1])),)
         unmarked = [one for one in messages if not isinstance(one, HumanMessage)]
         return super()._prepare([*unmarked, HumanMessage("go")], kwargs, manager)
 
 
-def step(asked: str, results: list[str]) -> Script:
-    """What comes next, by what the message says and the tools gave so far."""
+def step(asked: str, results: list[str], *, sees: bool) -> Script:
+    """What comes next, by what the message says, the tools gave so far, and whether an image is in view."""
     markdown, document = _MARKDOWN.search(asked), _DOCUMENT.search(asked)
     if markdown is None or document is None:
         return Script(reply="I see no table.")
@@ -55,8 +55,11 @@ def step(asked: str, results: list[str]) -> Script:
         case [_, _]:
             return _calls("bash", command=f"python3 {PROGRAM}")
         case [_, _, _]:
-            return _calls("present_files", paths=[CHART])
-    best, _, most = results[2].rpartition(" ")
+            return _calls("view_image", path=CHART)
+        case [_, _, _, _]:
+            return _calls("present_files", paths=[CHART]) if sees else Script(reply="I see no chart.")
+    # matplotlib may say before that it looks for fonts.
+    best, _, most = results[2].strip().splitlines()[-1].rpartition(" ")
     return Script(reply=f"{best} sold most: {most}.")
 
 
@@ -66,6 +69,15 @@ def program(markdown: str, document: str) -> str:
     columns = [name.strip() for name in head.strip("|").split("|")]
     path = f"/mnt/user-data/uploads/{document}"
     return SCRIPT.format(path=path, group=columns[1], value=columns[2], chart=CHART)
+
+
+def _is_of_a_person(message: Any) -> bool:
+    return isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
+
+
+def _has_image(message: Any) -> bool:
+    content = message.content if isinstance(message.content, list) else []
+    return any(isinstance(block, dict) and block.get("type") == "image" for block in content)
 
 
 def _calls(name: str, **args: Any) -> Script:
