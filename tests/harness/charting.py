@@ -1,4 +1,4 @@
-"""A scripted agent that is asked for a chart of a table: it reads, writes a script, runs it, looks, and shows.
+"""A scripted agent that is asked for a chart: it reads, writes a script, runs it, looks, and shows.
 
 What it does rests on what it was told: where the Markdown is stands in the message, the columns stand in the
 Markdown, and the figure in its answer is what its script printed.

@@ -18,8 +18,8 @@ _ENCRYPTED = 0x1
 def check_office(file: BinaryIO, notes: list[str]) -> None:
     """Note macros. Raises Unreadable for what no honest document has.
 
-    zipfile hands out no more of a part than the archive declares, so the declared sizes can be relied on; what
-    it may unpack for that is bounded by the memory of the process.
+    zipfile hands out no more of a part than the archive declares, so declared sizes can be relied on; what it
+    may unpack for that is bounded by the memory of the process.
     """
     begin = file.read(len(_OLE))
     file.seek(0)
