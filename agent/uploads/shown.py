@@ -130,7 +130,7 @@ class _Showing:
         if made.path is None:
             return [f"  It can't be read: {made.note} Say so to who sent it."]
         name = PurePosixPath(made.path).name
-        lines = [f"  As Markdown: {made.path} ({made.lines:,} lines)"]
+        lines = [f"  As Markdown: {made.path} ({made.lines:,} line{'s' if made.lines != 1 else ''})"]
         lines += [f"  {made.note}"] if made.note else []
         if text := await self._text(name, made.size):
             return [*lines, _quoted(name, text)]

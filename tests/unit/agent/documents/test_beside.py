@@ -179,7 +179,7 @@ async def test_the_model_is_told_what_is_in_a_large_one() -> None:
     assert lines[-2:] == ["and 2 more", "</file>"]
     plain = b"<p>" + b"word " * 9_000
     assert await shown({"a.html": plain}, "a.html") == (
-        f"- a.html ({len(plain)} bytes)\n  As Markdown: /mnt/user-data/uploads/a.md (1 lines)"
+        f"- a.html ({len(plain)} bytes)\n  As Markdown: /mnt/user-data/uploads/a.md (1 line)"
     )
 
 
