@@ -64,4 +64,4 @@ def _chart(chart: Any) -> str:
         ]
     except (ValueError, NotImplementedError, LookupError, AttributeError):
         return "(a chart)\n"
-    return f"Chart: {title}\n\n" + table([["", *(one.name for one in series)], *rows])
+    return f"Chart{f': {title}' if title else ''}\n\n" + table([["", *(one.name for one in series)], *rows])

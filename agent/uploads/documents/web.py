@@ -11,7 +11,7 @@ from agent.uploads.documents.tables import cell
 if TYPE_CHECKING:
     from markdownify import MarkdownConverter
 
-_NOT_TEXT = ["script", "style", "noscript", "template", "head", "svg", "iframe", "object"]
+_NOT_TEXT = ["script", "style", "noscript", "template", "head", "title", "svg", "iframe", "object"]
 
 
 def read(file: BinaryIO, _notes: list[str]) -> Iterator[str]:
