@@ -11,7 +11,8 @@ from agent.uploads.documents.tables import cell
 if TYPE_CHECKING:
     from markdownify import MarkdownConverter
 
-_NOT_TEXT = ["script", "style", "noscript", "template", "head", "title", "svg", "iframe", "object"]
+# Not the head: where its end is left out, as it may be, the body is taken for a part of it.
+_NOT_TEXT = ["script", "style", "noscript", "template", "title", "svg", "iframe", "object"]
 
 
 def read(file: BinaryIO, _notes: list[str]) -> Iterator[str]:

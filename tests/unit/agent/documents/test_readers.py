@@ -209,6 +209,7 @@ def test_a_web_page() -> None:
     assert "data:" not in text
     assert [heading.line for heading in report.headings] == [1, 3]
     assert read(Kind.WEB, b"<title>x</title><h1>Own</h1>")[1] == "# Own\n"
+    assert read(Kind.WEB, b"<head><title>x</title><body><p>no end")[1] == "# x\n\nno end\n"
 
 
 @pytest.mark.parametrize("kind", [Kind.WORD, Kind.WEB, Kind.PDF])
