@@ -14,8 +14,9 @@ def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
     check_office(file, notes)
     from pptx import Presentation
 
+    deck: Any = Presentation(file)
     pictures = 0
-    for number, slide in enumerate(Presentation(file).slides, 1):
+    for number, slide in enumerate(deck.slides, 1):
         shapes = list(_flat(slide.shapes))
         title = slide.shapes.title
         name = f": {cell(title.text_frame.text)}" if title is not None and title.has_text_frame else ""

@@ -31,9 +31,9 @@ def markdown_of(page: object) -> str:
     from bs4 import BeautifulSoup
 
     soup = page if isinstance(page, BeautifulSoup) else BeautifulSoup(str(page), "html.parser")
-    for tag in soup(_NOT_TEXT):
+    for tag in soup.find_all(_NOT_TEXT):
         tag.decompose()
-    for picture in soup("img"):
+    for picture in soup.find_all("img"):
         picture.replace_with(str(picture.get("alt") or ""))
     text: str = _converter().convert_soup(soup)
     return f"{text}\n" if text else ""
