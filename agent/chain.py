@@ -23,6 +23,7 @@ from agent.middleware.thread_data import ThreadDataMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.uploads import UploadsMiddleware
+from agent.middleware.view_image import ViewImageMiddleware
 from agent.models.attempts import ModelAttempts
 from agent.models.calls import ModelCalls
 from agent.models.fitting import FitsFallbacks, fitting_for
@@ -140,6 +141,9 @@ def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware
     if features.summarization is True:
         before_cut = remembering(parts.memory) if features.memory is True else None
         made["summarization"] = _summarization(parts, before_cut)
+    if features.sandbox is False:
+        # Its tool opens files of the sandbox.
+        made["view_image"] = ViewImageMiddleware(tools=())
     if features.deferred_tools is True:
         made["deferred_tools"] = DeferredToolFilterMiddleware(always=parts.always_shown or ())
     if features.guardrail is True:

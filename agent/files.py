@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.artifacts import open_artifact
 from agent.models.source import ModelSource
-from agent.results import Deleted, Outcome, UploadList, UploadResult
+from agent.results import Deleted, Outcome, UploadInfo, UploadList, UploadResult
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadLimits, UploadStore
 
@@ -28,7 +28,7 @@ class ThreadFiles:
         """Copy local files in, all or none; folders are refused first. Raises FileError."""
         store = UploadStore(self._folders, await limits_of(self._source))
         kept = await store.save_local(thread_id, files)
-        return UploadResult(success=True, files=kept, message=uploaded(len(kept)))
+        return UploadResult(success=True, files=kept, message=uploaded(kept))
 
     async def listed(self, thread_id: str) -> UploadList:
         """The uploads of the thread. Raises BadIdentifier."""
@@ -55,9 +55,13 @@ class ThreadFiles:
             return file.read(), found.mime_type
 
 
-def uploaded(count: int) -> str:
-    """What an upload did, in words."""
-    return f"{count} file{'s' if count > 1 else ''} uploaded."
+def uploaded(files: Sequence[UploadInfo]) -> str:
+    """What an upload did, in words: also which documents can't be read, and why."""
+    lines = [f"{len(files)} file{'s' if len(files) > 1 else ''} uploaded."]
+    for file in files:
+        if file.markdown is not None and file.markdown.path is None:
+            lines.append(f"{file.filename} can't be read: {file.markdown.note}")
+    return "\n".join(lines)
 
 
 async def limits_of(source: ModelSource) -> UploadLimits:

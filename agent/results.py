@@ -67,14 +67,40 @@ class AgentList(_Result):
     agents: list[AgentInfo]
 
 
+class OutlineEntry(_Result):
+    """A heading of a document's Markdown, and its line, from 1 on."""
+
+    title: str
+    line: int
+
+
+class MarkdownInfo(_Result):
+    """What became of a document: its Markdown lies beside it, `lines` long, `size` in bytes.
+
+    `path` (as the agent sees it) and `artifact_url` are null where there is none; `note` says why, or what is
+    not in it.
+    """
+
+    path: str | None
+    artifact_url: str | None
+    size: int
+    lines: int
+    outline: list[OutlineEntry]
+    note: str | None = None
+
+
 class UploadInfo(_Result):
-    """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it."""
+    """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it.
+
+    `markdown` is null for what is no document. A document's Markdown is not listed by itself.
+    """
 
     filename: str
     size: int
     path: str
     mime_type: str
     artifact_url: str
+    markdown: MarkdownInfo | None = None
 
 
 class UploadResult(_Result):

@@ -80,7 +80,7 @@ class FileRoutes:
                 else:
                     await batch.write(event.data)
             kept = await batch.commit()
-        return answer(UploadResult(success=True, files=kept, message=uploaded(len(kept))))
+        return answer(UploadResult(success=True, files=kept, message=uploaded(kept)))
 
     async def listing(self, request: Request) -> Response:
         """The uploads of the thread."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import BaseTool
 
 from agent.middleware.answers import Handler, Request, Response, updating
 from agent.state import ThreadState, ViewedImage
+from agent.tools.images import view_image
 
 
 class ViewImageMiddleware(AgentMiddleware[Any, Any]):
-    """Puts `viewed_images` into the next model call, then clears them; for models that can see.
+    """Puts `viewed_images` into the next model call, then clears them; for models that can see. It brings the
+    tool that opens them.
 
     They are shown once and never stored as a message, since an image in the history is paid for with every
     call. Hook: `wrap_model_call`; they are cleared together with the answer, so a call that fails shows them
@@ -21,6 +24,10 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
     """
 
     state_schema = ThreadState
+
+    def __init__(self, *, tools: Sequence[BaseTool] = (view_image,)) -> None:
+        super().__init__()
+        self.tools = list(tools)
 
     async def awrap_model_call(
         self, request: Request, handler: Handler

@@ -13,7 +13,10 @@ class UploadStore(Protocol):
     """Uploads by thread. Every method raises BadIdentifier for an id that no thread has."""
 
     async def listed(self, thread_id: str) -> Sequence[UploadInfo]:
-        """The uploads of the thread, by name; none for an unknown thread."""
+        """The uploads of the thread, by name; none for an unknown thread.
+
+        The Markdown of a document is told with it, not listed; `read` gives it by its own name.
+        """
         ...
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from agent.results import UploadInfo
 from agent.state import ThreadData
+from agent.uploads.documents.child import Bounds, converted
+from agent.uploads.documents.kinds import kind_of
+from agent.uploads.documents.records import Record
 from agent.uploads.folders import UPLOADS
 from agent.uploads.names import check_thread_id
 
+_BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
+
 
 class MemoryUploadStore:
-    """See `agent.ports.uploads.UploadStore`."""
+    """See `agent.ports.uploads.UploadStore`. Documents are read at once, in this process."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, bytes]] = {}
+        self._records: dict[str, dict[str, Record]] = {}
 
     def put(self, thread_id: str, filename: str, content: bytes) -> None:
         """Add or replace a file."""
-        self._files.setdefault(check_thread_id(thread_id), {})[filename] = content
+        files = self._files.setdefault(check_thread_id(thread_id), {})
+        files[filename] = content
+        if kind := kind_of(filename):
+            markdown = io.BytesIO()
+            report = converted(kind, io.BytesIO(content), markdown, _BOUNDS)
+            name = None if report.problem else f"{PurePosixPath(filename).stem}.md"
+            if name:
+                files[name] = markdown.getvalue()
+            self._records.setdefault(thread_id, {})[filename] = Record.of(report, name)
 
     def remove(self, thread_id: str, filename: str) -> None:
         """Take a file away."""
@@ -29,8 +45,12 @@ class MemoryUploadStore:
     async def listed(self, thread_id: str) -> Sequence[UploadInfo]:
         """See `UploadStore`."""
         files = self._files.get(check_thread_id(thread_id), {})
-        described = [(thread_id, name, len(files[name])) for name in sorted(files)]
-        return await asyncio.to_thread(lambda: [_described(*file) for file in described])
+        records = self._records.get(thread_id, {})
+        made = {record.markdown for record in records.values()}
+        names = [name for name in sorted(files) if name not in made]
+        return await asyncio.to_thread(
+            lambda: [_described(thread_id, name, files, records.get(name)) for name in names]
+        )
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
         """See `UploadStore`."""
@@ -45,12 +65,13 @@ class MemoryUploadStore:
         )
 
 
-def _described(thread_id: str, name: str, size: int) -> UploadInfo:
+def _described(thread_id: str, name: str, files: Mapping[str, bytes], record: Record | None) -> UploadInfo:
     virtual = f"{UPLOADS}/{name}"
     return UploadInfo(
         filename=name,
-        size=size,
+        size=len(files[name]),
         path=virtual,
         mime_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
         artifact_url=f"/api/threads/{thread_id}/artifacts{virtual}",
+        markdown=record.info(thread_id, len(files.get(record.markdown or "", b""))) if record else None,
     )

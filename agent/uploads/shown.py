@@ -1,4 +1,5 @@
-"""What the model sees of uploads: names always, small texts quoted, images where it can see.
+"""What the model sees of uploads: names always, small texts quoted, images where it can see, and of documents
+where their Markdown is and what is in it.
 
 A message of a person carries `additional_kwargs["files"]`, what came with it, and `["new_files"]`, what is
 new in the thread besides: lists of `{filename, size, path}`. The stored message stays as it is; only the copy
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
@@ -17,12 +19,13 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.context import RunContext
 from agent.ports.uploads import UploadStore
-from agent.results import UploadInfo
+from agent.results import MarkdownInfo, UploadInfo
 from agent.uploads.names import safe_name
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
 IMAGE_BYTES = 5_000_000
+OUTLINE = 40
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 CAME, NEW = "files", "new_files"
 _NOTES = {CAME: "Files that came with this message:", NEW: "New files in this conversation:"}
@@ -114,11 +117,28 @@ class _Showing:
                 lines.append(f"- {name} (no longer there)")
                 continue
             lines.append(f"- {name} ({upload.size} bytes)")
-            if image := await self._image(upload):
+            if upload.markdown is not None:
+                lines += await self._document(upload.markdown)
+            elif image := await self._image(upload):
                 images.append(image)
-            elif text := await self._text(upload):
+            elif text := await self._text(name, upload.size):
                 lines.append(_quoted(name, text))
         return lines
+
+    async def _document(self, made: MarkdownInfo) -> list[str]:
+        """Its Markdown, quoted where it is small, else by its outline."""
+        if made.path is None:
+            return [f"  It can't be read: {made.note} Say so to who sent it."]
+        name = PurePosixPath(made.path).name
+        lines = [f"  As Markdown: {made.path} ({made.lines:,} line{'s' if made.lines != 1 else ''})"]
+        lines += [f"  {made.note}"] if made.note else []
+        if text := await self._text(name, made.size):
+            return [*lines, _quoted(name, text)]
+        outline = [f"line {entry.line}: {entry.title}" for entry in made.outline[:OUTLINE]]
+        if len(made.outline) > OUTLINE:
+            outline.append(f"and {len(made.outline) - OUTLINE} more")
+        # What people wrote, like the text itself.
+        return [*lines, *([_quoted(f"{name}, its headings", "\n".join(outline))] if outline else [])]
 
     async def _image(self, upload: UploadInfo) -> dict[str, Any] | None:
         if upload.mime_type not in IMAGE_TYPES or self.room.images <= 0:
@@ -130,18 +150,18 @@ class _Showing:
         encoded = base64.b64encode(content).decode()
         return {"type": "image", "base64": encoded, "mime_type": upload.mime_type}
 
-    async def _text(self, upload: UploadInfo) -> str | None:
+    async def _text(self, name: str, size: int) -> str | None:
         limit = min(TEXT_BYTES, self.room.texts)
-        if upload.size > limit or not upload.size:
+        if size > limit or not size:
             return None
-        content = await self.store.read(self.thread_id, upload.filename, limit=limit)
+        content = await self.store.read(self.thread_id, name, limit=limit)
         try:
             text = (content or b"").decode()
         except UnicodeDecodeError:
             return None
         if "\x00" in text:
             return None
-        self.room.texts -= upload.size
+        self.room.texts -= size
         return text
 
 

@@ -1,4 +1,4 @@
-"""Uploads of a thread: streamed to disk, kept all or not at all."""
+"""Uploads of a thread: streamed to disk, kept all or not at all; documents get their Markdown beside them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from agent.errors import FileMissing, FileRefused
-from agent.results import UploadInfo
+from agent.results import MarkdownInfo, UploadInfo
 from agent.state import ThreadData
+from agent.uploads.documents.converter import Converter
+from agent.uploads.documents.kinds import kind_of, unread
+from agent.uploads.documents.records import Record, Records
+from agent.uploads.documents.report import Report
 from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique
 from agent.uploads.names import check_name, safe_name
 
@@ -37,6 +41,12 @@ class _Part:
     path: Path
     file: BinaryIO
     size: int = 0
+    report: Report | None = None
+
+    @property
+    def markdown(self) -> Path:
+        """Where its Markdown waits."""
+        return self.path.with_suffix(".md")
 
 
 @dataclass(slots=True)
@@ -49,6 +59,7 @@ class UploadBatch:
     folders: ThreadFolders
     thread_id: str
     limits: UploadLimits
+    converter: Converter = field(default_factory=Converter)
     _incoming: Path | None = None
     _parts: list[_Part] = field(default_factory=list)
     _total: int = 0
@@ -81,10 +92,23 @@ class UploadBatch:
         await asyncio.to_thread(part.file.write, data)
 
     async def commit(self) -> list[UploadInfo]:
-        """Move all files to their place under unused names. Raises FileRefused when there are none."""
+        """Read the documents, then move all files to their place under unused names.
+
+        A document that can't be read is kept as it is, with a note. Raises FileRefused when there are none.
+        """
         if not self._parts:
             raise FileRefused("There is no file in this upload.")
+        await asyncio.to_thread(self._close)
+        async with asyncio.TaskGroup() as group:
+            for part in self._parts:
+                group.create_task(self._convert(part))
         return await asyncio.to_thread(self._publish)
+
+    async def _convert(self, part: _Part) -> None:
+        if kind := kind_of(part.name):
+            part.report = await self.converter.convert(part.path, kind, part.markdown)
+        elif why := unread(part.name):
+            part.report = Report(problem=why)
 
     def _make_incoming(self) -> Path:
         uploads = self.folders.make(self.thread_id, "uploads")
@@ -98,24 +122,41 @@ class UploadBatch:
         self._parts.append(_Part(name, path, os.fdopen(descriptor, "wb")))
 
     def _publish(self) -> list[UploadInfo]:
-        uploads = self.folders.make(self.thread_id, "uploads")
+        records = Records(self.folders)
         placed: list[Path] = []
+        kept: list[UploadInfo] = []
         try:
             for part in self._parts:
-                part.file.close()
-                target, descriptor = create_unique(uploads, part.name)
-                os.close(descriptor)
-                placed.append(target)
-                part.path.replace(target)
+                target = self._placed(part.path, part.name, placed)
+                if part.report is None:
+                    kept.append(describe(self.thread_id, target))
+                    continue
+                markdown = None
+                if not part.report.problem:
+                    markdown = self._placed(part.markdown, f"{target.stem}.md", placed)
+                record = Record.of(part.report, markdown.name if markdown else None)
+                records.write(self.thread_id, target.name, record)
+                kept.append(describe(self.thread_id, target, record))
         except OSError:
             for target in placed:
                 target.unlink(missing_ok=True)
+                records.remove(self.thread_id, target.name)
             raise
-        return [describe(self.thread_id, target) for target in placed]
+        return kept
 
-    def _clean(self) -> None:
+    def _placed(self, path: Path, name: str, placed: list[Path]) -> Path:
+        """Move a file to its place under an unused name, and count it among the placed ones."""
+        target, descriptor = create_unique(self.folders.make(self.thread_id, "uploads"), name)
+        os.close(descriptor)
+        placed.append(target)
+        return path.replace(target)
+
+    def _close(self) -> None:
         for part in self._parts:
             part.file.close()
+
+    def _clean(self) -> None:
+        self._close()
         if self._incoming is not None:
             shutil.rmtree(self._incoming, ignore_errors=True)
 
@@ -123,13 +164,20 @@ class UploadBatch:
 class UploadStore:
     """What people put into threads."""
 
-    def __init__(self, folders: ThreadFolders, limits: UploadLimits | None = None) -> None:
+    def __init__(
+        self,
+        folders: ThreadFolders,
+        limits: UploadLimits | None = None,
+        converter: Converter | None = None,
+    ) -> None:
         self._folders = folders
         self._limits = limits or UploadLimits()
+        self._converter = converter or Converter()
+        self._records = Records(folders)
 
     def batch(self, thread_id: str) -> UploadBatch:
         """A new batch for the thread."""
-        return UploadBatch(self._folders, thread_id, self._limits)
+        return UploadBatch(self._folders, thread_id, self._limits, self._converter)
 
     async def save_local(self, thread_id: str, paths: Sequence[Path]) -> list[UploadInfo]:
         """Copy local files in. Directories and missing files are refused before anything is copied."""
@@ -143,7 +191,10 @@ class UploadStore:
             return await batch.commit()
 
     async def listed(self, thread_id: str) -> list[UploadInfo]:
-        """The uploads of the thread, by name; none for an unknown thread."""
+        """The uploads of the thread, by name; none for an unknown thread.
+
+        The Markdown of a document is told with it, not listed.
+        """
         return await asyncio.to_thread(self._list, thread_id)
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
@@ -159,11 +210,16 @@ class UploadStore:
         )
 
     async def delete(self, thread_id: str, filename: str) -> None:
-        """Delete one. Raises BadIdentifier or FileMissing."""
+        """Delete one, with its Markdown. Raises BadIdentifier or FileMissing."""
         await asyncio.to_thread(self._delete, thread_id, filename)
 
     def _list(self, thread_id: str) -> list[UploadInfo]:
-        return [describe(thread_id, path) for path in self._folders.files(thread_id, "uploads")]
+        files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
+        records = self._records.of(thread_id, files.keys())
+        made = {record.markdown for record in records.values()}
+        return [
+            describe(thread_id, path, records.get(name)) for name, path in files.items() if name not in made
+        ]
 
     def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
         try:
@@ -177,15 +233,18 @@ class UploadStore:
 
     def _delete(self, thread_id: str, filename: str) -> None:
         name = check_name(filename)
-        for path in self._folders.files(thread_id, "uploads"):
-            if path.name == name:
-                path.unlink()
-                return
-        raise FileMissing("There is no such upload.")
+        files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
+        if name not in files:
+            raise FileMissing("There is no such upload.")
+        record = self._records.of(thread_id, files.keys()).get(name)
+        files[name].unlink()
+        if record is not None and record.markdown is not None:
+            files[record.markdown].unlink(missing_ok=True)
+        self._records.remove(thread_id, name)
 
 
-def describe(thread_id: str, path: Path) -> UploadInfo:
-    """The public description of an upload at `path`."""
+def describe(thread_id: str, path: Path, record: Record | None = None) -> UploadInfo:
+    """The public description of an upload at `path`, a document's with what became of it."""
     virtual = f"{UPLOADS}/{path.name}"
     return UploadInfo(
         filename=path.name,
@@ -193,7 +252,13 @@ def describe(thread_id: str, path: Path) -> UploadInfo:
         path=virtual,
         mime_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream",
         artifact_url=f"/api/threads/{thread_id}/artifacts{virtual}",
+        markdown=_markdown(thread_id, path, record) if record else None,
     )
+
+
+def _markdown(thread_id: str, path: Path, record: Record) -> MarkdownInfo:
+    size = path.with_name(record.markdown).stat().st_size if record.markdown else 0
+    return record.info(thread_id, size)
 
 
 def _check_sources(paths: Sequence[Path]) -> None:

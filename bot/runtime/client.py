@@ -31,6 +31,8 @@ from bot.runtime.port import (
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
+# A document is read before the answer comes; the runtime gives up after a minute.
+UPLOAD_TIMEOUT = 90.0
 # Listing runs of a thread by metadata looks at the newest ones only.
 LOOK_BACK = 50
 
@@ -158,6 +160,7 @@ class LangGraphRuntime:
             response = await self._manage().post(
                 f"/api/threads/{quote(thread_id, safe='')}/uploads",
                 files={"files": (filename, data, "application/octet-stream")},
+                timeout=httpx.Timeout(UPLOAD_TIMEOUT, connect=5.0),
             )
             _check(response)
         stored = response.json()["files"][0]

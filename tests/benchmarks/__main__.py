@@ -17,6 +17,7 @@ PARTS = {
     "load": "The whole service against a bare relay",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "sandbox": "A command in the sandbox against a plain subprocess",
+    "documents": "Documents read in a process of their own, against the same code here",
     "startup": "From the command to a live account, by platform, against the page alone",
 }
 

@@ -36,6 +36,26 @@ class UploadSuite:
         assert await store.read("t-1", "a.txt", limit=4) is None
         assert await store.read("t-1", "none.txt", limit=5) is None
 
+    async def test_markdown_is_told_with_its_document(self, store: UploadStore) -> None:
+        """It is read by its own name, and is no upload."""
+        await self.put(store, "t-1", "a.csv", b"name,count\nAda,1\n")
+        [upload] = await store.listed("t-1")
+        assert upload.markdown is not None
+        assert upload.markdown.path == "/mnt/user-data/uploads/a.md"
+        text = await store.read("t-1", "a.md", limit=1_000)
+        assert text is not None
+        assert text.startswith(b"| name | count |\n| --- | --- |\n| Ada | 1 |\n")
+        assert (upload.markdown.size, upload.markdown.lines) == (len(text), text.count(b"\n"))
+
+    async def test_a_document_that_can_not_be_read_says_why(self, store: UploadStore) -> None:
+        """It is an upload all the same."""
+        await self.put(store, "t-1", "a.pdf", b"no PDF")
+        [upload] = await store.listed("t-1")
+        assert upload.filename == "a.pdf"
+        assert upload.markdown is not None
+        assert upload.markdown.path is None
+        assert upload.markdown.note
+
     async def test_threads_are_apart(self, store: UploadStore) -> None:
         """Files and folders."""
         await self.put(store, "t-1", "a.txt", b"1")

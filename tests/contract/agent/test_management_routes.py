@@ -168,6 +168,29 @@ async def test_upload_list_fetch_delete(client: httpx.AsyncClient, home: Path) -
     assert stat.S_IMODE((folder / "notes.md").stat().st_mode) == 0o600
 
 
+async def test_a_document_is_told_with_its_markdown(client: httpx.AsyncClient) -> None:
+    response = await put(client, ("a.csv", b"name,count\nAda,1\n"), ("b.pdf", b"no PDF"))
+    result = UploadResult.model_validate_json(response.content)
+    assert result.message == (
+        "2 files uploaded.\nb.pdf can't be read: It is damaged, or not what its name says."
+    )
+    table, broken = result.files
+    assert broken.markdown is not None
+    assert broken.markdown.artifact_url is None
+    assert table.markdown is not None
+    assert table.markdown.artifact_url
+    fetched = await client.get(table.markdown.artifact_url)
+    assert fetched.text.startswith("| name | count |")
+    assert fetched.headers["content-type"].startswith("text/markdown")
+    assert fetched.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    listing = UploadList.model_validate_json(
+        (await client.get(f"/api/threads/{THREAD}/uploads/list")).content
+    )
+    assert listing.files == result.files
+    assert (await client.delete(f"/api/threads/{THREAD}/uploads/a.csv")).status_code == 200
+    assert (await client.get(table.markdown.artifact_url)).status_code == 404
+
+
 async def test_the_same_name_twice_keeps_both(client: httpx.AsyncClient) -> None:
     await put(client, ("a.tar.gz", b"1"))
     result = UploadResult.model_validate_json(

@@ -300,6 +300,19 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
     assert client.list_uploads("t") == {"files": [], "count": 0}
 
 
+def test_documents_become_markdown_here_too(client: AgentClient, tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("name,count\nAda,1\n")
+    [kept] = UploadResult.model_validate(client.upload_files("t", [source])).files
+    assert kept.markdown is not None
+    assert kept.markdown.path is not None
+    content, mime_type = client.get_artifact("t", kept.markdown.path)
+    assert (content[:18], mime_type) == (b"| name | count |\n|", "text/markdown")
+    assert UploadList.model_validate(client.list_uploads("t")).files == [kept]
+    client.delete_upload("t", "a.csv")
+    assert client.list_uploads("t") == {"files": [], "count": 0}
+
+
 def test_what_the_management_methods_refuse(client: AgentClient, tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown):
         client.get_model("gone")

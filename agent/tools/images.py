@@ -1,0 +1,51 @@
+"""The tool that opens an image for a model that can see."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.types import Command
+
+from agent.ports.sandbox import SandboxError
+from agent.state import ViewedImage
+from agent.tools.sandbox import in_use
+
+IMAGE_BYTES = 5_000_000
+"""Providers take no larger ones."""
+
+
+@tool
+async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+    """Look at an image: what somebody sent, or a chart that you drew. You see it in your next step.
+
+    Args:
+        path: A PNG, JPEG, GIF or WebP file in the sandbox.
+    """
+    content = await in_use().read_file(path)
+    mime_type = image_type(content)
+    if mime_type is None:
+        raise SandboxError(f"{path} is no PNG, JPEG, GIF or WebP image.")
+    if len(content) > IMAGE_BYTES:
+        raise SandboxError(f"{path} is larger than {IMAGE_BYTES // 1_000_000} MB; make a smaller copy of it.")
+    image = ViewedImage(base64=base64.b64encode(content).decode(), mime_type=mime_type)
+    message = ToolMessage(f"Opened {path}.", tool_call_id=tool_call_id, name="view_image")
+    return Command(update={"messages": [message], "viewed_images": {path: image}})
+
+
+def image_type(content: bytes) -> str | None:
+    """The type of an image, told by how it begins; None for anything else."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+view_image.metadata = {"idempotent": True}

@@ -1,0 +1,135 @@
+"""Has documents read: outside of this process, a few at a time, within limits of time and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from agent.ports.sandbox import CommandResult
+from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.running import Start, run
+from agent.uploads.documents.child import TOO_LARGE, Bounds
+from agent.uploads.documents.kinds import Kind
+from agent.uploads.documents.report import DAMAGED, Report
+
+log = structlog.get_logger(__name__)
+ROOT = Path(__file__).parents[3]
+"""What holds the package `agent`."""
+AT_ONCE = 2
+SOFT_SHARE = 0.7
+REPORT_BYTES = 200_000
+TOO_SLOW = "Reading it takes too long."
+BUSY = "Too many documents are being read; send it again later."
+NOT_STARTED = "What reads documents can't be started."
+_REPORT = TypeAdapter(Report)
+_SIGXCPU = -24
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertLimits:
+    """Of one document: `seconds` it may take, `waiting_seconds` until its turn, `memory_mb` of the process,
+    `markdown_bytes` that are kept.
+    """
+
+    seconds: float = 30.0
+    waiting_seconds: float = 30.0
+    memory_mb: int = 1_000
+    markdown_bytes: int = 2_000_000
+
+    def bounds(self) -> Bounds:
+        """As the process sets them."""
+        memory = self.memory_mb * MEGABYTE
+        return Bounds(self.seconds, self.seconds * SOFT_SHARE, memory, self.markdown_bytes)
+
+
+class Converter:
+    """Makes Markdown of documents. On each loop `AT_ONCE` are read at a time, whoever asks."""
+
+    def __init__(self, limits: ConvertLimits | None = None) -> None:
+        self._limits = limits or ConvertLimits()
+
+    async def convert(self, source: Path, kind: Kind, target: Path) -> Report:
+        """Read `source` and write its Markdown into the new file `target`.
+
+        That file is there only if it worked. Raises nothing: what can't be read is told.
+        """
+        room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
+        try:
+            async with asyncio.timeout(self._limits.waiting_seconds):
+                await room.acquire()
+        except TimeoutError:
+            return Report(problem=BUSY)
+        try:
+            report = await self._converted(source, kind, target)
+        finally:
+            room.release()
+        if report.problem:
+            await asyncio.to_thread(target.unlink, missing_ok=True)
+        return report
+
+    async def _converted(self, source: Path, kind: Kind, target: Path) -> Report:
+        descriptors: Sequence[int] = ()
+        try:
+            descriptors = await asyncio.to_thread(_opened, source, target)
+            result = await self._run(kind, descriptors)
+        except OSError as error:
+            log.warning("document_not_read", kind=kind.value, problem=type(error).__name__)
+            return Report(problem=NOT_STARTED)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        report = _report(result)
+        if report.fault or result.exit_code:
+            log.warning(
+                "document_not_read", kind=kind.value, problem=report.fault, exit_code=result.exit_code
+            )
+        return report
+
+    async def _run(self, kind: Kind, descriptors: Sequence[int]) -> CommandResult:
+        limits = json.dumps(asdict(self._limits.bounds()))
+        words = [sys.executable, "-m", "agent.uploads.documents.child", kind.value, limits]
+        # Numbers of threads: libraries that count with several would reserve memory for each.
+        env = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LANG": "C.UTF-8",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        start = Start([*words, *map(str, descriptors)], env, cwd=ROOT, fds=descriptors)
+        watched = SandboxLimits(
+            seconds=self._limits.seconds, output_bytes=REPORT_BYTES, flood_bytes=REPORT_BYTES
+        )
+        return await run(start, watched)
+
+
+def _opened(source: Path, target: Path) -> Sequence[int]:
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return reading, os.open(target, flags, 0o600)
+    except OSError:
+        os.close(reading)
+        raise
+
+
+def _report(result: CommandResult) -> Report:
+    """What it said, or what its end means."""
+    if result.timed_out or result.exit_code == _SIGXCPU:
+        return Report(problem=TOO_SLOW)
+    if result.exit_code == 0:
+        with suppress(ValidationError):
+            return _REPORT.validate_json(result.output)
+    # Who gets no memory in the middle of a library dies of it.
+    ended = result.exit_code is not None and result.exit_code < 0
+    return Report(problem=TOO_LARGE if ended else DAMAGED, fault="ended" if ended else "no report")

@@ -1,0 +1,90 @@
+"""PDF files: the text of each page."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from agent.uploads.documents.report import DAMAGED, LOCKED, Unreadable
+from agent.uploads.documents.tables import cell
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+PAGES = 1_000
+BOOKMARKS = 500
+NO_TEXT = "It has no text, only pictures of pages (a scan?), so nothing can be read from it."
+_MAGIC_WITHIN = 1_024
+# What its parser raises on strange input, beside its own errors.
+_STRANGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    NotImplementedError,
+    zlib.error,
+)
+
+
+def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """The Markdown, a block for each page; a page that can't be read is noted. Raises Unreadable."""
+    if b"%PDF-" not in file.read(_MAGIC_WITHIN):
+        raise Unreadable(DAMAGED)
+    file.seek(0)
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, PyPdfError
+
+    reader = PdfReader(file)
+    try:
+        locked = reader.is_encrypted and not reader.decrypt("")
+    except (DependencyError, NotImplementedError):
+        locked = True
+    if locked:
+        raise Unreadable(LOCKED)
+    count = len(reader.pages)
+    titles = _titles(reader)
+    empty = broken = 0
+    for index in range(min(count, PAGES)):
+        try:
+            text = reader.pages[index].extract_text().strip()
+        except (PyPdfError, *_STRANGE):
+            text, broken = "", broken + 1
+        empty += not text
+        if index + 1 == min(count, PAGES) and empty == index + 1:
+            raise Unreadable(DAMAGED if broken == empty else NO_TEXT)
+        title = f": {titles[index]}" if index in titles else ""
+        yield f"## Page {index + 1}{title}\n\n{text or '(no text)'}\n\n"
+    _note(notes, count, broken)
+
+
+def _note(notes: list[str], count: int, broken: int) -> None:
+    if count > PAGES:
+        notes.append(f"Only the first {PAGES:,} of {count:,} pages are in it.")
+    if broken:
+        notes.append(f"{broken} page{'s' if broken > 1 else ''} could not be read.")
+
+
+def _titles(reader: PdfReader) -> Mapping[int, str]:
+    """The first bookmark of each page, by the page's index; none where they can't be read."""
+    from pypdf.errors import PyPdfError
+
+    titles: dict[int, str] = {}
+    try:
+        for mark in _marks(reader.outline):
+            page = reader.get_destination_page_number(mark)
+            if page is not None and len(titles) < BOOKMARKS:
+                titles.setdefault(page, cell(mark.title))
+    except (PyPdfError, *_STRANGE):
+        return {}
+    return titles
+
+
+def _marks(outline: Any) -> Iterator[Any]:
+    for one in outline:
+        if isinstance(one, list):
+            yield from _marks(one)
+        else:
+            yield one

@@ -1,0 +1,274 @@
+"""What honest documents look like as Markdown."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import date
+
+import pytest
+
+from agent.uploads.documents.child import CUT, NO_TEXT, SLOW, Bounds, converted
+from agent.uploads.documents.delimited import delimiter_of
+from agent.uploads.documents.kinds import Kind, kind_of, unread
+from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Heading, Report
+from agent.uploads.documents.tables import CELL, COLUMNS, ROWS, cell, table
+from agent.uploads.documents.workbook import SHEETS
+from agent.uploads.documents.writer import HEADINGS, MarkdownWriter
+from tests.harness import documents
+
+pytestmark = pytest.mark.may_block
+BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=1_000_000)
+
+
+def read(kind: Kind, content: bytes, bounds: Bounds = BOUNDS) -> tuple[Report, str]:
+    """The report, and the Markdown, of a document that is read here."""
+    target = io.BytesIO()
+    report = converted(kind, io.BytesIO(content), target, bounds)
+    return report, target.getvalue().decode()
+
+
+def text_of(kind: Kind, content: bytes) -> str:
+    report, text = read(kind, content)
+    assert report.problem == "", report
+    assert report.lines == len(text.splitlines())
+    return text
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.pdf", Kind.PDF),
+        ("A.PDF", Kind.PDF),
+        ("a.b.docx", Kind.WORD),
+        ("a.docm", Kind.WORD),
+        ("a.xlsm", Kind.WORKBOOK),
+        ("a.xls", Kind.OLD_WORKBOOK),
+        ("a.pptx", Kind.SLIDES),
+        ("a.tsv", Kind.DELIMITED),
+        ("a.htm", Kind.WEB),
+        ("a.md", None),
+        ("pdf", None),
+        (".pdf", None),
+        ("a.pdf.txt", None),
+    ],
+)
+def test_documents_are_known_by_their_ending(name: str, kind: Kind | None) -> None:
+    assert kind_of(name) is kind
+    assert unread(name) is None
+
+
+def test_other_formats_are_told_what_helps() -> None:
+    assert unread("Letter.DOC") == ".doc files can't be read here; save it as .docx and send that."
+    assert kind_of("Letter.DOC") is None
+    assert unread("talk.odp") == ".odp files can't be read here; save it as .pptx and send that."
+
+
+def test_a_workbook_is_a_table_for_each_sheet() -> None:
+    sums = [["sum"], ["=SUM(A1:A3)"], [None], [True]]
+    content = documents.workbook(Sales=documents.SALES, Empty=[], Sums=sums)
+    report, text = read(Kind.WORKBOOK, content)
+    assert text == (
+        "## Sheet: Sales\n\n"
+        "| month | region | revenue |\n| --- | --- | --- |\n"
+        "| 2026-01-31 | North | 1200.5 |\n| 2026-02-28 | North | 1500 |\n| 2026-02-28 | South | 900 |\n\n"
+        "## Sheet: Empty\n\n(empty)\n\n"
+        "## Sheet: Sums\n\n| sum |\n| --- |\n| =SUM(A1:A3) |\n| TRUE |\n\n"
+    )
+    assert report.headings == [
+        Heading("Sheet: Sales", 1),
+        Heading("Sheet: Empty", 9),
+        Heading("Sheet: Sums", 13),
+    ]
+    assert report.notes == []
+
+
+def test_a_stored_value_stands_for_its_formula() -> None:
+    content = documents.workbook(One=[["sum"], ["=1+1"]])
+    sheet = documents.part(content, "xl/worksheets/sheet1.xml")
+    assert "<f>1+1</f><v" in sheet
+    calculated = re.sub(r"<f>1\+1</f>(<v ?/>|<v></v>)", "<f>1+1</f><v>2</v>", sheet)
+    text = text_of(Kind.WORKBOOK, documents.rewritten(content, {"xl/worksheets/sheet1.xml": calculated}))
+    assert "| 2 |" in text
+    assert "1+1" not in text
+
+
+def test_long_and_wide_sheets_are_cut_and_say_so() -> None:
+    rows = [[f"c{number}" for number in range(COLUMNS + 5)], *([number] for number in range(ROWS + 50))]
+    report, text = read(Kind.WORKBOOK, documents.workbook(Long=rows, Short=[["a"]]))
+    assert f"| {ROWS - 1} |" in text
+    assert f"| {ROWS} |" not in text
+    assert f"c{COLUMNS - 1} |" in text
+    assert f"c{COLUMNS} " not in text
+    assert f"(The first {ROWS:,} rows; the file itself has more.)" in text
+    assert [note.partition(" only")[0] for note in report.notes] == ["Of longer tables", "Of wider tables"]
+    assert "## Sheet: Short\n\n| a |" in text
+
+
+def test_only_so_many_sheets() -> None:
+    sheets = {f"s{number}": [[number]] for number in range(SHEETS + 2)}
+    report, text = read(Kind.WORKBOOK, documents.workbook(**sheets))
+    assert text.count("## Sheet: ") == SHEETS
+    assert report.notes == ["Only the first 50 of 52 sheets are in it; the file itself has all."]
+
+
+def test_an_old_workbook_is_read_too() -> None:
+    text = text_of(Kind.OLD_WORKBOOK, documents.old_workbook([["name", "count"], ["Zoë", 3.0], ["Bo", 2.5]]))
+    assert text.endswith("| name | count |\n| --- | --- |\n| Zoë | 3 |\n| Bo | 2.5 |\n\n")
+    assert text.startswith("## Sheet: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "first"),
+    [
+        (b"a,b\n1,2\n", "| a | b |"),
+        ("ü;x\n1,5;2,5\n".encode(), "| ü | x |"),
+        ("\ufeffa;b\n1;2\n".encode(), "| a | b |"),
+        ("a\tb\n1\t2\n".encode("utf-16"), "| a | b |"),
+        ("größe,b\n1,2\n".encode("cp1252"), "| größe | b |"),
+        (b'a,b\n"x,\ny",2\n', "| a | b |"),
+        (b"a|b\n1|2\n", "| a | b |"),
+        (b"one\ntwo\n", "| one |"),
+    ],
+)
+def test_delimited_tables(content: bytes, first: str) -> None:
+    assert text_of(Kind.DELIMITED, content).splitlines()[0] == first
+
+
+def test_what_splits_fields() -> None:
+    assert delimiter_of([]) == ","
+    assert delimiter_of(["a;b", "c,d;e"]) == ";"
+    assert delimiter_of(["a,b,c", "a,b"]) == ","
+
+
+def test_a_long_table_is_cut() -> None:
+    report, text = read(Kind.DELIMITED, b"n\n" + b"".join(b"%d\n" % number for number in range(ROWS + 1)))
+    assert len(text.splitlines()) == ROWS + 4
+    assert report.notes == ["Of longer tables only the first 1,000 rows are in it; the file itself has all."]
+
+
+def test_a_word_document() -> None:
+    row = "<w:tr>{}</w:tr>".format(
+        "".join(f"<w:tc>{documents.paragraph(text)}</w:tc>" for text in ("k", "v"))
+    )
+    body = "".join(
+        [
+            documents.paragraph("Contract", "Heading1"),
+            documents.paragraph("Either party may leave."),
+            documents.paragraph("Costs", "Heading2"),
+            f"<w:tbl>{row}{row}</w:tbl>",
+        ]
+    )
+    report, text = read(Kind.WORD, documents.word(body))
+    assert text.startswith("# Contract\n\nEither party may leave.\n\n## Costs\n\n| k | v |\n| --- | --- |\n")
+    assert [heading.title for heading in report.headings] == ["Contract", "Costs"]
+
+
+def test_macros_are_noted_and_nothing_else() -> None:
+    content = documents.word(documents.paragraph("Hello"), word__vbaProject="x")
+    assert read(Kind.WORD, content)[0].notes == []
+    macros = documents.rewritten(content, {"word/vbaProject.bin": b"\xd0\xcf\x11\xe0"})
+    report, text = read(Kind.WORD, macros)
+    assert (report.notes, text) == ([MACROS], "Hello\n")
+    book = documents.rewritten(documents.workbook(A=[["x"]]), {"xl/vbaProject.bin": b"x"})
+    assert read(Kind.WORKBOOK, book)[0].notes == [MACROS]
+
+
+def test_slides() -> None:
+    report, text = read(Kind.SLIDES, documents.slides())
+    assert text.startswith(
+        "## Slide 1: Plan for 2027\n\n- Grow\n  - in the North\n\nNotes: Say it slowly.\n\n"
+    )
+    assert "| who | what |\n| --- | --- |\n| Ada | a\\|b |\n" in text
+    assert "Chart\n\n|  | Sales |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |\n" in text
+    assert "- in a group\n" in text
+    assert [heading.title for heading in report.headings] == ["Slide 1: Plan for 2027", "Slide 2"]
+
+
+def test_a_pdf_file() -> None:
+    content = documents.pdf("First line\nsecond", "", "Third page", bookmarks={"The end": 2, "again": 2})
+    report, text = read(Kind.PDF, content)
+    assert text == (
+        "## Page 1\n\nFirst line\nsecond\n\n## Page 2\n\n(no text)\n\n## Page 3: The end\n\nThird page\n\n"
+    )
+    assert report.headings[-1] == Heading("Page 3: The end", 10)
+
+
+def test_a_scan_says_that_it_has_no_text() -> None:
+    assert read(Kind.PDF, documents.pdf("", ""))[0].problem.startswith("It has no text, only pictures")
+
+
+def test_a_web_page() -> None:
+    page = b"""<html><head><title>News &amp; more</title><style>p {}</style></head>
+    <body><script>alert(1)</script><h2>Today</h2>
+    <p>Rain, <b>much</b> of it <img src="data:x" alt="(a cloud)">.</p>
+    <table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table></body></html>"""
+    report, text = read(Kind.WEB, page)
+    assert text.startswith("# News & more\n\n## Today\n\nRain, **much** of it (a cloud).\n\n| a | b |\n")
+    assert "alert" not in text
+    assert "data:" not in text
+    assert [heading.line for heading in report.headings] == [1, 3]
+    assert read(Kind.WEB, b"<title>x</title><h1>Own</h1>")[1] == "# Own\n"
+    assert read(Kind.WEB, b"<head><title>x</title><body><p>no end")[1] == "# x\n\nno end\n"
+
+
+@pytest.mark.parametrize("kind", [Kind.WORD, Kind.WEB, Kind.PDF])
+def test_nothing_at_all(kind: Kind) -> None:
+    content = {Kind.WORD: documents.word(""), Kind.WEB: b"<p></p>", Kind.PDF: b""}[kind]
+    report, text = read(kind, content)
+    assert report.problem == (DAMAGED if kind is Kind.PDF else NO_TEXT)
+    assert text == ""
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_bytes_that_are_something_else(kind: Kind) -> None:
+    report, _ = read(kind, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9)
+    if kind is not Kind.WEB:
+        assert report.problem in {DAMAGED, "It is no text, whatever its name says."}
+
+
+def test_what_is_locked() -> None:
+    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600
+    for kind in (Kind.WORD, Kind.SLIDES, Kind.WORKBOOK):
+        assert read(kind, container)[0].problem == LOCKED
+    assert read(Kind.PDF, documents.pdf("x", password="secret"))[0].problem == LOCKED
+    flagged = bytearray(documents.workbook(A=[["x"]]))
+    central = flagged.index(b"PK\x01\x02")
+    flagged[central + 8] |= 1
+    assert read(Kind.WORKBOOK, bytes(flagged))[0].problem == LOCKED
+
+
+def test_the_beginning_of_a_document_that_is_too_long() -> None:
+    bounds = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=100)
+    report, text = read(Kind.PDF, documents.pdf("one " * 9, "two " * 9, "three"), bounds)
+    assert report.notes == [CUT]
+    assert len(text.encode()) <= 100
+    assert text.startswith("## Page 1\n\none one")
+    assert text.endswith("\n"), "no half line"
+
+
+def test_the_beginning_of_a_document_that_takes_too_long() -> None:
+    bounds = Bounds(seconds=60, soft_seconds=0, memory=0, markdown=1_000)
+    ticks = iter(range(99))
+    target = io.BytesIO()
+    content = io.BytesIO(documents.pdf("one", "two", "three"))
+    report = converted(Kind.PDF, content, target, bounds, clock=lambda: next(ticks))
+    assert report.notes == [SLOW]
+    assert target.getvalue() == b"## Page 1\n\none\n\n"
+
+
+def test_cells() -> None:
+    values = [None, True, 1.0, 0.1, 1e21, date(2026, 3, 1), " a\n b | c ", "x" * (CELL + 1)]
+    shown = ["", "TRUE", "1", "0.1", "1e+21", "2026-03-01", "a b \\| c", "x" * CELL + "…"]
+    assert [cell(value) for value in values] == shown
+    assert table([]) == table([[None, ""]]) == ""
+    assert table([["a", None], [None, None, 3]]) == "| a |  |  |\n| --- | --- | --- |\n|  |  | 3 |\n"
+
+
+def test_headings_are_counted_up_to_a_number() -> None:
+    writer = MarkdownWriter(io.BytesIO(), 100_000)
+    assert writer.write("".join(f"# h{number}\n\n" for number in range(HEADINGS + 5)))
+    assert writer.write("#hash\n####### seven\n   # indented\n\ud800\n")
+    assert len(writer.headings) == HEADINGS
+    assert writer.headings[-1] == Heading(f"h{HEADINGS - 1}", 2 * HEADINGS - 1)
+    assert writer.lines == 2 * (HEADINGS + 5) + 4
