@@ -41,8 +41,8 @@ def local_model() -> str:
 @dataclass(frozen=True)
 class Suite:
     """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
-    cannot run here, "" if it can; `side_by_side` runs files on every processor, with `more` workers than there
-    are processors, since tests that start other processes leave one idle now and then.
+    cannot run here, "" if it can. `side_by_side` runs files on every processor, with `more` workers than
+    there are processors, since tests that start other processes leave one idle now and then.
     """
 
     name: str
