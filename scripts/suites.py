@@ -69,7 +69,8 @@ PARTS = (
     ),
 )
 LONG = (
-    Suite("faults", "fault", "fault", side_by_side=True),
+    Suite("faults", "fault and not alone", "fault", side_by_side=True),
+    Suite("restarts", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak", "soak"),
     Suite("oracle", "oracle", "oracle"),
