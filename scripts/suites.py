@@ -54,13 +54,15 @@ def containers() -> str:
 @dataclass(frozen=True)
 class Suite:
     """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
-    cannot run here, "" if it can; `side_by_side` runs files on every core.
+    cannot run here, "" if it can. `side_by_side` runs files on every processor, with `more` workers than
+    there are processors, since tests that start other processes leave one idle now and then.
     """
 
     name: str
     marked: str
     marker: str = ""
     side_by_side: bool = False
+    more: int = 0
     missing: Callable[[], str] = lambda: ""
 
 
@@ -70,6 +72,7 @@ PARTS = (
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
         "and not bubblewrap and not container",
         side_by_side=True,
+        more=1,
     ),
     Suite("local model", "local_model", "local_model", missing=local_model),
     Suite(
@@ -87,7 +90,8 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
-    Suite("faults", "fault", "fault", side_by_side=True),
+    Suite("faults", "fault and not alone", "fault", side_by_side=True),
+    Suite("restarts", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("soak and load", "soak", "soak"),
     Suite("oracle", "oracle", "oracle"),
@@ -106,7 +110,8 @@ def files(marker: str) -> list[str]:
 def command(suite: Suite) -> list[str]:
     """How it is called."""
     call = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
-    call += ["-n", "auto", "--dist", "loadfile"] if suite.side_by_side else []
+    if suite.side_by_side:
+        call += ["-n", str((os.cpu_count() or 1) + suite.more), "--dist", "loadfile"]
     return [*call, "--no-loadscope-reorder", *files(suite.marker)] if suite.marker else [*call, "tests"]
 
 

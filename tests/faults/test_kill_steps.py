@@ -70,9 +70,11 @@ async def ready(service: ServiceProcess, chat: Chat) -> None:
     await chat.meets((await service.ready()).url)
 
 
-async def restarted(service: ServiceProcess, chat: Chat, answer: str = ANSWER) -> None:
+async def restarted(
+    service: ServiceProcess, chat: Chat, answer: str = ANSWER, seconds: float = PATIENCE
+) -> None:
     """Start again, and wait until the answer stands and every turn is closed."""
-    deadline = Deadline(RESTART_SECONDS)
+    deadline = Deadline(seconds)
     service.start()
     await ready(service, chat)
     await settled(service, chat, answer, deadline)
@@ -147,6 +149,7 @@ async def test_kill_at_each_step_of_a_reply_that_never_streamed(place: str, step
         await killed_and_restarted(serve(chat), chat, [AT_ONCE] * 3, step)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_reply_of_five_seconds_stands_soon_after_a_restart(place: str, serve: Serve) -> None:
     async with chat_on(place) as chat:
@@ -156,7 +159,7 @@ async def test_a_reply_of_five_seconds_stands_soon_after_a_restart(place: str, s
         await chat.asks(LONG)
         await eventually(lambda: _shown(chat), service, chat)
         service.kill()
-        await restarted(service, chat, LONG_ANSWER)
+        await restarted(service, chat, LONG_ANSWER, RESTART_SECONDS)
         assert service.stop() == 0
         check_answered(await chat.standing(), [LONG_ANSWER])
 
