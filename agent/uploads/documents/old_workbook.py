@@ -34,7 +34,7 @@ def _rows(sheet: Any, date_mode: int) -> Iterator[Row]:
 
 
 def _value(one: Any, date_mode: int) -> object:
-    import xlrd  # type: ignore[import-untyped]
+    import xlrd
 
     if one.ctype == xlrd.XL_CELL_DATE:
         try:
