@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from queue import Queue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _END = object()
-_AHEAD = 64
+AHEAD = 64
+"""How many items may wait for the caller."""
 
 
 class OwnLoop:
@@ -34,24 +35,25 @@ class OwnLoop:
     def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
         """The items as they come, at most some ahead; to stop early ends the work."""
         queue: Queue[Any] = Queue()
-        room = threading.Semaphore(_AHEAD)
+        # Waited for on the loop: a thread that waits could not be cancelled when the loop is closed.
+        room = asyncio.Semaphore(AHEAD)
 
         async def pump() -> None:
             async with aclosing(items):
                 async for item in items:
-                    if not room.acquire(blocking=False):
-                        await asyncio.to_thread(room.acquire)
+                    await room.acquire()
                     queue.put(item)
 
-        future = asyncio.run_coroutine_threadsafe(pump(), self._started())
+        loop = self._started()
+        future = asyncio.run_coroutine_threadsafe(pump(), loop)
         future.add_done_callback(lambda _: queue.put(_END))
         try:
             while (item := queue.get()) is not _END:
-                room.release()
+                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                    loop.call_soon_threadsafe(room.release)
                 yield item
             future.result()
         finally:
-            room.release()
             future.cancel()
 
     def close(self) -> None:
