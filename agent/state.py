@@ -17,6 +17,7 @@ from langchain_core.messages import (
     BaseMessage,
     BaseMessageChunk,
     RemoveMessage,
+    ToolMessage,
     convert_to_messages,
     message_chunk_to_message,
 )
@@ -134,7 +135,9 @@ def _typed(items: Sequence[Any]) -> list[BaseMessage]:
 
 def _id_of(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
     if not message.id:
-        seed = f"{len(taken)}:{message.type}:{message.content}"
+        # Calls made at once see the same state, and may have the same result.
+        call = message.tool_call_id if isinstance(message, ToolMessage) else ""
+        seed = f"{len(taken)}:{message.type}:{call}:{message.content}"
         message.id = str(uuid5(NAMESPACE_OID, seed))
         while message.id in taken:
             message.id = str(uuid5(NAMESPACE_OID, message.id))

@@ -55,7 +55,8 @@ def containers() -> str:
 class Suite:
     """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
     cannot run here, "" if it can. `side_by_side` runs files on every processor, with `more` workers than
-    there are processors, since tests that start other processes leave one idle now and then.
+    there are processors, since tests that start other processes leave one idle now and then. `make test`
+    leaves those out that are `left_for_all`.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Suite:
     marker: str = ""
     side_by_side: bool = False
     more: int = 0
+    left_for_all: str = ""
     missing: Callable[[], str] = lambda: ""
 
 
@@ -72,7 +74,8 @@ PARTS = (
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
         "and not bubblewrap and not container",
         side_by_side=True,
-        more=1,
+        more=2,
+        left_for_all="long",
     ),
     Suite("local model", "local_model", "local_model", missing=local_model),
     Suite(
@@ -107,20 +110,23 @@ def files(marker: str) -> list[str]:
     return [str(file.relative_to(ROOT)) for file in found if f"mark.{marker}" in file.read_text()]
 
 
-def command(suite: Suite) -> list[str]:
+def command(suite: Suite, everything: bool) -> list[str]:
     """How it is called."""
-    call = [sys.executable, "-m", "pytest", "-q", "-m", suite.marked]
+    marked = suite.marked
+    if suite.left_for_all and not everything:
+        marked += f" and not {suite.left_for_all}"
+    call = [sys.executable, "-m", "pytest", "-q", "-m", marked]
     if suite.side_by_side:
         call += ["-n", str((os.cpu_count() or 1) + suite.more), "--dist", "loadfile"]
     return [*call, "--no-loadscope-reorder", *files(suite.marker)] if suite.marker else [*call, "tests"]
 
 
-def run(suite: Suite) -> str:
+def run(suite: Suite, everything: bool) -> str:
     """ "passed", "failed" or "not run: why"."""
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
-    return "passed" if subprocess.call(command(suite), cwd=ROOT) == 0 else "failed"
+    return "passed" if subprocess.call(command(suite, everything), cwd=ROOT) == 0 else "failed"
 
 
 def main() -> int:
@@ -133,7 +139,7 @@ def main() -> int:
     results = {}
     for suite in suites:
         started = time.monotonic()
-        results[suite.name] = (run(suite), time.monotonic() - started)
+        results[suite.name] = (run(suite, everything), time.monotonic() - started)
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")

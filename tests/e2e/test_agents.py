@@ -14,7 +14,7 @@ from llmock.pytest_plugin import LLMock
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform, two_models
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.agents import calls, says, scripted
 from tests.harness.inprocess import running
 from tests.harness.judge import answers, until
-from tests.harness.people import PLATFORMS, Driver, at_work, on_platform
+from tests.harness.people import Driver, at_work
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block
@@ -49,12 +49,6 @@ def guarded() -> object:
     return create_agent_graph(
         model, [delete], middleware=[guardrail, ModelCalls(model_name="scripted")], name="guarded"
     )
-
-
-@pytest.fixture(params=list(PLATFORMS))
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with on_platform(request.param) as person:
-        yield person
 
 
 @pytest.fixture

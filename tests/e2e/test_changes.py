@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.harness.judge import until
-from tests.harness.people import PLATFORMS, Driver, at_work, on_platform
+from tests.harness.people import Driver, at_work
 from tests.harness.service import MODEL
 
 pytestmark = pytest.mark.may_block
@@ -23,12 +23,6 @@ async def _until(read: Callable[[], Awaitable[list[str]]], wanted: Callable[[lis
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"{await read()}") from None
-
-
-@pytest.fixture(params=list(PLATFORMS))
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with on_platform(request.param) as person:
-        yield person
 
 
 async def test_what_waits_is_changed_and_what_was_read_is_told(tmp_path: Path, driver: Driver) -> None:

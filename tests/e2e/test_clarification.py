@@ -10,18 +10,12 @@ import pytest
 
 from agent.testing.graphs import interrupting
 from tests.harness.judge import until
-from tests.harness.people import COLOURS, PLATFORMS, Driver, at_work, on_platform
+from tests.harness.people import COLOURS, Driver, at_work
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block
 
 QUESTION = "Which one do you mean: the car?"
-
-
-@pytest.fixture(params=list(PLATFORMS))
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with on_platform(request.param) as person:
-        yield person
 
 
 def asking(agent: Served) -> str:

@@ -12,7 +12,7 @@ from llmock.pytest_plugin import LLMock
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
 CLASSES = {"openai": "langchain_openai:ChatOpenAI", "anthropic": "langchain_anthropic:ChatAnthropic"}
 KEY = "sk-proj-0123456789abcdefghij"

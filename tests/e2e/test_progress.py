@@ -13,16 +13,10 @@ from agent.testing.graphs_working import ANSWER, SUBAGENT, TODOS, working
 from bot.dispatch import frames
 from bot.testing.emulators.slack import SlackEmulator
 from tests.harness.judge import until
-from tests.harness.people import PLATFORMS, Driver, OnSlack, at_work, on_platform
+from tests.harness.people import Driver, OnSlack, at_work
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block
-
-
-@pytest.fixture(params=list(PLATFORMS))
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with on_platform(request.param) as person:
-        yield person
 
 
 @pytest.fixture

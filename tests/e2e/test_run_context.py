@@ -64,8 +64,10 @@ async def answered(emulator: TelegramEmulator, chat: int, last: str) -> None:
     ("account", "access", "roles", "locale"),
     [
         ("locale: en", "default: allow", ["member"], "en"),
-        ("locale: zh", f'members: ["telegram:{ANN}"]', ["member"], "zh"),
-        ("locale: en", f'admins: ["telegram:{ANN}"]', ["admin", "member"], "en"),
+        pytest.param("locale: zh", f'members: ["telegram:{ANN}"]', ["member"], "zh", marks=pytest.mark.long),
+        pytest.param(
+            "locale: en", f'admins: ["telegram:{ANN}"]', ["admin", "member"], "en", marks=pytest.mark.long
+        ),
         (f'locale: zh, access: {{owners: ["telegram:{ANN}"]}}', "", ["owner", "admin", "member"], "zh"),
     ],
 )

@@ -16,7 +16,7 @@ from agent.models.calls import ModelCalls
 from agent.testing import Script
 from tests.harness.agents import calls, says, scripted
 from tests.harness.judge import until
-from tests.harness.people import PLATFORMS, Driver, at_work, on_platform
+from tests.harness.people import Driver, at_work
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block
@@ -36,12 +36,6 @@ class Gates:
 @pytest.fixture
 def gates() -> Gates:
     return Gates()
-
-
-@pytest.fixture(params=list(PLATFORMS))
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with on_platform(request.param) as person:
-        yield person
 
 
 @pytest.fixture

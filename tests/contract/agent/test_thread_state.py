@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 
 from agent.factory import create_agent_graph
 from agent.state import SNAPSHOT_EVERY
-from agent.testing import Script, ScriptedChatModel
+from agent.testing import Script, ScriptedChatModel, ToolUse
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
@@ -132,3 +133,21 @@ async def test_a_thread_of_the_default_channel_goes_on(tmp_path: Path) -> None:
         await old.ainvoke({"messages": [HumanMessage("old")]}, THREAD)
         graph = create_agent_graph(ScriptedChatModel(environ={}), middleware=[], checkpointer=saver)
         assert await say(graph, "new") == ["old", "old", "new", "new"]
+
+
+@tool
+async def switch(name: str) -> str:
+    """Switch a lamp on."""
+    return "done"
+
+
+async def test_calls_made_at_once_keep_results_that_are_alike(tmp_path: Path) -> None:
+    calls = tuple(ToolUse("switch", {"name": name}) for name in ("a", "b", "c"))
+    model = ScriptedChatModel(steps=(Script(tools=calls), Script(reply="All are on.")), environ={})
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "c.db")) as saver:
+        graph = create_agent_graph(model, [switch], middleware=[], checkpointer=saver)
+        await say(graph, "light, please")
+        results = [one for one in model.calls[-1].messages if isinstance(one, ToolMessage)]
+        assert [one.text for one in results] == ["done"] * 3
+        assert len({one.tool_call_id for one in results}) == 3
+        assert (await stored(graph))[2:] == ["done", "done", "done", "All are on."]

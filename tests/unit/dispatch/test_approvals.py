@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from bot.domain import ChatKind
 from bot.runtime.port import Ended, Interrupted
-from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.adapters import Asking
 from tests.unit.dispatch.bench import Bench
 
 GROUP = ChatKind.GROUP
@@ -24,13 +22,6 @@ CALL = {
 }
 QUESTION = "🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?"
 FOREIGN = "Only the person who asked for this, or an admin, can decide it."
-
-
-@dataclass(slots=True)
-class Asking(RecordingAdapter):
-    """A platform with buttons."""
-
-    most_choices: int = 3
 
 
 def script(run: ScriptedRun) -> None:

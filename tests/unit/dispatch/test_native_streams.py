@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.domain import OutboundMessage, ReplyAddress, TurnState
 from bot.testing.adapter import RecordingAdapter
+from tests.unit.dispatch.adapters import Lines
 from tests.unit.dispatch.bench import Bench
 
 TEXT = "an answer that is long enough to be shown at once"
@@ -61,7 +61,7 @@ async def test_where_nothing_is_open_a_text_that_stands_needs_no_call(at: Bench)
 
 
 async def test_every_part_that_is_open_is_closed(at: Bench) -> None:
-    adapter = at.adapter = Streaming(renderer=_Lines())
+    adapter = at.adapter = Streaming(renderer=Lines())
     async with at.running():
         await at.adapter.hears("go")
         await at.until(lambda: at.runtime.runs)
@@ -72,21 +72,3 @@ async def test_every_part_that_is_open_is_closed(at: Bench) -> None:
         run.end()
         await at.until(lambda: not adapter.open)
     assert at.adapter.texts() == [TEXT, "and more of it"]
-
-
-class _Lines:
-    """Each line is a part."""
-
-    name = "lines"
-
-    def split(self, markdown: str) -> list[str]:
-        return markdown.split("\n")
-
-    def frame(self, markdown: str) -> str:
-        return markdown
-
-    def framing(self) -> Callable[[str], str]:
-        return self.frame
-
-    def growing(self) -> _Lines:
-        return self

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from bot.domain import ChatKind, TurnState
 from bot.runtime.port import Ended, Interrupted
-from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.adapters import Asking
 from tests.unit.dispatch.bench import Bench
-
-
-@dataclass(slots=True)
-class Asking(RecordingAdapter):
-    """A platform with buttons."""
-
-    most_choices: int = 3
 
 
 def script(run: ScriptedRun) -> None:

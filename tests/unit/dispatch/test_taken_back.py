@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -13,6 +12,7 @@ from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
+from tests.unit.dispatch.adapters import Lines
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_dispatcher import closed
 from tests.unit.dispatch.test_edges import first_run
@@ -87,26 +87,8 @@ async def test_only_that_text_goes(at: Bench) -> None:
     assert at.adapter.texts() == ["First I read it."]
 
 
-class _Lines:
-    """Each line is a part."""
-
-    name = "lines"
-
-    def split(self, markdown: str) -> list[str]:
-        return [line for line in markdown.split("\n") if line.strip()]
-
-    def frame(self, markdown: str) -> str:
-        return markdown
-
-    def framing(self) -> Callable[[str], str]:
-        return self.frame
-
-    def growing(self) -> _Lines:
-        return self
-
-
 async def test_of_several_messages_none_keeps_a_word(at: Bench) -> None:
-    at.adapter = RecordingAdapter(renderer=_Lines())
+    at.adapter = RecordingAdapter(renderer=Lines())
     async with at.running():
         run = await broken_off(at, f"{HALF}\nit goes on", count=2)
         run.emit(*GONE)
@@ -124,7 +106,7 @@ class KeepsAll(RecordingAdapter):
 
 
 async def test_where_nothing_can_be_deleted_what_is_left_is_emptied(at: Bench) -> None:
-    at.adapter = KeepsAll(renderer=_Lines())
+    at.adapter = KeepsAll(renderer=Lines())
     async with at.running():
         run = await broken_off(at, f"{HALF}\nit goes on", count=2)
         run.emit(Said("m1", "Done."), Ended("success"))

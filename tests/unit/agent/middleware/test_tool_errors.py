@@ -52,7 +52,7 @@ async def test_an_exception_becomes_an_error_that_names_its_class() -> None:
     ("message", "told"),
     [
         ("key sk-abcdefgh refused", "key … refused"),
-        ("[Errno 2] No such file or directory: '/somewhere/work/a.txt'", "'…/a.txt'"),
+        ("[Errno 2] No such file or directory: '/a/b/a.txt'", "'…/a.txt'"),
         ("no /mnt/user-data/workspace/a.txt here", "/mnt/user-data/workspace/a.txt"),
         ("see https://example.org/a/b", "https://example.org/a/b"),
         ("", "(no message)"),

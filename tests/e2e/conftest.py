@@ -1,0 +1,18 @@
+"""Fixtures of the end-to-end tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.harness.people import PLATFORMS, Driver, on_platform
+
+EACH = [pytest.param(name, marks=() if name == "telegram" else pytest.mark.long) for name in PLATFORMS]
+
+
+@pytest.fixture(params=EACH)
+async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
+    """A person on each platform."""
+    async with on_platform(request.param) as person:
+        yield person
