@@ -175,7 +175,7 @@ def _finished(data: bytes, bookmarks: Mapping[str, int], password: str) -> bytes
 
     writer = PdfWriter(clone_from=io.BytesIO(data))
     for title, index in bookmarks.items():
-        writer.add_outline_item(title, index)
+        writer.add_outline_item(title=title, page_number=index)
     if password:
         writer.encrypt(password, algorithm="RC4-128")
     file = io.BytesIO()

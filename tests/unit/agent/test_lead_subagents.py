@@ -21,6 +21,10 @@ HANDED = (
 )
 
 
+BARE = "sandbox: {enabled: false}\n"
+IN_THE_SANDBOX = {"bash", "ls", "read_file", "write_file", "str_replace"}
+
+
 @pytest.mark.parametrize(
     ("text", "switch", "there"),
     [
@@ -29,8 +33,9 @@ HANDED = (
         (TOOL, False, False),
         (TOOL + "subagents: {enabled: false}\n", None, False),
         (TOOL + "subagents: {enabled: false}\n", True, False),
-        ("", None, False),
-        ("", True, True),
+        (BARE, None, False),
+        (BARE, True, True),
+        ("", None, True),
     ],
 )
 async def test_they_are_there_where_they_have_tools_or_are_asked_for(
@@ -48,7 +53,7 @@ async def test_a_subagent_works_with_the_configured_tools_and_the_runs_model(tmp
     values = await said(lead(tmp_path, ONE + TOOL + "subagents: {max_concurrent: 2}\n", models))
     assert [one.text for one in values["messages"] if one.type == "tool"] == ["the subagent's result"]
     heard = models.made["m"].calls
-    assert heard[1].tools == ("lookup",)
+    assert set(heard[1].tools) == {"lookup", *IN_THE_SANDBOX}
     assert "At most 2 run at once" in heard[0].texts[0]
     assert "At most 2" not in heard[1].texts[0]
 

@@ -126,7 +126,7 @@ async def test_tools_come_from_the_configuration(
     values = await said(agent)
     assert [message.text for message in values["messages"]][-2:] == [result, "done"]
     assert name in models.made["m"].calls[0].tools
-    assert "what your tools do" in heard.texts[0]
+    assert "what your tools do" in models.made["m"].calls[0].texts[0]
 
 
 async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ async def test_an_agent_of_ones_own_has_its_model_tools_and_personality(tmp_path
     assert set(heard.tools) == {"spell", "ask_clarification", "task"}
     assert "<personality>\nYou love short names.\n</personality>" in heard.texts[0]
     assert (await said(agent))["messages"][-1].text == "lead"
-    everything = {"lookup", "spell", "ask_clarification"} | {tool.name for tool in sandbox_tools()}
+    everything = {"lookup", "spell", "ask_clarification", "task"} | {tool.name for tool in sandbox_tools()}
     assert set(models.made["m"].calls[0].tools) == everything
 
 

@@ -30,6 +30,7 @@ CONFIG = """config_version: 1
 models: [{{name: m, use: 'agent.testing:ScriptedChatModel'{more}}}]
 title: {{enabled: false}}
 skills: {{path: {path}/none}}
+sandbox: {{enabled: false}}
 tools: [{{name: own, group: words, use: '{HERE}:own'}}, {{name: same, group: words, use: '{HERE}:own'}}]
 """
 

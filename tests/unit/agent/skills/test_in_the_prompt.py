@@ -101,7 +101,9 @@ async def test_a_change_counts_from_the_next_run_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "more"), [("[]", ""), (READER, ", supports_tools: false")], ids=["no reader", "no tools"]
+    ("tools", "more"),
+    [("[]\nsandbox: {enabled: false}", ""), (READER, ", supports_tools: false")],
+    ids=["no reader", "no tools"],
 )
 async def test_who_can_not_read_them_is_not_told(tmp_path: Path, tools: str, more: str) -> None:
     stage = Stage(tmp_path, tools=tools, more=more)
