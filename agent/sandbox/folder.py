@@ -100,7 +100,8 @@ class FolderSandbox:
         place = self.paths.locate(path)
         if not place.mount.writable:
             raise SandboxError(f"{place.mount.virtual} can only be read.")
-        beneath.make(place.mount.host)
+        for folder in self.own_folders:
+            beneath.make(folder)
         held = held_by(self.own_folders, self.limits.disk_files)
         if len(content) > self.room(held):
             raise SandboxError(f"{self._full()} Remove files first.")

@@ -11,7 +11,7 @@ import pytest
 from agent.ports.sandbox import Sandbox, SandboxError, SandboxProvider
 from agent.testing.conformance.attacks_base import OTHER, SECRET, Attacks, on_host
 
-SWAPS, TRIES = 60, 5_000
+SWAPS, TRIES, PATIENCE = 60, 5_000, 60.0
 _SWAP = """
 import os, sys
 target = sys.argv[1]
@@ -130,9 +130,9 @@ class FileAttacks(Attacks):
                 if "link" in {entry.name for entry in await sandbox.list_dir(".")}:
                     break
                 await asyncio.sleep(0.01)
-            for _ in range(TRIES):
-                if min(len(read), refused) >= SWAPS:
-                    break
+            # Whoever swaps is another process: it may have to wait for its turn.
+            patient = asyncio.get_running_loop().time() + PATIENCE
+            while min(len(read), refused) < SWAPS and asyncio.get_running_loop().time() < patient:
                 try:
                     read.append(await sandbox.read_file("d/secret.txt"))
                 except SandboxError:

@@ -120,6 +120,13 @@ class SandboxSuite:
         assert await sandbox.read_file("./a.txt") == b"a"
         assert [entry.name for entry in await sandbox.list_dir("/mnt/user-data/outputs")] == ["o.txt"]
 
+    @pytest.mark.parametrize("folder", ["workspace", "uploads", "outputs"])
+    async def test_a_new_thread_can_be_written_to(self, provider: SandboxProvider, folder: str) -> None:
+        """Whichever of its folders comes first."""
+        sandbox = await self.acquired(provider)
+        await sandbox.write_file(f"/mnt/user-data/{folder}/a.txt", b"first")
+        assert await sandbox.read_file(f"/mnt/user-data/{folder}/a.txt") == b"first"
+
     async def test_a_folder_is_listed_by_name(self, provider: SandboxProvider) -> None:
         """With kinds and sizes."""
         sandbox = await self.acquired(provider)
