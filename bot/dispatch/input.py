@@ -10,11 +10,10 @@ from typing import Any
 import orjson
 import structlog
 
-from bot.dispatch.outlet import Outlet
-from bot.domain import Attachment, ChangeNote, ChatKind, Turn, TurnMessage
-from bot.errors import DeliveryError, RuntimeProblem
-from bot.platforms.base import FetchesFiles
-from bot.runtime.port import RunRequest, RuntimePort, Upload
+from bot.dispatch.handing import Handing
+from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage
+from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.runtime.port import RunRequest, Upload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -36,18 +35,11 @@ def author(turn: Turn) -> str:
     return f"{turn.platform}:{people[-1]}" if people else ""
 
 
-async def run_request(
-    turn: Turn,
-    outlet: Outlet,
-    runtime: RuntimePort,
-    texts: Texts,
-    roles: Sequence[str],
-    *,
-    repeated: bool,
-) -> RunRequest:
-    """The run that answers a turn, whose author has these roles."""
+async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:
+    """The run that answers a turn, whose author has these roles. Raises RuntimeUnreachable."""
+    turn = handing.turn
     messages = [
-        await _message(turn, message, identity, outlet, runtime, texts)
+        await _message(handing, message, identity, texts)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
@@ -59,10 +51,10 @@ async def run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn, turn.agent or outlet.agent, texts.locale, roles),
+        configurable=_configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles),
         checkpoint=turn.checkpoint,
         repeated=repeated,
-        assistant=outlet.assistant,
+        assistant=handing.outlet.assistant,
     )
 
 
@@ -86,14 +78,15 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
     return context
 
 
-async def _message(
-    turn: Turn, message: TurnMessage, identity: str, outlet: Outlet, runtime: RuntimePort, texts: Texts
-) -> dict[str, Any]:
+async def _message(handing: Handing, message: TurnMessage, identity: str, texts: Texts) -> dict[str, Any]:
+    turn = handing.turn
     lines = [message.text] if message.text else []
     files = []
     for attachment in message.attachments:
         try:
-            files.append(_file(await _hand_over(turn, attachment, outlet, runtime)))
+            files.append(_file(await handing.over(attachment)))
+        except RuntimeUnreachable:
+            raise  # the turn fails, with its file; it can be asked for again
         except (DeliveryError, RuntimeProblem) as error:
             log.warning("file_lost", turn=turn.id, problem=str(error))
             lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
@@ -116,13 +109,6 @@ def _note(note: ChangeNote, texts: Texts) -> str:
 
 def _quoted(text: str) -> str:
     return orjson.dumps(text).decode()
-
-
-async def _hand_over(turn: Turn, attachment: Attachment, outlet: Outlet, runtime: RuntimePort) -> Upload:
-    adapter = outlet.adapter
-    if not isinstance(adapter, FetchesFiles):
-        raise RuntimeProblem("this platform does not hand files over")
-    return await runtime.upload(turn.thread_id, attachment.filename, adapter.fetch(attachment))
 
 
 def _file(upload: Upload) -> dict[str, Any]:
