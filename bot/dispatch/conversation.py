@@ -10,11 +10,13 @@ from typing import Any
 import structlog
 
 from bot.clock import Clock
+from bot.dispatch.handing import Handing
 from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
 from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
+from bot.dispatch.tries import Tries
 from bot.domain import ProgressItem, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
@@ -24,9 +26,6 @@ from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
-# Seconds between tries to reach the runtime, and for how long altogether.
-BACKOFF = (0.05, 0.1, 0.2, 0.5, 1.0)
-UNREACHABLE_FOR = 120.0
 # How long a stopped run may take to say that it ended.
 STOP_GRACE = 0.6
 # A run that the runtime forgot is started anew that many times.
@@ -145,10 +144,9 @@ class Conversation:
         raise RuntimeUnreachable("the runtime loses its runs")
 
     async def _create(self, *, repeated: bool) -> None:
-        request = await run_request(
-            self._turn, self._outlet, self._runtime, self._texts, self._roles, repeated=repeated
-        )
-        tries = _Tries(self._clock)
+        handing = Handing(self._turn, self._outlet, self._runtime, self._clock)
+        request = await run_request(handing, self._texts, self._roles, repeated=repeated)
+        tries = Tries(self._clock)
         while True:
             try:
                 async with self._starts.creation():
@@ -175,7 +173,7 @@ class Conversation:
     async def _follow(self) -> Outcome:
         """Read the run's events up to its end, from where the last connection broke."""
         after = ""
-        tries = _Tries(self._clock)
+        tries = Tries(self._clock)
         while self._transcript.status is None:
             try:
                 async for logged in self._runtime.join(self._turn.thread_id, self._turn.run_id, after):
@@ -187,12 +185,12 @@ class Conversation:
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
         if self._transcript.incomplete:
-            self._transcript.settle(await self._read(_Tries(self._clock)))
+            self._transcript.settle(await self._read(Tries(self._clock)))
         if self._transcript.gap:
             await self._count()
         return self._outcome()
 
-    async def _read(self, tries: _Tries) -> Answer:
+    async def _read(self, tries: Tries) -> Answer:
         """What the thread's state answers to the turn, however often the runtime has to be asked."""
         while True:
             try:
@@ -237,24 +235,3 @@ class Conversation:
         if isinstance(problem, RuntimeRefused):
             return str(problem)[:MESSAGE_LIMIT]
         return self._texts("runtime_unreachable")
-
-
-class _Tries:
-    """Backs off between tries and gives up when the runtime has been away for too long."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._count = 0
-        self._since: float | None = None
-
-    def reset(self) -> None:
-        self._count, self._since = 0, None
-
-    async def pause(self, problem: RuntimeUnreachable) -> None:
-        now = self._clock.now()
-        self._since = now if self._since is None else self._since
-        if now - self._since > UNREACHABLE_FOR:
-            raise problem
-        delay = BACKOFF[min(self._count, len(BACKOFF) - 1)]
-        self._count += 1
-        await self._clock.sleep(delay)

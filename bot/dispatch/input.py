@@ -11,11 +11,11 @@ import orjson
 import structlog
 
 from bot.commands.skills import named, parted
-from bot.dispatch.outlet import Outlet
-from bot.domain import Attachment, ChangeNote, ChatKind, Turn, TurnMessage
-from bot.errors import DeliveryError, RuntimeProblem
-from bot.platforms.base import FetchesFiles
-from bot.runtime.port import RunRequest, RuntimePort, SkillInfo, Upload
+from bot.dispatch.handing import Handing
+from bot.dispatch.tries import Tries
+from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage
+from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.runtime.port import RunRequest, SkillInfo, Upload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -37,19 +37,12 @@ def author(turn: Turn) -> str:
     return f"{turn.platform}:{people[-1]}" if people else ""
 
 
-async def run_request(
-    turn: Turn,
-    outlet: Outlet,
-    runtime: RuntimePort,
-    texts: Texts,
-    roles: Sequence[str],
-    *,
-    repeated: bool,
-) -> RunRequest:
-    """The run that answers a turn, whose author has these roles."""
-    skills = _Skills(runtime, texts)
+async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:
+    """The run that answers a turn, whose author has these roles. Raises RuntimeUnreachable."""
+    turn = handing.turn
+    skills = _Skills(handing, texts)
     messages = [
-        await _message(turn, message, identity, outlet, runtime, texts, skills)
+        await _message(handing, message, identity, texts, skills)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
@@ -61,10 +54,10 @@ async def run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn, turn.agent or outlet.agent, texts.locale, roles),
+        configurable=_configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles),
         checkpoint=turn.checkpoint,
         repeated=repeated,
-        assistant=outlet.assistant,
+        assistant=handing.outlet.assistant,
     )
 
 
@@ -91,8 +84,8 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
 class _Skills:
     """Knows the skills that messages ask for; asks the runtime once, where a message looks like that."""
 
-    def __init__(self, runtime: RuntimePort, texts: Texts) -> None:
-        self._runtime, self._texts = runtime, texts
+    def __init__(self, handing: Handing, texts: Texts) -> None:
+        self._handing, self._texts = handing, texts
         self._offered: Sequence[SkillInfo] | None = None
 
     async def asked(self, text: str) -> tuple[str, str]:
@@ -107,9 +100,12 @@ class _Skills:
         return self._texts("note_skill", name=found.name, path=found.path), rest
 
     async def _known(self) -> Sequence[SkillInfo]:
-        if self._offered is None:
+        tries = Tries(self._handing.clock)
+        while self._offered is None:
             try:
-                self._offered = await self._runtime.skills()
+                self._offered = await self._handing.runtime.skills()
+            except RuntimeUnreachable as problem:
+                await tries.pause(problem)
             except RuntimeProblem as problem:
                 log.warning("skills_unknown", problem=str(problem))
                 self._offered = ()
@@ -117,20 +113,17 @@ class _Skills:
 
 
 async def _message(
-    turn: Turn,
-    message: TurnMessage,
-    identity: str,
-    outlet: Outlet,
-    runtime: RuntimePort,
-    texts: Texts,
-    skills: _Skills,
+    handing: Handing, message: TurnMessage, identity: str, texts: Texts, skills: _Skills
 ) -> dict[str, Any]:
+    turn = handing.turn
     note, words = await skills.asked(message.text)
     lines = [words] if words else []
     files = []
     for attachment in message.attachments:
         try:
-            files.append(_file(await _hand_over(turn, attachment, outlet, runtime)))
+            files.append(_file(await handing.over(attachment)))
+        except RuntimeUnreachable:
+            raise  # the turn fails, with its file; it can be asked for again
         except (DeliveryError, RuntimeProblem) as error:
             log.warning("file_lost", turn=turn.id, problem=str(error))
             lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
@@ -155,13 +148,6 @@ def _note(note: ChangeNote, texts: Texts) -> str:
 
 def _quoted(text: str) -> str:
     return orjson.dumps(text).decode()
-
-
-async def _hand_over(turn: Turn, attachment: Attachment, outlet: Outlet, runtime: RuntimePort) -> Upload:
-    adapter = outlet.adapter
-    if not isinstance(adapter, FetchesFiles):
-        raise RuntimeProblem("this platform does not hand files over")
-    return await runtime.upload(turn.thread_id, attachment.filename, adapter.fetch(attachment))
 
 
 def _file(upload: Upload) -> dict[str, Any]:

@@ -194,6 +194,8 @@ class RecordingAdapter:
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """See FetchesFiles."""
+        if fault := self._fault("fetch"):
+            raise fault.error
         if attachment.ref not in self.files:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "no such file")
         yield self.files[attachment.ref]
@@ -207,6 +209,9 @@ class RecordingAdapter:
         if (seconds := self.penalties.get(address.chat)) is not None:
             self._report(Live.LIMITED)
             return Fault(operation, RateLimited(seconds))
+        return self._fault(operation)
+
+    def _fault(self, operation: str) -> Fault | None:
         for fault in self.faults:
             if fault.operation == operation:
                 self.faults.remove(fault)

@@ -135,6 +135,7 @@ class ScriptedRuntime:
     async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
         """See RuntimePort."""
         data = b"".join([chunk async for chunk in content])
+        self._reachable()
         self.uploads.append((thread_id, filename, data))
         return Upload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
 

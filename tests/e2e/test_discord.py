@@ -87,7 +87,7 @@ async def test_a_direct_message_streams_then_stands_complete(
     posts = emulator.transcript.of(FrameKind.POST, chat)
     edits = emulator.transcript.of(FrameKind.EDIT, chat)
     assert len(posts) == 1
-    assert 2 <= len(edits) <= 8
+    assert 2 <= len(edits) <= 2 + edits[-1].at - posts[0].at, "about one a second"
     assert posts[0].text in text
     assert emulator.transcript.of(FrameKind.TYPING, chat)
 

@@ -241,26 +241,6 @@ async def test_a_run_that_the_runtime_forgot_is_started_anew(at: Bench) -> None:
     assert run.request.key.endswith(":2")
 
 
-async def test_files_go_in_and_out(at: Bench) -> None:
-    def script(run: ScriptedRun) -> None:
-        run.emit(Text("m1", "see file"), Presented(("/mnt/user-data/outputs/a.png",)), Ended("success"))
-
-    at.runtime.script = script
-    at.runtime.artifacts["/mnt/user-data/outputs/a.png"] = b"png"
-    at.adapter.files["ref"] = b"data"
-    file = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)
-    lost = Attachment(AttachmentKind.FILE, "lost.txt", "nowhere", 4)
-    async with at.running():
-        await at.adapter.hears("look", attachments=(file, lost))
-        await closed(at)
-    [run] = at.runtime.runs.values()
-    assert run.request.messages[0]["additional_kwargs"]["files"][0]["filename"] == "in.txt"
-    assert "lost.txt could not be fetched" in run.request.messages[0]["content"]
-    assert at.runtime.uploads == [(run.request.thread_id, "in.txt", b"data")]
-    assert at.adapter.files["a.png"] == b"png"
-    assert at.adapter.texts() == ["see file", ""]
-
-
 async def test_a_file_that_cannot_be_sent_leaves_a_line(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
         run.emit(Text("m1", "see file"), Presented(("/mnt/user-data/outputs/gone.png",)), Ended("success"))
