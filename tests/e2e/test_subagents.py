@@ -18,8 +18,8 @@ pytestmark = pytest.mark.may_block
 FIVE = """Read the first: [delay=1.0] [reply=first-inner]
 Read the second: [delay=0.2] [fail=auth]
 Read the third: [delay=600]
-Read the fourth: [delay=0.5] [reply=fourth-inner]
-Read the fifth: [delay=0.5] [reply=fifth-inner]"""
+Read the fourth: [delay=2.0] [reply=fourth-inner]
+Read the fifth: [delay=2.0] [reply=fifth-inner]"""
 STOP_SECONDS = 1.0
 
 
