@@ -81,7 +81,11 @@ class SummarizationConfig(Section):
 class GuardrailProvider(OpenSection):
     """Who decides about tool calls; further keys belong to the class."""
 
-    use: ImportString = Field(ALLOWLIST, description="The class that decides, as package.module:Class.")
+    use: ImportString = Field(
+        ALLOWLIST,
+        description="The class that decides, as package.module:Class. That of the default takes the lists "
+        "allowed, denied and ask, of which it needs one.",
+    )
 
 
 class GuardrailsConfig(Section):
@@ -89,7 +93,7 @@ class GuardrailsConfig(Section):
 
     enabled: Switch = Field(False, description="Whether each tool call is decided about first.")
     provider: GuardrailProvider = Field(
-        default_factory=GuardrailProvider, description="Who decides; its further keys go to the class."
+        default_factory=GuardrailProvider, description="Who decides: use, and the keys of its class."
     )
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
@@ -176,7 +176,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     command += ["--config", str(file)] if file else []
     prepare_home(folder)
     log = folder / "chat-service.log"
-    with log.open("wb") as output:
+    with private_log(log) as output:
         service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline and service.poll() is None:
@@ -188,6 +188,13 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     said = log.read_text(errors="replace").strip().splitlines()
     reason = said[-1].removeprefix("roebot: ") if said else "it said nothing"
     raise StartError(f"the service did not start: {reason}")
+
+
+def private_log(path: Path) -> BinaryIO:
+    """An empty file for a log, for its owner alone, whoever might read what stood there before."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path.open("wb")
 
 
 def stop_command(home: Path | None) -> int:

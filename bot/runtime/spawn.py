@@ -104,4 +104,5 @@ class RuntimeProcess:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
+        self.log.touch(mode=0o600)
         return self.log.open("ab")

@@ -54,6 +54,7 @@ ENGLISH: Mapping[str, str] = {
     "models_unreachable": "The agent runtime does not answer, so I can't list its models now.",
     "model_now": "This conversation uses {name}. `/models` lists what there is.",
     "model_default": "the default model",
+    "model_default_named": "the default model (`{name}`)",
     "model_set": "This conversation uses {name} from the next turn on.",
     "model_set_busy": "This conversation uses {name} when the running turn has ended.",
     "model_unknown": "There is no model `{name}`.{nearest} `/models` lists them.",

@@ -54,6 +54,7 @@ CHINESE: Mapping[str, str] = {
     "models_unreachable": "智能体运行时没有响应,现在无法列出模型。",
     "model_now": "本对话使用 {name}。`/models` 会列出可用的模型。",
     "model_default": "默认模型",
+    "model_default_named": "默认模型（`{name}`）",
     "model_set": "从下一轮起,本对话使用 {name}。",
     "model_set_busy": "正在运行的一轮结束后,本对话使用 {name}。",
     "model_unknown": "没有模型 `{name}`。{nearest}`/models` 会列出可用的模型。",

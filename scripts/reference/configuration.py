@@ -22,7 +22,9 @@ INTRO = """
 - A changed file is taken over while the service runs. One that is wrong changes nothing, and the log says so.
   `server`, `runtime` and `database` need a restart.
 - `null` stands for the default. Where a list is expected, one value is taken for a list of one.
-- `roebot config schema` prints the JSON schema, for editors.
+- `roebot config schema` prints the JSON schema, for editors: [Edit and upgrade the
+  configuration](../howto/edit-the-configuration.md).
+- What can be switched besides this file, and where: [Switches](switches.md).
 """
 KINDS = {
     "integer": "whole number",
@@ -35,6 +37,11 @@ KINDS = {
 ENTRY_NOTES = {
     "models": "Every other key of a model is passed on to its class, `api_key` for one.",
     "tools": "Every other key of a tool is passed on to what `use` names.",
+}
+SECTION_NOTES = {
+    "guardrails": "The provider's `use` is `package.module:Class`. The default takes the lists `allowed`, "
+    "`denied` and `ask`, of which it needs at least one; another class has keys of its own: [Decide about "
+    "tool calls](../howto/guardrails.md).",
 }
 LATER = """
 ## Not in this version
@@ -54,6 +61,7 @@ def configuration() -> str:
     for name, shape in whole["properties"].items():
         if target := _section(shape):
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
+            parts += [SECTION_NOTES[name]] if name in SECTION_NOTES else []
         if name == "channels":
             parts += _channels(definitions)
         if target := _entry(shape):

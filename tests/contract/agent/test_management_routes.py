@@ -360,6 +360,9 @@ def test_a_tool_or_guardrail_that_cannot_be_made_stops_the_start(home: Path, con
     config.write_text("guardrails: {enabled: true, provider: {use: 'pathlib:Path'}}")
     with pytest.raises(GuardrailUnavailable, match=r"pathlib:Path is no guardrail provider"):
         management_routes(home, config)
+    config.write_text("guardrails: {enabled: true}")
+    with pytest.raises(GuardrailUnavailable, match=r"it has no list"):
+        management_routes(home, config)
 
 
 def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> None:

@@ -292,6 +292,15 @@ async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) 
     assert "very-secret" not in str(caught.value)
 
 
+async def test_a_guardrail_without_a_list_lets_nothing_run_however_it_is_switched_on(tmp_path: Path) -> None:
+    additions = Additions(features=RuntimeFeatures(guardrail=True))
+    for text, added in (("guardrails: {enabled: true}\n", None), ("", additions)):
+        (tmp_path / "config.yaml").write_text("config_version: 1\n" + ONE + text)
+        source = ModelSource(tmp_path / "config.yaml", environ={})
+        with pytest.raises(GuardrailUnavailable, match="it has no list"):
+            await LeadAgent(source, tmp_path, additions=added).graph(Switches())
+
+
 async def test_a_guardrail_decides_about_each_call(tmp_path: Path) -> None:
     use = "agent.middleware.guardrail:AllowlistProvider"
     text = f"guardrails: {{enabled: true, provider: {{use: '{use}', denied: [lookup]}}}}\n"

@@ -557,7 +557,7 @@ class TestCommands:
             ("/help nonsense", "There is no command"),
             ("/status", "Nothing is running."),
             ("/models", "`small`"),
-            ("/model", "the default model"),
+            ("/model", "the default model (`small`)"),
             ("/model big", "`big` from the next turn"),
             ("/model bgi", "Did you mean `big`"),
             ("/memory", "later version"),
