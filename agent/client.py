@@ -24,12 +24,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command
 
 from agent.blocking import OwnLoop
+from agent.check.report import offer_of
 from agent.events import MODES, StreamEvent, events_of
 from agent.features import Middleware, RuntimeFeatures
 from agent.files import ThreadFiles
 from agent.lead import Additions, Graph, LeadAgent, home_from_environment
 from agent.models.source import ModelSource
-from agent.profiles import describe_profile, describe_profiles
+from agent.profiles import Offer, describe_profile, describe_profiles
 from agent.switches import Switches
 
 _SWITCHES = (
@@ -122,11 +123,11 @@ class AgentClient:
 
     def list_agents(self) -> Json:
         """The agents of one's own: `{"agents": [...]}`, as `agent.results.AgentList`."""
-        return describe_profiles(self._home, self._environ).model_dump()
+        return describe_profiles(self._home, self._environ, self._offer()).model_dump()
 
     def get_agent(self, name: str) -> Json:
         """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
-        return describe_profile(self._home, name, self._environ).model_dump()
+        return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread, all or none (`agent.results.UploadResult`). Raises FileError."""
@@ -173,6 +174,9 @@ class AgentClient:
         async with aclosing(events_of(parts, before.values)) as events:
             async for event in events:
                 yield event
+
+    def _offer(self) -> Offer:
+        return self._own.run(offer_of(self._source))
 
     async def _graph(self, config: RunnableConfig) -> Graph:
         loop = asyncio.get_running_loop()

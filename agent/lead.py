@@ -20,14 +20,14 @@ from langgraph.types import Checkpointer
 from agent.assembly import tools_of
 from agent.chain import Parts, chain_of
 from agent.config.models import AgentConfig
-from agent.errors import ModelUnavailable, ProfileBroken, ToolUnavailable
+from agent.errors import ModelUnavailable, ToolUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.memory.process import ProcessMemory
 from agent.models.resolve import build
-from agent.models.source import ModelSource
+from agent.models.source import ModelSource, source_of
 from agent.models.spec import Catalog, ModelSpec
-from agent.profiles import Profile, read_profile
+from agent.profiles import Profile, groups_of, model_of, read_profile
 from agent.prompt import system_prompt
 from agent.switches import Switches
 from agent.tools.loading import load_tools
@@ -94,7 +94,8 @@ class LeadAgent:
             self._graphs.clear()
         current = self._current
         profile = await self._profile(switches.agent_name)
-        spec = catalog.pick(switches.model_name or (profile.model if profile else None))
+        own = model_of(profile, catalog.names) if profile and not switches.model_name else None
+        spec = catalog.pick(switches.model_name or own)
         fit = fitted(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         wanted = _Wanted(fit, self._today(), profile)
@@ -157,14 +158,7 @@ class LeadAgent:
 
 def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
     """The configured tools that the agent gets. Blocking. Raises ToolUnavailable or ProfileBroken."""
-    groups = profile.tool_groups if profile else None
-    if profile is not None and groups is not None:
-        known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
-        if missing := [group for group in groups if group not in known]:
-            names = ", ".join(sorted(known)) or "none"
-            message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
-            raise ProfileBroken(message, name=profile.name)
-    return load_tools(config.tools, groups)
+    return load_tools(config.tools, groups_of(profile, config) if profile else None)
 
 
 def _check_names(tools: Sequence[BaseTool], chain: Sequence[Middleware]) -> None:
@@ -213,5 +207,5 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     home = home_from_environment()
     agent = _agents.get(home)
     if agent is None:
-        agent = _agents[home] = LeadAgent(ModelSource(), home)
+        agent = _agents[home] = LeadAgent(source_of(home), home)
     return await agent.graph(Switches.of(config.get("configurable") or {}))

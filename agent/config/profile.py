@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -10,6 +12,8 @@ from pydantic import Field
 from agent.config.fields import ManyIds, OneId, Section, Text
 from agent.config.unavailable import Pattern
 
+FOLDER = "agents"
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 PROFILE_KEYS: Sequence[Pattern] = (("skills",),)
 """Keys of it that this release does not have yet."""
 
@@ -21,4 +25,14 @@ class ProfileConfig(Section):
     model: OneId | None = Field(None, description="The model it uses unless another one is asked for.")
     tool_groups: Annotated[tuple[Text, ...], ManyIds] | None = Field(
         None, description="The groups of tools that it gets; null: all."
+    )
+
+
+def profile_names(home: Path) -> tuple[str, ...]:
+    """The names of all agents of one's own below the home, in order. Blocking."""
+    folder = home / FOLDER
+    if not folder.is_dir():
+        return ()
+    return tuple(
+        sorted(path.name for path in folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
     )

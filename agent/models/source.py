@@ -13,12 +13,12 @@ from typing import Any
 
 import structlog
 
+from agent.check.parts import needs_package, refused
 from agent.config.errors import ConfigErrors
-from agent.config.loader import load_agent_config
+from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
-from agent.importing import NotImported, Problem
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
 from agent.models.resolve import load_class
@@ -33,13 +33,13 @@ _Stamp = tuple[str, int, int]
 @dataclass(frozen=True, slots=True)
 class _Loaded:
     stamp: _Stamp | None
-    config: AgentConfig
+    found: LoadedAgentConfig
 
 
 class ModelSource:
     """The catalogue of models, current and cheap to ask for.
 
-    The file is looked at once a second at most; one that can't be read keeps the last good one. Without
+    The file is looked at once a second at most; one that can't be used keeps the last good one. Without
     configured models the environment is looked through again every half minute, so that an Ollama that is
     started later is seen. `overrides` are laid over the file; without `read_file` they are all there is.
     """
@@ -65,44 +65,56 @@ class ModelSource:
         self._loaded: _Loaded | None = None
         self._catalog: Catalog | None = None
         self._check_at = self._discover_at = -math.inf
+        self.refusal: ConfigErrors | None = None
+        """Why the file as it is now is not in force; None where it is."""
 
     def load(self) -> AgentConfig:
         """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays."""
-        found = load_agent_config(
+        return self._take(self._read()).config
+
+    def _read(self, *, may_be_empty: bool = True) -> LoadedAgentConfig:
+        return load_agent_config(
             self._config_path,
             self._environ,
             self._where(),
             overrides=self._overrides,
             read_file=self._read_file,
+            may_be_empty=may_be_empty,
         )
-        stamp = _stamp(found.path)
-        if self._loaded is None or self._loaded.config != found.config:
+
+    def _take(self, found: LoadedAgentConfig) -> LoadedAgentConfig:
+        if self._loaded is None or self._loaded.found.config != found.config:
             self._catalog = None
-        self._loaded = _Loaded(stamp, found.config)
-        return found.config
+        self._loaded, self.refusal = _Loaded(_stamp(found.path), found), None
+        return found
 
     def expire(self) -> None:
         """Look at the file, and for models at hand, the next time that anything is asked."""
         self._check_at = self._discover_at = -math.inf
 
-    def verify(self) -> None:
+    def verify(self) -> LoadedAgentConfig:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
 
         Blocking. A missing package does not stop the start: it is named when the model is used. Raises
         ConfigErrors, or ModelUnavailable for a `use:` that names no chat model.
         """
-        for entry in self.load().models:
+        found = self._take(self._read())
+        for entry in found.config.models:
             try:
                 load_class(entry.use)
             except ModelUnavailable as error:
-                cause = error.__cause__
-                if isinstance(cause, NotImported) and cause.problem is Problem.PACKAGE:
+                if needs_package(error):
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
                     continue
                 raise
+        return found
 
     async def config(self) -> AgentConfig:
         """The current configuration. Raises ConfigErrors when there never was a good one."""
+        return (await self.loaded()).config
+
+    async def loaded(self) -> LoadedAgentConfig:
+        """The current configuration with where it came from. Raises as `config` does."""
         now = self._clock()
         if self._loaded is None:
             await asyncio.to_thread(self.load)
@@ -111,7 +123,7 @@ class ModelSource:
             self._check_at = now + CHECK_SECONDS
             await asyncio.to_thread(self._refresh)
         assert self._loaded is not None
-        return self._loaded.config
+        return self._loaded.found
 
     async def catalog(self) -> Catalog:
         """The models that can be chosen now. The same object as long as nothing changed."""
@@ -140,11 +152,36 @@ class ModelSource:
         try:
             path = find_config(self._config_path, self._environ, self._where())
             if _stamp(path) == self._loaded.stamp:
+                self.refusal = None
                 return
-            self.load()
+            self._take(self._better(self._loaded.found))
             log.info("config_reloaded")
         except ConfigErrors as error:
-            log.warning("config_kept", detail=str(error))
+            if str(error) != str(self.refusal):
+                log.warning("config_kept", detail=str(error))
+            self.refusal = error
+
+    def _better(self, current: LoadedAgentConfig) -> LoadedAgentConfig:
+        """What the file holds now. Raises ConfigErrors where the current configuration is the better one."""
+        found = self._read(may_be_empty=current.config == AgentConfig())
+        wrong = refused(found)
+        if wrong and not refused(current):
+            raise ConfigErrors(wrong)
+        return found
+
+
+_sources: dict[Path, ModelSource] = {}
+
+
+def keep_source(home: Path, source: ModelSource) -> ModelSource:
+    """Have all of this process that works below the home read the configuration by this one."""
+    _sources[home] = source
+    return source
+
+
+def source_of(home: Path) -> ModelSource:
+    """The one that is kept for the home, else one that finds the file as always."""
+    return _sources.get(home) or ModelSource()
 
 
 def configured(config: AgentConfig) -> Catalog:

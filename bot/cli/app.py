@@ -178,11 +178,11 @@ def emulate_slack(
 
 
 @config.command("check")
-def config_check(file: File = None) -> None:
-    """Check the configuration and say what is wrong, with file, line and key."""
+def config_check(home: Home = None, file: File = None) -> None:
+    """Check the configuration, try what it names, and say what is wrong, with file, line and key."""
     from bot.cli.config import check_command
 
-    check_command(file)
+    raise SystemExit(check_command(home, file))
 
 
 @config.command("schema")

@@ -32,7 +32,8 @@ DENIED = (401, 403)
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
     """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
-    loaded = configuration(file)
+    folder = home_folder(home)
+    loaded = configuration(file, folder)
     server = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     if server:
         changed = loaded.config.model_copy(update={"server": loaded.config.server.model_copy(update=server)})
@@ -41,7 +42,6 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         print(f"roebot: {warning}", file=sys.stderr)
     # Databases, logs and sockets are for the owner alone.
     os.umask(0o077)
-    folder = home_folder(home)
     prepare_home(folder)
     # The runtime's process loads for as long as this one does, so it begins first.
     runtime = None
@@ -91,6 +91,7 @@ async def _banner(address: str, service: Service) -> None:
         ),
         f"home     {service.settings.home}",
         f"model    {model}",
+        *(f"problem  {problem}" for problem in await service.problems()),
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
@@ -144,7 +145,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     found = _answering(folder)
     if found is not None:
         return run_loop(chat(found.url, service_token(file), folder))
-    configuration(file)
+    configuration(file, folder)
     secret = service_token(file)
     service, found = _start(folder, file)
     try:

@@ -181,6 +181,19 @@ class LangGraphRuntime:
             _check(response)
         return [_agent(entry) for entry in response.json()["agents"]]
 
+    async def problems(self) -> Sequence[str]:
+        """What of the configuration the runtime can't use, a line each; none where it has no route for that.
+
+        Raises RuntimeUnreachable or RuntimeRefused.
+        """
+        with _problems():
+            response = await self._manage().get("/api/config/problems")
+            if response.status_code == httpx.codes.NOT_FOUND:
+                return []
+            _check(response)
+        found = [entry for entry in response.json()["problems"] if entry.get("serious")]
+        return [": ".join(filter(None, (entry["where"], entry["what"]))) for entry in found]
+
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort."""
         with _problems():

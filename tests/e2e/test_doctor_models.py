@@ -45,7 +45,7 @@ def test_each_model_answers(tmp_path: Path, llmock: LLMock) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     for name in ("one", "two"):
-        [line] = [line for line in lines if line.startswith(f"ok   model {name}, answered in ")]
+        assert len([line for line in lines if line.startswith(f"ok   model {name}, answered in ")]) == 1
     assert len(llmock.requests) == 2
     assert KEY not in done.stdout + done.stderr
 

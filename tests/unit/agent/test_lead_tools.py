@@ -14,7 +14,6 @@ from agent.errors import (
     GuardrailUnavailable,
     ModelCallFailed,
     ModelUnavailable,
-    ModelUnknown,
     ProfileBroken,
     ProfileUnknown,
     ToolUnavailable,
@@ -429,7 +428,7 @@ async def test_without_any_agent(tmp_path: Path) -> None:
         ("model: $GONE_NAME\n", "the environment variable GONE_NAME is not set"),
         (
             "tool_groups: [web]\n",
-            "it wants the tool group web, which is not configured (known: letters, words)",
+            "coder/config.yaml: tool_groups: the tool group web is not configured (known: letters, words)",
         ),
     ],
 )
@@ -444,8 +443,12 @@ async def test_an_agent_whose_file_is_wrong(tmp_path: Path, config: str, told: s
 
 async def test_an_agent_with_a_model_that_is_not_there(tmp_path: Path) -> None:
     profile(tmp_path, "coder", "model: gone\n")
-    with pytest.raises(ModelUnknown, match=r'no model named "gone"\. Known: m'):
-        await lead(tmp_path, ONE).graph(Switches(agent_name="coder"))
+    agent = lead(tmp_path, ONE, Models(m=(Script(reply="ok"),)))
+    with pytest.raises(ProfileBroken) as caught:
+        await agent.graph(Switches(agent_name="coder"))
+    place = 'agents/coder/config.yaml: model: there is no model named "gone" (known: m).'
+    assert str(caught.value) == f'The agent "coder" can\'t be used: {place}'
+    assert await agent.graph(Switches(agent_name="coder", model_name="m")), "another one was asked for"
 
 
 @pytest.mark.parametrize(
