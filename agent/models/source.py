@@ -18,7 +18,7 @@ from agent.config.loader import load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
-from agent.importing import NotImported, Problem
+from agent.importing import NotImported, Problem, look_in
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
 from agent.models.resolve import load_class
@@ -27,6 +27,7 @@ from agent.models.spec import Catalog, ModelSpec
 log = structlog.get_logger(__name__)
 CHECK_SECONDS = 1.0
 DISCOVER_SECONDS = 30.0
+_NOT_THERE_YET = {Problem.PACKAGE, Problem.UNKNOWN}
 _Stamp = tuple[str, int, int]
 
 
@@ -67,7 +68,10 @@ class ModelSource:
         self._check_at = self._discover_at = -math.inf
 
     def load(self) -> AgentConfig:
-        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays."""
+        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays.
+
+        From then on modules are looked for beside the file, too.
+        """
         found = load_agent_config(
             self._config_path,
             self._environ,
@@ -76,6 +80,8 @@ class ModelSource:
             read_file=self._read_file,
         )
         stamp = _stamp(found.path)
+        if found.path is not None:
+            look_in(found.path.parent.resolve())
         if self._loaded is None or self._loaded.config != found.config:
             self._catalog = None
         self._loaded = _Loaded(stamp, found.config)
@@ -96,7 +102,7 @@ class ModelSource:
                 load_class(entry.use)
             except ModelUnavailable as error:
                 cause = error.__cause__
-                if isinstance(cause, NotImported) and cause.problem is Problem.PACKAGE:
+                if isinstance(cause, NotImported) and cause.problem in _NOT_THERE_YET:
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
                     continue
                 raise

@@ -21,6 +21,8 @@ INTRO = """
   names file, line, key and what is expected. `roebot config check` tells the same without a start.
 - A changed file is taken over while the service runs. One that is wrong changes nothing, and the log says so.
   `server`, `runtime` and `database` need a restart.
+- The module of a `use` is looked for among the packages that are installed for the service's Python, then in
+  the folder of this file.
 - `null` stands for the default. Where a list is expected, one value is taken for a list of one.
 - `roebot config schema` prints the JSON schema, for editors.
 """

@@ -382,6 +382,6 @@ async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) 
     assert "sk-secret" not in probed.detail
     missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
     assert missing.detail is not None
-    assert "pip install no-such-provider" in missing.detail
+    assert "There is no module no_such_provider" in missing.detail
     assert (await client.post("/api/models/nope/probe")).status_code == 404
     assert (await client.get("/api/models/gpt/probe")).status_code in {404, 405}

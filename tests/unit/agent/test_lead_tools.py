@@ -144,8 +144,8 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
         (f"{HERE}:gone", f"can't be loaded: {HERE} has no gone (use: {HERE}:gone)."),
         (
             "no_such_pkg.tools:x",
-            "can't be loaded: no_such_pkg.tools:x needs the package no_such_pkg, which is not installed."
-            " Install it: pip install no-such-pkg",
+            "can't be loaded: There is no module no_such_pkg (use: no_such_pkg.tools:x)."
+            " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (f"{HERE}:NOT_A_TOOL", f"is no tool: {HERE}:NOT_A_TOOL is of the type int."),
         (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
@@ -286,7 +286,7 @@ async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path:
 async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) -> None:
     text = ONE + "guardrails: {enabled: true, provider: {use: 'no_such_pkg:X', api_key: very-secret}}\n"
     with pytest.raises(
-        GuardrailUnavailable, match="can't be loaded: no_such_pkg:X needs the package"
+        GuardrailUnavailable, match=r"can't be loaded: There is no module no_such_pkg \(use: no_such_pkg:X\)"
     ) as caught:
         await lead(tmp_path, text).graph(Switches())
     assert "very-secret" not in str(caught.value)

@@ -55,7 +55,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
 @pytest.mark.parametrize(
     ("use", "text"),
     [
-        ("langchain_nowhere:Chat", "Install it: pip install langchain-nowhere"),
+        ("langchain_nowhere:Chat", "There is no module langchain_nowhere (use: langchain_nowhere:Chat)."),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
         ("agent.prompt:system_prompt", "is not a chat model"),
     ],
