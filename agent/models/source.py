@@ -21,7 +21,7 @@ from agent.errors import ModelUnavailable
 from agent.importing import NotImported, Problem, look_in
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
-from agent.models.resolve import load_class
+from agent.models.resolve import check_settings, load_class
 from agent.models.spec import Catalog, ModelSpec
 
 log = structlog.get_logger(__name__)
@@ -95,11 +95,12 @@ class ModelSource:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
 
         Blocking. A missing package does not stop the start: it is named when the model is used. Raises
-        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model.
+        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or a key that it does not
+        know.
         """
         for entry in self.load().models:
             try:
-                load_class(entry.use)
+                check_settings(_spec(entry), load_class(entry.use))
             except ModelUnavailable as error:
                 cause = error.__cause__
                 if isinstance(cause, NotImported) and cause.problem in _NOT_THERE_YET:

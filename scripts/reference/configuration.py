@@ -38,6 +38,19 @@ ENTRY_NOTES = {
     "models": "Every other key of a model is passed on to its class, `api_key` for one.",
     "tools": "Every other key of a tool is passed on to what `use` names.",
 }
+SECTION_NOTES = {
+    "model_calls": """
+- Made again is what may pass: limits, overload, time-outs, broken connections and answers
+  ([which ones](states.md#failures-of-a-model)).
+- Every failure that is left goes to the next of `fallback_models`, a refused key or request for one. A model
+  that can't be made, as its package is missing or a setting of it is wrong, is left out at once, and looked
+  at again with the next message. Where none is left the chat hears of the last failure.
+- Summaries are asked for in the same way, the model of `summarization` first. Titles are asked for once; the
+  first words of the person stand for one that fails.
+- The reply does not say which model gave it, nor does `/usage`: the log does (`model_fallback`,
+  `model_left_out`), and so does `response_metadata` of the stored answer (`roebot_model`).
+""",
+}
 LATER = """
 ## Not in this version
 
@@ -56,6 +69,7 @@ def configuration() -> str:
     for name, shape in whole["properties"].items():
         if target := _section(shape):
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
+            parts += [SECTION_NOTES[name]] if name in SECTION_NOTES else []
         if name == "channels":
             parts += _channels(definitions)
         if target := _entry(shape):
