@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
@@ -86,6 +86,17 @@ class ModelSource:
             self._catalog = None
         self._loaded = _Loaded(stamp, found.config)
         return found.config
+
+    def check(self) -> None:
+        """Check the overrides by themselves, without any file. Raises ConfigErrors.
+
+        Variables that are not set (yet) are left to `load`.
+        """
+        try:
+            load_agent_config(None, self._environ, Path(), overrides=self._overrides, read_file=False)
+        except ConfigErrors as error:
+            if not all(isinstance(one, UnsetVariable) for one in error.errors):
+                raise
 
     def expire(self) -> None:
         """Look at the file, and for models at hand, the next time that anything is asked."""

@@ -135,8 +135,7 @@ async def test_an_agent_that_there_is_not_is_404(client: httpx.AsyncClient, home
     response = await client.get(f"/api/agents/{name}")
     assert response.status_code == 404
     if name == "gone":
-        known = "Known: poet. /agent chooses another."
-        assert detail(response) == f'There is no agent named "gone". {known}'
+        assert detail(response) == 'There is no agent named "gone". Known: poet.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:

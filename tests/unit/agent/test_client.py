@@ -191,14 +191,22 @@ def test_without_reading_a_file_there_is_only_what_was_given(
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
         ({"memory": {}}, "memory is not in this version"),
-        ({"models": [{"name": "m", "use": SCRIPTED, "api_key": "$GONE"}]}, "GONE is not set"),
     ],
 )
-def test_a_wrong_configuration_says_what_and_where(tmp_path: Path, config: Any, told: str) -> None:
-    with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:
-        with pytest.raises(ConfigErrors) as caught:
+def test_a_wrong_configuration_says_what_and_where_at_once(tmp_path: Path, config: Any, told: str) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        AgentClient(config, home=tmp_path, config_path=tmp_path / "not-looked-at-yet.yaml", environ={})
+    assert told in str(caught.value)
+
+
+def test_a_variable_may_be_set_until_it_is_needed(tmp_path: Path) -> None:
+    config = {"models": [{"name": "m", "use": SCRIPTED, "model_name": "$GONE"}]}
+    environ: dict[str, str] = {}
+    with AgentClient(config, read_file=False, home=tmp_path, environ=environ) as client:
+        with pytest.raises(ConfigErrors, match="GONE is not set"):
             client.list_models()
-        assert told in str(caught.value)
+        environ["GONE"] = "here"
+        assert client.list_models()["default"] == "m"
 
 
 def test_a_changed_file_counts_after_a_reset_at_the_latest(tmp_path: Path) -> None:
