@@ -52,7 +52,8 @@ class AgentClient:
     for those of the configuration; `extra_middleware` finds its places by `agent.features`. `checkpointer`
     keeps threads; without one they last as long as the client. Blocking methods run on a loop of the
     client's own, so they work with and without a running loop; `achat` and `astream` run on the caller's.
-    Use as a context manager, or call `close`.
+    Use as a context manager, or call `close`. Raises ConfigErrors for a `config` that is wrong in itself;
+    what only shows together with the file is raised by the first method that needs it.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class AgentClient:
         self._environ = environ
         path = Path(config_path) if config_path is not None else None
         self._source = ModelSource(path, overrides=config, read_file=read_file, environ=environ)
+        self._source.check()
         self._additions = Additions(features, tuple(extra_middleware), checkpointer or InMemorySaver())
         self._agents: WeakKeyDictionary[asyncio.AbstractEventLoop, LeadAgent] = WeakKeyDictionary()
         self._files = ThreadFiles(self._home, self._source)

@@ -24,6 +24,7 @@ from agent.errors import ModelUnavailable, ToolUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.memory.process import ProcessMemory
+from agent.models.lineup import LineUp, line_up
 from agent.models.resolve import build
 from agent.models.source import ModelSource, source_of
 from agent.models.spec import Catalog, ModelSpec
@@ -100,8 +101,8 @@ class LeadAgent:
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         wanted = _Wanted(fit, self._today(), profile)
         if wanted not in self._graphs:
-            graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
-            if current is not self._current:
+            graph, whole = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
+            if current is not self._current or not whole:
                 return graph
             self._graphs[wanted] = graph
             while len(self._graphs) > GRAPHS_KEPT:
@@ -118,19 +119,24 @@ class LeadAgent:
             return None
         return await asyncio.to_thread(read_profile, self._home, name, os.environ)
 
-    def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
-        switches, profile = wanted.switches, wanted.profile
-        summarizer = config.summarization.model_name if config.summarization.enabled else None
+    def _build(
+        self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig
+    ) -> tuple[Graph, bool]:
+        """The graph, and whether all of its models could be made; if not, the next run tries again."""
+        profile = wanted.profile
+        line = self._line(catalog, config, spec, wanted.switches)
+        spec, model = line.models[0]
+        switches = fitted(spec, wanted.switches, degrade=True)
+        writer = config.summarization.model_name if config.summarization.enabled else None
+        writers = self._line(catalog, config, catalog.pick(writer), Switches()) if writer else None
         parts = Parts(
             config,
             spec,
             switches,
             ThreadFolders(self._home),
             self._memory,
-            fallbacks=[
-                (catalog.pick(name), self._model(catalog, name, switches)) for name in _others(config, spec)
-            ],
-            summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+            fallbacks=line.models[1:],
+            summarizers=[one for _, one in writers.models] if writers else (),
         )
         tools = tools_for(config, profile) if spec.supports_tools else []
         chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
@@ -141,19 +147,25 @@ class LeadAgent:
             tools=bool(tools) or any(map(tools_of, chain)),
             personality=profile.personality if profile else "",
         )
-        return create_agent_graph(
-            self._model(catalog, spec.name, switches),
+        graph = create_agent_graph(
+            model,
             tools,
             system_prompt=prompt,
             middleware=chain,
             checkpointer=self._additions.checkpointer,
             name="lead_agent",
         )
+        return graph, line.whole and (writers is None or writers.whole)
 
-    def _model(self, catalog: Catalog, name: str, switches: Switches) -> BaseChatModel:
-        spec = catalog.pick(name)
-        fit = fitted(spec, switches, degrade=True)
-        return self._make_model(spec, thinking=fit.thinking, effort=fit.effort)
+    def _line(self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: Switches) -> LineUp:
+        """The model and those that it falls back on."""
+
+        def make(one: ModelSpec) -> BaseChatModel:
+            fit = fitted(one, switches, degrade=True)
+            return self._make_model(one, thinking=fit.thinking, effort=fit.effort)
+
+        others = [name for name in config.model_calls.fallback_models if name != spec.name]
+        return line_up([spec, *map(catalog.pick, others)], make)
 
 
 def tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
@@ -167,10 +179,6 @@ def _check_names(tools: Sequence[BaseTool], chain: Sequence[Middleware]) -> None
     for tool in tools:
         if tool.name in built_in:
             raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
-
-
-def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:
-    return [name for name in config.model_calls.fallback_models if name != spec.name]
 
 
 def fitted(spec: ModelSpec, switches: Switches, *, degrade: bool) -> Switches:

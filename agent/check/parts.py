@@ -8,7 +8,8 @@ from agent.config.problems import Problems
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_provider
 from agent.importing import NotImported, Problem
-from agent.models.resolve import load_class
+from agent.models.resolve import check_settings, load_class
+from agent.models.spec import spec_of
 from agent.tools.loading import load_tool
 
 TOOL_ADVICE = "Correct this entry of tools, or remove it."
@@ -25,7 +26,7 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
     config = loaded.config
     for index, model in enumerate(config.models):
         try:
-            load_class(model.use)
+            check_settings(spec_of(model), load_class(model.use))
         except ModelUnavailable as error:
             kind = ConfigWarning if needs_package(error) else ConfigError
             problems.add(("models", index), _advised(error, MODEL_ADVICE), kind)
@@ -49,9 +50,9 @@ def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
 
 
 def needs_package(error: ModelUnavailable) -> bool:
-    """Whether nothing but a package that is not installed is missing."""
+    """Whether nothing but a module that is not there (yet) is missing."""
     cause = error.__cause__
-    return isinstance(cause, NotImported) and cause.problem is Problem.PACKAGE
+    return isinstance(cause, NotImported) and cause.problem in {Problem.PACKAGE, Problem.UNKNOWN}
 
 
 def _advised(error: Exception, advice: str) -> str:

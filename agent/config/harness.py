@@ -110,5 +110,6 @@ class ModelCallsConfig(Section):
         1.0, ge=0, le=300, description="Seconds before the first of them; doubled each time."
     )
     fallback_models: Annotated[tuple[Text, ...], ManyIds] = Field(
-        (), description="Names of models that are asked in turn when the chosen one keeps failing."
+        (),
+        description="Models, by name, that are asked in turn when one keeps failing or can't be made.",
     )

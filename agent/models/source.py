@@ -14,15 +14,16 @@ from typing import Any
 import structlog
 
 from agent.check.parts import needs_package, refused
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import LoadedAgentConfig, load_agent_config
-from agent.config.models import AgentConfig, ModelEntry
+from agent.config.models import AgentConfig
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
+from agent.importing import look_in
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
-from agent.models.resolve import load_class
-from agent.models.spec import Catalog, ModelSpec
+from agent.models.resolve import check_settings, load_class
+from agent.models.spec import Catalog, spec_of
 
 log = structlog.get_logger(__name__)
 CHECK_SECONDS = 1.0
@@ -69,11 +70,14 @@ class ModelSource:
         """Why the file as it is now is not in force; None where it is."""
 
     def load(self) -> AgentConfig:
-        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays."""
+        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays.
+
+        From then on modules are looked for beside the file, too.
+        """
         return self._take(self._read()).config
 
     def _read(self, *, may_be_empty: bool = True) -> LoadedAgentConfig:
-        return load_agent_config(
+        found = load_agent_config(
             self._config_path,
             self._environ,
             self._where(),
@@ -81,12 +85,26 @@ class ModelSource:
             read_file=self._read_file,
             may_be_empty=may_be_empty,
         )
+        if found.path is not None:
+            look_in(found.path.parent.resolve())
+        return found
 
     def _take(self, found: LoadedAgentConfig) -> LoadedAgentConfig:
         if self._loaded is None or self._loaded.found.config != found.config:
             self._catalog = None
         self._loaded, self.refusal = _Loaded(_stamp(found.path), found), None
         return found
+
+    def check(self) -> None:
+        """Check the overrides by themselves, without any file. Raises ConfigErrors.
+
+        Variables that are not set (yet) are left to `load`.
+        """
+        try:
+            load_agent_config(None, self._environ, Path(), overrides=self._overrides, read_file=False)
+        except ConfigErrors as error:
+            if not all(isinstance(one, UnsetVariable) for one in error.errors):
+                raise
 
     def expire(self) -> None:
         """Look at the file, and for models at hand, the next time that anything is asked."""
@@ -96,12 +114,13 @@ class ModelSource:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
 
         Blocking. A missing package does not stop the start: it is named when the model is used. Raises
-        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model.
+        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or a key that it does not
+        know.
         """
         found = self._take(self._read())
         for entry in found.config.models:
             try:
-                load_class(entry.use)
+                check_settings(spec_of(entry), load_class(entry.use))
             except ModelUnavailable as error:
                 if needs_package(error):
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
@@ -186,23 +205,8 @@ def source_of(home: Path) -> ModelSource:
 
 def configured(config: AgentConfig) -> Catalog:
     """The catalogue of a configuration's `models`."""
-    specs = tuple(_spec(entry) for entry in config.models)
+    specs = tuple(spec_of(entry) for entry in config.models)
     return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
-
-
-def _spec(entry: ModelEntry) -> ModelSpec:
-    return ModelSpec(
-        name=entry.name,
-        use=entry.use,
-        model=entry.model or "",
-        display_name=entry.label,
-        settings=entry.arguments(),
-        supports_thinking=entry.supports_thinking,
-        supports_vision=entry.supports_vision,
-        supports_reasoning_effort=entry.supports_reasoning_effort,
-        supports_tools=entry.supports_tools,
-        when_thinking_enabled=entry.arguments(thinking=True) if entry.when_thinking_enabled else {},
-    )
 
 
 def _stamp(path: Path | None) -> _Stamp | None:

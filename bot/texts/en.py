@@ -21,6 +21,7 @@ ENGLISH: Mapping[str, str] = {
     "approval_waits": "A tool call waits for approval here. Your message is answered when the person who asked for it, or an admin, has decided.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to ask again.",
+    "failed_agent": "`/agent` chooses another.",
     "runtime_unreachable": "The agent runtime does not answer.",
     "no_answer": "The agent ended without an answer.",
     "stopped": "*(stopped)*",

@@ -141,8 +141,7 @@ async def test_an_agent_that_there_is_not_is_404(client: httpx.AsyncClient, home
     response = await client.get(f"/api/agents/{name}")
     assert response.status_code == 404
     if name == "gone":
-        known = "Known: poet. /agent chooses another."
-        assert detail(response) == f'There is no agent named "gone". {known}'
+        assert detail(response) == 'There is no agent named "gone". Known: poet.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
@@ -399,7 +398,7 @@ async def test_problems_of_the_configuration(client: httpx.AsyncClient, home: Pa
     report = ConfigReport.model_validate_json((await client.get("/api/config/problems")).content)
     (missing,) = report.problems
     assert (missing.where, missing.serious) == (f"{config}:9: models[3]", False)
-    assert "pip install no-such-provider" in missing.what
+    assert missing.what.startswith("There is no module no_such_provider (use: no_such_provider:Chat).")
     (home / "agents" / "lame").mkdir(parents=True)
     (home / "agents" / "lame" / "config.yaml").write_text("model: gone")
     (lame,) = await problems(client)
@@ -476,6 +475,6 @@ async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) 
     assert "sk-secret" not in probed.detail
     missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
     assert missing.detail is not None
-    assert "pip install no-such-provider" in missing.detail
+    assert "There is no module no_such_provider" in missing.detail
     assert (await client.post("/api/models/nope/probe")).status_code == 404
     assert (await client.get("/api/models/gpt/probe")).status_code in {404, 405}

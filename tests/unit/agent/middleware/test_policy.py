@@ -117,7 +117,7 @@ def test_a_provider_is_loaded_by_name() -> None:
 @pytest.mark.parametrize(
     ("use", "settings", "why"),
     [
-        ("no_such_package:Guard", {}, "pip install no-such-package"),
+        ("no_such_package:Guard", {}, "There is no module no_such_package"),
         ("agent.guardrails:Nothing", {}, "has no Nothing"),
         ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit: `allowed` is a list"),
         ("agent.guardrails:AllowlistProvider", {"denied": None}, "don't fit: `denied` is a list"),
