@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,8 @@ def test_what_is_there_is_imported() -> None:
             "langchain_google_genai:ChatGoogleGenerativeAI",
             Problem.PACKAGE,
             "langchain_google_genai:ChatGoogleGenerativeAI needs the package langchain_google_genai, which is"
-            f" not installed. Install it where Roebot is, without a restart: {install_command('langchain-google-genai')}",
+            " not installed. Install it where Roebot is, without a restart:"
+            f" {install_command('langchain-google-genai')}",
         ),
         (
             "half_there:Chat",
@@ -96,7 +98,10 @@ def test_the_command_is_that_of_this_python() -> None:
     command = install_command("roebot[ollama]")
     assert command.endswith(" -m pip install 'roebot[ollama]'")
     asked = command.removesuffix("install 'roebot[ollama]'") + "--version"
-    told = subprocess.run(asked, shell=True, capture_output=True, text=True, check=True).stdout
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    told = subprocess.run(
+        asked, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+    ).stdout
     assert told.startswith("pip ")
     assert sys.prefix in told
 
