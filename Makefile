@@ -76,7 +76,7 @@ bench: $(TEST_STAMP) ## ratios against a floor or a peer measured in the same ru
 docs: $(TEST_STAMP) ## the reference pages, generated from the code
 	@$(BIN)/python -m scripts.docs
 
-config-upgrade: $(STAMP) ## bring config.yaml up to date
+config-upgrade: $(STAMP) ## roebot config upgrade: bring config.yaml up to date
 	@$(BIN)/roebot config upgrade
 
 clean:

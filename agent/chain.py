@@ -41,8 +41,8 @@ from agent.uploads.store import UploadStore
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a chain is made from: `fallbacks` come with their built models, `summarizer` is one where
-    one is configured.
+    """What a chain is made from: `fallbacks` come with their built models; `summarizers` write summaries in
+    turn where one is configured.
 
     `sandbox` None is the local one; `sandbox_tools` None are all that it brings. `always_shown` None: the
     model sees all tools; else the names of those that are not left to a search. `subagents_model` and `tools`
@@ -57,7 +57,7 @@ class Parts:
     sandbox: SandboxProvider | None = None
     sandbox_tools: Sequence[BaseTool] | None = None
     fallbacks: Sequence[tuple[ModelSpec, BaseChatModel]] = ()
-    summarizer: BaseChatModel | None = None
+    summarizers: Sequence[BaseChatModel] = ()
     always_shown: Sequence[str] | None = None
     subagents_model: BaseChatModel | None = None
     tools: Sequence[BaseTool] = ()
@@ -163,21 +163,28 @@ def _on_disk(parts: Parts) -> dict[str, Middleware]:
 
 def _around_calls(parts: Parts) -> list[Middleware]:
     """What stands around the model itself: fits the messages to it, tries again, names what went wrong."""
-    calls, spec = parts.config.model_calls, parts.spec
+    spec = parts.spec
     strict = not parts.config.allow_degradation
     chain = fitting_for(spec, strict=strict)
-    if calls.retries or parts.fallbacks:
-        others = [model for _, model in parts.fallbacks]
-        chain.append(ModelAttempts(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others))
+    others = [model for _, model in parts.fallbacks]
+    if parts.config.model_calls.retries or others:
+        chain.append(_attempts(parts.config, others))
     if parts.fallbacks:
         chain.append(FitsFallbacks([spec for spec, _ in parts.fallbacks], strict=strict))
     return [*chain, ModelCalls(model_name=spec.name)]
 
 
+def _attempts(config: AgentConfig, others: Sequence[BaseChatModel]) -> ModelAttempts:
+    calls = config.model_calls
+    return ModelAttempts(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others)
+
+
 def _summarization(parts: Parts, before_cut: BeforeCut | None) -> Middleware:
     config = parts.config.summarization
+    fallbacks = [model for _, model in parts.fallbacks]
     return SummarizationMiddleware(
-        model=parts.summarizer,
+        model=parts.summarizers[0] if parts.summarizers else None,
+        attempts=_attempts(parts.config, parts.summarizers[1:] if parts.summarizers else fallbacks),
         trigger=[size.pair() for size in config.trigger],
         keep=config.keep.pair(),
         before_cut=before_cut,

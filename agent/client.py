@@ -25,6 +25,7 @@ from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
 from agent.blocking import OwnLoop
+from agent.check.report import offer_of
 from agent.config.memory import MemoryConfig
 from agent.errors import Conflict
 from agent.events import MODES, StreamEvent, events_of
@@ -38,7 +39,7 @@ from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.manage import ManagedMemory
 from agent.memory.scopes import OWNER, parse_scope
 from agent.models.source import ModelSource
-from agent.profiles import describe_profile, describe_profiles
+from agent.profiles import Offer, describe_profile, describe_profiles
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 from agent.switches import Switches
@@ -63,7 +64,8 @@ class AgentClient:
     `features` stand for those of the configuration; `extra_middleware` finds its places by `agent.features`.
     `checkpointer` keeps threads; without one they last as long as the client. Blocking methods run on a loop
     of the client's own, so they work with and without a running loop; `achat` and `astream` run on the
-    caller's. Use as a context manager, or call `close`.
+    caller's. Use as a context manager, or call `close`. Raises ConfigErrors for a `config` that is wrong in
+    itself; what only shows together with the file is raised by the first method that needs it.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class AgentClient:
         self._environ = environ
         path = Path(config_path) if config_path is not None else None
         self._source = ModelSource(path, overrides=config, read_file=read_file, environ=environ)
+        self._source.check()
         self._additions = Additions(features, tuple(extra_middleware), checkpointer or InMemorySaver())
         self._agents: WeakKeyDictionary[asyncio.AbstractEventLoop, LeadAgent] = WeakKeyDictionary()
         self._extensions = ExtensionsSource(
@@ -148,11 +151,11 @@ class AgentClient:
 
     def list_agents(self) -> Json:
         """The agents of one's own: `{"agents": [...]}`, as `agent.results.AgentList`."""
-        return describe_profiles(self._home, self._environ).model_dump()
+        return describe_profiles(self._home, self._environ, self._offer()).model_dump()
 
     def get_agent(self, name: str) -> Json:
         """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
-        return describe_profile(self._home, name, self._environ).model_dump()
+        return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
 
     def get_mcp_config(self) -> Json:
         """`{"mcp_servers": {...}}`, secrets hidden, as `agent.results.McpConfig`."""
@@ -304,6 +307,9 @@ class AgentClient:
 
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
+
+    def _offer(self) -> Offer:
+        return self._own.run(offer_of(self._source))
 
     async def _graph(self, config: RunnableConfig) -> Graph:
         return await self._agent().graph(Switches.of(config["configurable"]))

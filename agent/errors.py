@@ -106,9 +106,7 @@ class ProfileUnknown(ProfileError):
         line = " ".join(name.split())
         shown = line if len(line) <= 64 else f"{line[:64]}…"
         there = ", ".join(known) or "none"
-        super().__init__(
-            f'There is no agent named "{shown}". Known: {there}. /agent chooses another.', name=name
-        )
+        super().__init__(f'There is no agent named "{shown}". Known: {there}.', name=name)
 
 
 class ProfileBroken(ProfileError):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from enum import StrEnum
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from agent.config.installing import install_command, known_requirement
 from agent.models.errors import scrubbed
 
 
@@ -15,22 +18,20 @@ class Problem(StrEnum):
     """Why something can't be imported."""
 
     PACKAGE = "package"
+    UNKNOWN = "unknown"
     MODULE = "module"
     NAME = "name"
     BROKEN = "broken"
 
 
 _TEXTS: Mapping[Problem, str] = {
-    Problem.PACKAGE: "{use} needs the package {package}, which is not installed. Install it: {command}",
+    Problem.PACKAGE: "{use} needs the package {package}, which is not installed."
+    " Install it where Roebot is, without a restart: {command}",
+    Problem.UNKNOWN: "There is no module {module} (use: {use})."
+    " It is looked for among the installed packages, then beside config.yaml.",
     Problem.MODULE: "There is no module {module} (use: {use}).",
     Problem.NAME: "{module} has no {name} (use: {use}).",
     Problem.BROKEN: "{module} can't be imported ({detail}).",
-}
-_EXTRAS = {
-    "langchain_openai": "openai",
-    "langchain_anthropic": "anthropic",
-    "langchain_ollama": "ollama",
-    "lxml": "web",
 }
 
 
@@ -42,9 +43,16 @@ class NotImported(Exception):
         super().__init__(_TEXTS[problem].format(**facts))
 
 
+def look_in(folder: Path) -> None:
+    """Look for modules in this folder, too, after all other places."""
+    if (entry := str(folder)) not in sys.path:
+        sys.path.append(entry)
+
+
 def imported(use: str) -> Any:
-    """What `use` names. Blocking. Raises NotImported."""
+    """What `use` names; what was installed or written a moment ago is found. Blocking. Raises NotImported."""
     module, _, name = use.partition(":")
+    invalidate_caches()
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
@@ -64,9 +72,10 @@ def _missing(use: str, module: str, error: ModuleNotFoundError) -> NotImported:
     package = error.name.partition(".")[0]
     if find_spec(package) is not None:
         return NotImported(Problem.MODULE, use=use, module=error.name)
-    extra = _EXTRAS.get(package)
-    command = f"pip install 'roebot[{extra}]'" if extra else f"pip install {package.replace('_', '-')}"
-    return NotImported(Problem.PACKAGE, use=use, package=package, command=command)
+    requirement = known_requirement(package)
+    if requirement is None:
+        return NotImported(Problem.UNKNOWN, use=use, module=package)
+    return NotImported(Problem.PACKAGE, use=use, package=package, command=install_command(requirement))
 
 
 def _broken(module: str, error: Exception) -> NotImported:

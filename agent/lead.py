@@ -34,11 +34,12 @@ from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
 from agent.mcp.process import open_pool
 from agent.memory.asker import MemoryModel
 from agent.memory.store import FileMemory
+from agent.models.lineup import LineUp, line_up
 from agent.models.resolve import build
-from agent.models.source import ModelSource
+from agent.models.source import ModelSource, source_of
 from agent.models.spec import Catalog, ModelSpec
 from agent.ports.sandbox import SandboxProvider
-from agent.profiles import Profile, read_profile
+from agent.profiles import Profile, model_of, read_profile
 from agent.prompt import system_prompt
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
@@ -115,7 +116,8 @@ class LeadAgent:
             self._graphs.clear()
         current = self._current
         profile = await self._profile(switches.agent_name)
-        spec = catalog.pick(switches.model_name or (profile.model if profile else None))
+        own = model_of(profile, catalog.names) if profile and not switches.model_name else None
+        spec = catalog.pick(switches.model_name or own)
         fit = fitted(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         extensions = await self._extensions.current()
@@ -123,8 +125,8 @@ class LeadAgent:
         mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
         wanted = _Wanted(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
-            graph = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
-            if current is not self._current:
+            graph, whole = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
+            if current is not self._current or not whole:
                 return graph
             self._graphs[wanted] = graph
             while len(self._graphs) > GRAPHS_KEPT:
@@ -162,11 +164,17 @@ class LeadAgent:
             return None
         return await asyncio.to_thread(read_profile, self._home, name, os.environ)
 
-    def _build(self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig) -> Graph:
-        switches, profile = wanted.switches, wanted.profile
+    def _build(
+        self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig
+    ) -> tuple[Graph, bool]:
+        """The graph, and whether all of its models could be made; if not, the next run tries again."""
+        profile = wanted.profile
+        line = self._line(catalog, config, spec, wanted.switches)
+        spec, model = line.models[0]
+        switches = fitted(spec, wanted.switches, degrade=True)
+        writer = config.summarization.model_name if config.summarization.enabled else None
+        writers = self._line(catalog, config, catalog.pick(writer), Switches()) if writer else None
         tools = agent_tools(config, profile, wanted.mcp, self._acp) if spec.supports_tools else []
-        summarizer = config.summarization.model_name if config.summarization.enabled else None
-        model = self._model(catalog, spec.name, switches)
         parts = Parts(
             config,
             spec,
@@ -175,10 +183,8 @@ class LeadAgent:
             self.memory,
             self._sandbox(config),
             sandbox_tools_for(config, profile),
-            fallbacks=[
-                (catalog.pick(name), self._model(catalog, name, switches)) for name in _others(config, spec)
-            ],
-            summarizer=self._model(catalog, summarizer, Switches()) if summarizer else None,
+            fallbacks=line.models[1:],
+            summarizers=[one for _, one in writers.models] if writers else (),
             always_shown=always_shown(tools),
             subagents_model=model,
             tools=tools,
@@ -195,7 +201,7 @@ class LeadAgent:
             acp=acp_section(enabled(config.acp_agents), names),
             personality=profile.personality if profile else "",
         )
-        return create_agent_graph(
+        graph = create_agent_graph(
             model,
             tools,
             system_prompt=prompt,
@@ -203,6 +209,7 @@ class LeadAgent:
             checkpointer=self._additions.checkpointer,
             name="lead_agent",
         )
+        return graph, line.whole and (writers is None or writers.whole)
 
     def _sandbox(self, config: AgentConfig) -> SandboxProvider:
         """The configured provider; the same one for all graphs, since it knows what is held."""
@@ -216,19 +223,20 @@ class LeadAgent:
             self._provider = (wanted, made)
         return self._provider[1]
 
-    def _model(self, catalog: Catalog, name: str, switches: Switches) -> BaseChatModel:
-        spec = catalog.pick(name)
-        fit = fitted(spec, switches, degrade=True)
-        return self._make_model(spec, thinking=fit.thinking, effort=fit.effort)
+    def _line(self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: Switches) -> LineUp:
+        """The model and those that it falls back on."""
+
+        def make(one: ModelSpec) -> BaseChatModel:
+            fit = fitted(one, switches, degrade=True)
+            return self._make_model(one, thinking=fit.thinking, effort=fit.effort)
+
+        others = [name for name in config.model_calls.fallback_models if name != spec.name]
+        return line_up([spec, *map(catalog.pick, others)], make)
 
 
 def _chosen(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
     """The skills that the agent is told of."""
     return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
-
-
-def _others(config: AgentConfig, spec: ModelSpec) -> list[str]:
-    return [name for name in config.model_calls.fallback_models if name != spec.name]
 
 
 def fitted(spec: ModelSpec, switches: Switches, *, degrade: bool) -> Switches:
@@ -266,7 +274,7 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
 
 
 def lead_of(home: Path) -> LeadAgent:
-    """The lead agent of this process for a home; the configuration is found by the environment."""
+    """The lead agent of this process for a home, on the configuration that is kept for it."""
     if home not in _agents:
-        _agents[home] = LeadAgent(ModelSource(), home, extensions=ExtensionsSource())
+        _agents[home] = LeadAgent(source_of(home), home, extensions=ExtensionsSource())
     return _agents[home]

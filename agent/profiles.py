@@ -6,27 +6,26 @@ system prompt.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.env import resolve_env
 from agent.config.errors import ConfigErrors
+from agent.config.models import AgentConfig
 from agent.config.problems import Problems
-from agent.config.profile import PROFILE_KEYS, ProfileConfig
+from agent.config.profile import FOLDER, NAME, PROFILE_KEYS, ProfileConfig, profile_names
 from agent.config.reader import read_document
 from agent.config.unavailable import refuse_unavailable
 from agent.config.validate import load
 from agent.errors import ProfileBroken, ProfileUnknown
 from agent.results import AgentInfo, AgentList
+from agent.tools.groups import known_groups, unknown_groups
 
-FOLDER = "agents"
 CONFIG = "config.yaml"
 PERSONALITY = "SOUL.md"
 PERSONALITY_BYTES = 50_000
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def read_profile(home: Path, name: str, env: Mapping[str, str]) -> Profile:
     """
     wanted = name.strip().lower()
     folder = home / FOLDER / wanted
-    if not _NAME.fullmatch(wanted) or not folder.is_dir():
+    if not NAME.fullmatch(wanted) or not folder.is_dir():
         raise ProfileUnknown(name, profile_names(home))
     config = _config(folder / CONFIG, wanted, env)
     return Profile(
@@ -61,33 +60,52 @@ def read_profile(home: Path, name: str, env: Mapping[str, str]) -> Profile:
     )
 
 
-def profile_names(home: Path) -> tuple[str, ...]:
-    """The names of all, in order. Blocking."""
-    folder = home / FOLDER
-    if not folder.is_dir():
-        return ()
-    return tuple(
-        sorted(path.name for path in folder.iterdir() if path.is_dir() and _NAME.fullmatch(path.name))
-    )
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What an agent of one's own may ask for: models by their names, and the configuration's tools."""
+
+    models: Sequence[str]
+    config: AgentConfig
 
 
-def describe_profile(home: Path, name: str, env: Mapping[str, str]) -> AgentInfo:
+def model_of(profile: Profile, models: Sequence[str]) -> str | None:
+    """The model that it asks for, which is one of these. Raises ProfileBroken."""
+    if profile.model is not None and profile.model not in models:
+        raise _asks(profile, "model", f'there is no model named "{profile.model}"', models)
+    return profile.model
+
+
+def groups_of(profile: Profile, config: AgentConfig) -> tuple[str, ...] | None:
+    """The groups of tools that it asks for, which are all configured. Raises ProfileBroken."""
+    for group in unknown_groups(profile.tool_groups or (), config):
+        raise _asks(profile, "tool_groups", f"the tool group {group} is not configured", known_groups(config))
+    return profile.tool_groups
+
+
+def describe_profile(home: Path, name: str, env: Mapping[str, str], offer: Offer) -> AgentInfo:
     """What people are shown of the agent of this name. Blocking; raises ProfileUnknown."""
     try:
         found = read_profile(home, name, env)
+        model, groups = model_of(found, offer.models), groups_of(found, offer.config)
     except ProfileBroken as error:
         return AgentInfo(name=error.name, problem=str(error))
-    groups = None if found.tool_groups is None else list(found.tool_groups)
-    return AgentInfo(name=found.name, description=found.description, model=found.model, tool_groups=groups)
+    listed = None if groups is None else list(groups)
+    return AgentInfo(name=found.name, description=found.description, model=model, tool_groups=listed)
 
 
-def describe_profiles(home: Path, env: Mapping[str, str]) -> AgentList:
+def describe_profiles(home: Path, env: Mapping[str, str], offer: Offer) -> AgentList:
     """All of them; one that can't be used says why. Blocking."""
     found = []
     for name in profile_names(home):
         with suppress(ProfileUnknown):  # taken away meanwhile
-            found.append(describe_profile(home, name, env))
+            found.append(describe_profile(home, name, env, offer))
     return AgentList(agents=found)
+
+
+def _asks(profile: Profile, key: str, wrong: str, known: Sequence[str]) -> ProfileBroken:
+    place = f"{FOLDER}/{profile.name}/{CONFIG}"
+    there = ", ".join(known) or "none"
+    return ProfileBroken(f"{place}: {key}: {wrong} (known: {there})", name=profile.name)
 
 
 def _config(path: Path, name: str, env: Mapping[str, str]) -> ProfileConfig:

@@ -89,6 +89,23 @@ class MarkdownInfo(_Result):
     note: str | None = None
 
 
+class ConfigProblem(_Result):
+    """Something that is configured and can't be used: where, and what it is with what to do about it.
+
+    `serious`: the configuration is refused for it while a better one is in force.
+    """
+
+    where: str
+    what: str
+    serious: bool = True
+
+
+class ConfigReport(_Result):
+    """Everything that is wrong; empty where all is well."""
+
+    problems: list[ConfigProblem]
+
+
 class UploadInfo(_Result):
     """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it.
 

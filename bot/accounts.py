@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from agent.config.installing import extra_of_ours, install_command
 from bot.bus.admission import Admissions
 from bot.bus.bus import AccountInbox, MessageBus
 from bot.clock import Clock
@@ -52,8 +53,10 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
     try:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
+        command = install_command(extra_of_ours(manifest.extra))
         raise StartError(
-            f"{manifest.title} needs the package {error.name}: pip install 'roebot[{manifest.extra}]'"
+            f"{manifest.title} needs the package {error.name}."
+            f" Install it, then restart the service: {command}"
         ) from error
     except ImportError as error:
         raise StartError(f"{manifest.title} cannot be loaded: {error}") from error

@@ -20,10 +20,13 @@ FOLDERS = ("logs", "inbox", "threads")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How the service that owns a home is reached. Has no secret in it."""
+    """How the service that owns a home is reached, and which configuration file it follows ("": none, so
+    everything has its default; None: it does not say). Has no secret in it.
+    """
 
     pid: int
     url: str
+    config: str | None = None
 
 
 def find_home(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path:
@@ -70,11 +73,12 @@ def owned(home: Path) -> Iterator[None]:
             (home / "service.json").unlink(missing_ok=True)
 
 
-def announce(home: Path, url: str) -> None:
-    """Write down where the service of this home is."""
+def announce(home: Path, url: str, config: Path | None) -> None:
+    """Write down where the service of this home is, and which configuration it follows. Blocking."""
     path = home / "service.json"
     path.touch(mode=0o600)
-    path.write_text(json.dumps(asdict(Running(os.getpid(), url))))
+    followed = str(config.resolve()) if config else ""
+    path.write_text(json.dumps(asdict(Running(os.getpid(), url, followed))))
 
 
 def running(home: Path) -> Running | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ from bot.config import (
 )
 from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Isolation, IsolationPolicy, Origin, Sender, Turn
-from bot.errors import RoebotError
+from bot.errors import RoebotError, RuntimeProblem
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
@@ -75,6 +75,8 @@ class Service:
         self.store = store
         self.clock = clock
         self.config: Config = settings.loaded.config
+        self.address = ""
+        """Where the service listens, "" before it does."""
         self.commands = builtin()
         self.accounts = AccountDirectory(clock)
         self.bus = MessageBus(store, clock, self.config.limits.queue)
@@ -189,6 +191,7 @@ class Service:
             env=settings.env,
             cwd=settings.cwd,
             clock=self.clock,
+            home=settings.home,
         )
         await watcher.run(self._configured)
 
@@ -202,6 +205,20 @@ class Service:
             await self.bus.recover()
         late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
         log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
+        await asyncio.to_thread(self.announce, outcome.loaded.path)
+        if problems := await self.problems():
+            log.error("config_rejected", by="agent", problems="\n".join(problems))
+
+    async def problems(self) -> Sequence[str]:
+        """What the agent runtime can't use of the configuration, as far as it says."""
+        try:
+            return await self.runtime.problems()
+        except RuntimeProblem:
+            return []
+
+    def announce(self, config: Path | None) -> None:
+        """Write down where the service is and which configuration it follows. Blocking."""
+        announce(self.settings.home, self.address, config)
 
     async def _housekeeping(self) -> None:
         while True:
@@ -242,7 +259,8 @@ async def run_service(
                 async with asyncio.TaskGroup() as group:
 
                     def ready(address: str) -> None:
-                        announce(settings.home, address)
+                        service.address = address
+                        service.announce(settings.loaded.path)
                         settle()
                         group.create_task(on_ready(address, service), name="ready")
 

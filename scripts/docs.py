@@ -13,6 +13,7 @@ from scripts.reference.models import models
 from scripts.reference.platforms import platforms
 from scripts.reference.routes import routes
 from scripts.reference.states import states
+from scripts.reference.switches import switches
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -23,6 +24,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "platforms.md": platforms,
     "routes.md": routes,
     "states.md": states,
+    "switches.md": switches,
 }
 
 

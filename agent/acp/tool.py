@@ -24,8 +24,6 @@ from agent.sandbox.paths import ACP_WORKSPACE
 from agent.uploads.folders import OUTPUTS
 
 NAME = "invoke_acp_agent"
-GROUP = "acp"
-"""The group by which an agent of one's own takes it."""
 READERS = ("read_file", "bash")
 DESCRIPTION = """Hand a task to an agent of another maker and get its answer.
 

@@ -4,50 +4,50 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.api.agents import agent_routes
+from agent.api.config import config_routes
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
 from agent.api.mcp import mcp_routes
 from agent.api.memory import memory_routes
 from agent.api.models import model_routes
 from agent.api.skills import SkillRoutes
+from agent.check.parts import refused
 from agent.extensions.source import ExtensionsSource
-from agent.guardrails.loading import load_provider
 from agent.mcp.management import McpManagement
-from agent.models.source import ModelSource
+from agent.models.source import ModelSource, keep_source
 from agent.results import Health
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
-from agent.tools.loading import load_tools
 
+log = structlog.get_logger(__name__)
 __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, agents of one's own, MCP servers, skills, memory, uploads, artifacts and local data of
-    threads below `home`.
+    """Health, models, what is wrong with the configuration, agents of one's own, MCP servers, skills, memory,
+    uploads, artifacts and local data of threads below `home`.
 
-    Loads the configuration with the classes of its models, its tools and its guardrail at once, so that a
-    start that can't work stops: raises ConfigErrors, ModelUnavailable, ToolUnavailable or
-    GuardrailUnavailable. Without `config_path` the file is found as always.
+    Loads the configuration with the classes of its models at once, so that a start that can't work stops:
+    raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is logged and stops no
+    start: each run that meets it says so. Without `config_path` the file is found as always.
     """
-    source = ModelSource(config_path)
-    source.verify()
-    config = source.load()
-    load_tools(config.tools)
-    if config.guardrails.enabled:
-        load_provider(config.guardrails.provider.use, config.guardrails.provider.passed_on())
+    source = keep_source(home, ModelSource(config_path))
+    for error in refused(source.verify()):
+        log.error("config_part_unusable", detail=str(error))
     extensions = ExtensionsSource()
     extensions.load()
     skills = SkillManagement(source, extensions, SkillLibrary(home))
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
-        *agent_routes(home),
+        *config_routes(home, source),
+        *agent_routes(home, source),
         *mcp_routes(McpManagement(extensions)),
         *SkillRoutes(home, skills).routes(),
         *FileRoutes(home, source).routes(),

@@ -20,6 +20,7 @@ from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
 MAX_BYTES = 1_000_000
 MAX_VALUES = 100_000
 MAX_DEPTH = 50
+EMPTIED = "is empty, which may be a write that is not complete; write {} into it for every default"
 _TAG = "tag:yaml.org,2002:"
 _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
@@ -71,17 +72,21 @@ class Document:
         return None
 
 
-def read_document(path: Path, *, shown: str | None = None) -> Document:
+def read_document(path: Path, *, shown: str | None = None, may_be_empty: bool = True) -> Document:
     """Read the file; an empty one is an empty mapping. `shown` is how errors name it.
 
-    Raises ConfigErrors: not readable, not UTF-8, not YAML, not a mapping, a key twice, over 1 MB.
+    Raises ConfigErrors: not readable, not UTF-8, not YAML, not a mapping, a key twice, over 1 MB; nothing but
+    white space in it unless it `may_be_empty`.
     """
     name = shown or str(path)
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise one_error(name, f"cannot be read: {error.strerror or error}") from error
-    document = parse_document(decode(raw, name), name)
+    text = decode(raw, name)
+    if not may_be_empty and not text.strip():
+        raise one_error(name, EMPTIED)
+    document = parse_document(text, name)
     return replace(document, fingerprint=hashlib.sha256(raw).hexdigest())
 
 

@@ -89,7 +89,11 @@ class SandboxConfig(OpenSection):
 class GuardrailProvider(OpenSection):
     """Who decides about tool calls; further keys belong to the class."""
 
-    use: ImportString = Field(ALLOWLIST, description="The class that decides, as package.module:Class.")
+    use: ImportString = Field(
+        ALLOWLIST,
+        description="The class that decides, as package.module:Class. That of the default takes the lists "
+        "allowed, denied and ask, of which it needs one.",
+    )
 
 
 class GuardrailsConfig(Section):
@@ -97,7 +101,7 @@ class GuardrailsConfig(Section):
 
     enabled: Switch = Field(False, description="Whether each tool call is decided about first.")
     provider: GuardrailProvider = Field(
-        default_factory=GuardrailProvider, description="Who decides; its further keys go to the class."
+        default_factory=GuardrailProvider, description="Who decides: use, and the keys of its class."
     )
 
 
@@ -114,5 +118,6 @@ class ModelCallsConfig(Section):
         1.0, ge=0, le=300, description="Seconds before the first of them; doubled each time."
     )
     fallback_models: Annotated[tuple[Text, ...], ManyIds] = Field(
-        (), description="Names of models that are asked in turn when the chosen one keeps failing."
+        (),
+        description="Models, by name, that are asked in turn when one keeps failing or can't be made.",
     )

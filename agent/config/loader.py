@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class LoadedAgentConfig:
     path: Path | None
     warnings: tuple[ConfigWarning, ...]
     fingerprint: str
+    places: Document = field(default_factory=lambda: Document(OVERRIDES, {}), compare=False, repr=False)
+    """The lines of the file, without what stands in them."""
 
 
 def load_agent_config(
@@ -44,16 +46,20 @@ def load_agent_config(
     *,
     overrides: Mapping[str, Any] | None = None,
     read_file: bool = True,
+    may_be_empty: bool = True,
 ) -> LoadedAgentConfig:
     """Find and read the file for the agent runtime. Raises ConfigErrors.
 
     `overrides` are laid over the file, mapping by mapping; a list stands for the whole list. Without
     `read_file` they are all there is. `fingerprint` names the content of the file (empty without a file).
+    A file without content is refused unless it `may_be_empty`.
     """
     path = find_config(explicit, env, cwd) if read_file else None
     if path is None and not overrides:
         return LoadedAgentConfig(AgentConfig(), None, (), "")
-    whole = read_document(path, shown=shown(path, cwd)) if path else Document(OVERRIDES, {})
+    whole = Document(OVERRIDES, {})
+    if path:
+        whole = read_document(path, shown=shown(path, cwd), may_be_empty=may_be_empty)
     if overrides:
         whole = replace(whole, data=merged(whole.data, overrides))
     own = {key: value for key, value in whole.data.items() if key not in BOT_SECTIONS}
@@ -64,7 +70,7 @@ def load_agent_config(
     config = load(AgentConfig, document.data, document, (), problems)
     problems.raise_if_any()
     assert config is not None
-    return LoadedAgentConfig(config, path, warnings, whole.fingerprint)
+    return LoadedAgentConfig(config, path, warnings, whole.fingerprint, replace(document, data={}))
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,11 @@ class Problems:
         document = self._document
         self._found.append(kind(document.file, document.line(path), key_text(path), message))
 
+    @property
+    def found(self) -> tuple[ConfigError, ...]:
+        """What was noted."""
+        return tuple(self._found)
+
     def raise_if_any(self) -> None:
         """Raises ConfigErrors where something was noted."""
         if self._found:

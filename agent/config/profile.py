@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -10,6 +12,8 @@ from pydantic import Field
 from agent.config.fields import ManyIds, OneId, Section, Text
 from agent.config.unavailable import Pattern
 
+FOLDER = "agents"
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 PROFILE_KEYS: Sequence[Pattern] = ()
 """Keys of it that this release does not have yet."""
 
@@ -24,4 +28,14 @@ class ProfileConfig(Section):
     )
     skills: Annotated[tuple[Text, ...], ManyIds] | None = Field(
         None, description="The skills that it is told of, of those that are on; null: all."
+    )
+
+
+def profile_names(home: Path) -> tuple[str, ...]:
+    """The names of all agents of one's own below the home, in order. Blocking."""
+    folder = home / FOLDER
+    if not folder.is_dir():
+        return ()
+    return tuple(
+        sorted(path.name for path in folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
     )

@@ -71,7 +71,7 @@ def modernized(document: Document, problems: Problems) -> tuple[Document, tuple[
     if version == CONFIG_VERSION or not document.data:
         return replace(document, data=data), ()
     line = document.line(("config_version",))
-    message = f"the file is outdated (version {version}, now {CONFIG_VERSION}): run `make config-upgrade`"
+    message = f"the file is outdated (version {version}, now {CONFIG_VERSION}): run `roebot config upgrade`"
     warning = ConfigWarning(document.file, line, "config_version", message)
     return replace(document, data=data), (warning,)
 

@@ -1,7 +1,15 @@
 """Who may call which tool: decisions, and providers that make them."""
 
 from agent.guardrails.allowlist import AllowlistProvider
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
+from agent.guardrails.decisions import (
+    Allow,
+    Ask,
+    Decision,
+    Deny,
+    GuardrailProvider,
+    SettingsError,
+    ToolRequest,
+)
 from agent.guardrails.policy import PolicyProvider
 
 __all__ = [
@@ -12,5 +20,6 @@ __all__ = [
     "Deny",
     "GuardrailProvider",
     "PolicyProvider",
+    "SettingsError",
     "ToolRequest",
 ]

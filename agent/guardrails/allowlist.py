@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
 
 
 class AllowlistProvider:
     """Denies what `denied` names, and what `allowed` does not where it is given; asks for what `ask` names.
 
-    Names may hold `*`. `denied` beats `ask`, which beats `allowed`.
+    Names may hold `*`. `denied` beats `ask`, which beats `allowed`. Without any list everything is allowed; a
+    configuration has to name one. Raises SettingsError for what is no list of names.
     """
 
     def __init__(
@@ -19,6 +20,11 @@ class AllowlistProvider:
     ) -> None:
         self._allowed = None if allowed is None else _names("allowed", allowed)
         self._denied, self._ask = _names("denied", denied), _names("ask", ask)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no list, and so allows everything."""
+        return self._allowed is None and not self._denied and not self._ask
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""
@@ -38,9 +44,9 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _names(field: str, given: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise ValueError(f"`{field}` is a list of tool names, not one text.")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SettingsError(f"`{field}` is a list of tool names, even of one.")
     names = tuple(given)
     if not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"`{field}` has an entry that is no tool name.")
+        raise SettingsError(f"`{field}` has an entry that is no tool name.")
     return names

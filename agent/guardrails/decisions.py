@@ -9,6 +9,10 @@ from typing import Any, Protocol
 from agent.context import RunContext
 
 
+class SettingsError(ValueError):
+    """For a provider's constructor: settings that don't fit. People read the text, so it holds no value."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
     """A tool call that is about to be made, and whose run it is (`context.user_id`, `context.roles`)."""

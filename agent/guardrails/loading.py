@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent.errors import GuardrailUnavailable
-from agent.guardrails.decisions import GuardrailProvider
+from agent.guardrails.allowlist import AllowlistProvider
+from agent.guardrails.decisions import GuardrailProvider, SettingsError
 from agent.importing import NotImported, imported
+
+_NO_LIST = (
+    "The guardrail is switched on, but it has no list: below guardrails.provider write `allowed` (the tools "
+    "that may be called), `denied` or `ask`, such as `allowed: [lookup]`; `allowed: []` denies every tool."
+)
 
 
 def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:
     """Import `package.module:Class` and make it with the settings as arguments.
 
-    Raises GuardrailUnavailable, which names what is wrong but no setting's value.
+    Raises GuardrailUnavailable, which names what is wrong but no setting's value. An AllowlistProvider
+    without any list is refused too, since it would allow everything.
     """
     try:
         found = imported(use)
     except NotImported as error:
         raise GuardrailUnavailable(f"The guardrail can't be loaded: {error}") from error
-    try:
-        made = found(**(settings or {}))
-    except Exception as error:
-        kind = type(error).__name__
-        raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({kind}).") from error
+    made = _made(use, found, settings or {})
     if not callable(getattr(made, "evaluate", None)):
         raise GuardrailUnavailable(f"{use} is no guardrail provider: it has no method evaluate.")
+    if isinstance(made, AllowlistProvider) and made.is_empty:
+        raise GuardrailUnavailable(_NO_LIST)
     provider: GuardrailProvider = made
     return provider
+
+
+def _made(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
+    try:
+        if problem := _misfit(found, settings):
+            raise SettingsError(problem)
+        return found(**settings)
+    except SettingsError as error:
+        detail = str(error).rstrip(".")
+    except ValidationError as error:
+        places = [".".join(map(str, one["loc"])) or one["type"] for one in error.errors(include_input=False)]
+        detail = f"wrong: {', '.join(places)}"
+    except Exception as error:
+        detail = type(error).__name__
+        raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({detail}).") from error
+    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}.")
+
+
+def _misfit(found: Any, settings: Mapping[str, Any]) -> str:
+    """The keys that it does not take, or those that it lacks; empty where the keys are right."""
+    taken = inspect.signature(found).parameters.values()
+    named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in taken)
+    unknown = [] if takes_any else [key for key in settings if key not in named]
+    missing = [key for key, one in named.items() if one.default is one.empty and key not in settings]
+    if not unknown and not missing:
+        return ""
+    wrong = f"unknown key {', '.join(unknown)}" if unknown else f"missing key {', '.join(missing)}"
+    return f"{wrong}; known: {', '.join(named) or 'none'}"

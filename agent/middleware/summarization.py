@@ -11,18 +11,17 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain.agents.middleware import SummarizationMiddleware as LangchainSummarization
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain.agents.middleware.summarization import ContextSize, TriggerClause
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from agent.context import RunContext
 from agent.errors import ModelUnavailable
 from agent.middleware.answers import Handler, Request, Response, updating
-from agent.middleware.internal import internal_config
-from agent.middleware.pieces import pieces
+from agent.middleware.folding import SMALLEST_PIECE, Folding
+from agent.models.attempts import ModelAttempts
 from agent.models.errors import scrubbed
 from agent.state import ThreadState
-from agent.usage import Usage, usage_of
+from agent.usage import Usage, added, usage_of
 
 log = structlog.get_logger(__name__)
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
@@ -30,7 +29,6 @@ BeforeCut = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 TRIGGER: ContextSize = ("tokens", 60_000)
 KEEP: ContextSize = ("messages", 20)
 PIECE_TOKENS = 8_000
-SMALLEST_PIECE = 500
 PROMPT = """Below is a part of a conversation, with a summary of what was before it. Both will be replaced by
 what you write, so write down all that is needed to go on: what the person wants and decided, facts, names,
 numbers, dates and file paths exactly as they are, what was done and found out, what is still open. Keep
@@ -51,9 +49,10 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
 
     Both are langchain's, as is the choice of where to cut: tool calls stay with their results. Every message
     that goes is read by the summarizer in full, in pieces of `piece_tokens`, each with the summary so far;
-    `model` writes it, or the agent's own. The last message of a person stays even where the rest of its turn
-    goes. `before_cut` gets the messages first. A summary that fails is logged, and the call is made with
-    everything. `fraction` needs a model whose profile says how much it takes.
+    `model` writes it, or the agent's own; `attempts` tries again and falls back on other models, without it
+    each piece is asked for once. The last message of a person stays even where the rest of its turn goes.
+    `before_cut` gets the messages first. A summary that fails in the end is logged, and the call is made
+    with everything. `fraction` needs a model whose profile says how much it takes.
 
     Hook: `wrap_model_call`, which knows the agent's model and costs no step; the cut is stored with the
     answer. The summary takes the place and id of the first message that goes, so that no other message is
@@ -67,6 +66,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self,
         *,
         model: BaseChatModel | None = None,
+        attempts: ModelAttempts | None = None,
         trigger: Trigger = TRIGGER,
         keep: ContextSize = KEEP,
         piece_tokens: int = PIECE_TOKENS,
@@ -81,7 +81,8 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
             prompt.format(summary="", messages="")
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"The summary's prompt has a field that is not known: {error}.") from error
-        self._model, self._trigger, self._keep = model, trigger, keep
+        self._model, self._attempts = model, attempts or ModelAttempts(retries=0)
+        self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
         self._rules: tuple[BaseChatModel, _Rules] | None = None
 
@@ -111,35 +112,31 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         try:
             if self._before_cut is not None:
                 await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
-            model = self._model or request.model
-            answers = await self._folded(model, going, self._piece_tokens)
+            text, usage = await self._written(request, going)
         except Exception as error:  # noqa: BLE001 - supervisor: the answer may come out without a summary
             log.warning("summary_failed", error=type(error).__name__, detail=scrubbed(str(error)))
             return None
-        text = answers[-1].text.strip() if answers else ""
         if not text:
             log.warning("summary_failed", error="empty")
             return None
         [message] = LangchainSummarization._build_new_messages(text)
         message.id = going[0].id or str(uuid4())
-        return message, usage_of(answers)
+        return message, usage
 
-    async def _folded(
-        self, model: BaseChatModel, going: Sequence[AnyMessage], tokens: int
-    ) -> list[BaseMessage]:
-        """The answer to each piece; the last one is the summary. Too large pieces are made smaller."""
-        try:
-            answers: list[BaseMessage] = []
-            summary = "(none)"
-            for piece in pieces(going, tokens):
-                prompt = HumanMessage(self._prompt.format(summary=summary, messages=piece))
-                answers.append(await model.ainvoke([prompt], internal_config("summarization")))
-                summary = answers[-1].text.strip() or summary
-            return answers
-        except ContextOverflowError:
-            if tokens // 2 < SMALLEST_PIECE:
-                raise
-            return await self._folded(model, going, tokens // 2)
+    async def _written(self, request: Request, going: Sequence[AnyMessage]) -> tuple[str, Usage | None]:
+        """The summary, by the first model that gets through with it, and what all tries cost."""
+        folding = Folding(going, prompt=self._prompt, tokens=self._piece_tokens)
+        answers: list[BaseMessage] = []
+
+        async def write(inner: Request) -> Response:
+            nonlocal answers
+            answers = await folding.go_on(inner)
+            return Response(result=answers[-1:])
+
+        asking = request.override(model=self._model or request.model)
+        response = await self._attempts.awrap_model_call(asking, write)
+        costs = [usage_of(answers), _failed(response)]
+        return folding.summary, added(*costs) if any(costs) else None
 
     def _rules_for(self, model: BaseChatModel) -> _Rules:
         """langchain's rules for a model, which depend on how it counts and how much it takes."""
@@ -149,6 +146,12 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
             except ValueError as error:
                 raise ModelUnavailable(f"Summarization can't be set up for this model: {error}") from error
         return self._rules[1]
+
+
+def _failed(response: Response | ExtendedModelResponse[Any]) -> Any:
+    """What tries cost that failed, as `ModelAttempts` tells it."""
+    command = response.command if isinstance(response, ExtendedModelResponse) else None
+    return command.update.get("usage") if command and isinstance(command.update, dict) else None
 
 
 class _Rules(LangchainSummarization[Any, Any]):

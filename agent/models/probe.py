@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 from langchain_core.messages import HumanMessage
 
 from agent.models.calls import incomplete
-from agent.models.errors import ProviderFailure, describe, failure
+from agent.models.errors import Category, ProviderFailure, describe, failure
 from agent.models.resolve import build
 from agent.models.spec import ModelSpec
 from agent.results import ModelProbe
 
 SECONDS = 30.0
 QUESTION = "Reply with the word OK."
+_ON_THE_WAY = frozenset({Category.CONNECTION, Category.OVERLOADED, Category.TIMEOUT})
+_BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
 async def probe(spec: ModelSpec, *, seconds: float = SECONDS) -> ModelProbe:
@@ -31,6 +36,38 @@ async def _failure(spec: ModelSpec, seconds: float) -> ProviderFailure | None:
         async with asyncio.timeout(seconds):
             answer = await model.ainvoke([HumanMessage(QUESTION)])
     except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named
-        return describe(error, model=spec.name)
+        return _with_address(describe(error, model=spec.name), error, spec)
     problem = incomplete(answer)
     return failure(problem, model=spec.name) if problem else None
+
+
+def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
+    """Of what went wrong on the way: also which host and port were asked; nothing else of an address."""
+    address = next(_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
+    if not address:
+        return found
+    return replace(found, message=f"{found.message.removesuffix('.')} (asked: {address}).")
+
+
+def _hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:
+    """Where the request went that failed, else where the settings say."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # httpx raises where an error has no request; the clients of providers have it as an attribute.
+        request = vars(cause).get("request") or vars(cause).get("_request")
+        if (url := getattr(request, "url", None)) and (host := _host(str(url))):
+            yield host
+        cause = cause.__cause__ or cause.__context__
+    for key in _BASES:
+        if isinstance(url := spec.settings.get(key), str) and (host := _host(url)):
+            yield host
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return ""
+    name = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    return f"{name}:{port}" if name and port else ""

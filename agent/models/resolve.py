@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import structlog
 from langchain_core.language_models import BaseChatModel
-from pydantic import ValidationError
+from pydantic import AliasChoices, ValidationError
+from pydantic.fields import FieldInfo
 
 from agent.errors import ModelUnavailable
 from agent.importing import NotImported, imported
@@ -43,6 +46,7 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
     Raises ModelUnavailable; its text holds no setting's value.
     """
     chosen = load_class(spec.use)
+    check_settings(spec, chosen)
     model = {"model": spec.model} if spec.model else {}
     settings = {**_defaults(chosen), **model, **spec.settings}
     if thinking:
@@ -76,9 +80,42 @@ def name_of(model: object) -> str | None:
     return metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
 
 
+def check_settings(spec: ModelSpec, chosen: type[BaseChatModel]) -> None:
+    """Refuse settings that the class does not know; many classes take them silently, as something else.
+
+    A class that says that it takes others (`extra` of pydantic) is given them. Raises ModelUnavailable, which
+    names the nearest setting but no value.
+    """
+    if chosen.model_config.get("extra") == "allow":
+        return
+    known = {*_accepted(chosen), "model"}
+    for name in (*spec.settings, *spec.when_thinking_enabled):
+        if name not in known:
+            told = f'The model "{spec.name}" has the setting {name}, which {spec.use} does not know'
+            raise ModelUnavailable(f"{told}{_instead(name, known)}")
+
+
+def _instead(name: str, known: Collection[str]) -> str:
+    if near := get_close_matches(name, sorted(known), n=1):
+        return f"; did you mean {near[0]}?"
+    return "; what is meant for the provider goes below model_kwargs." if "model_kwargs" in known else "."
+
+
+def _accepted(chosen: type[BaseChatModel]) -> set[str]:
+    """The names of the arguments that the class takes."""
+    accepted = {*chosen.model_fields, *signature(chosen.__init__).parameters}
+    for field in chosen.model_fields.values():
+        accepted.update(name for name in _aliases(field) if isinstance(name, str))
+    return accepted - {"self", "args", "kwargs", "data"}
+
+
+def _aliases(field: FieldInfo) -> Iterable[object]:
+    other = field.validation_alias
+    return (field.alias, *(other.choices if isinstance(other, AliasChoices) else (other,)))
+
+
 def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
-    accepted = set(chosen.model_fields)
-    accepted.update(field.alias for field in chosen.model_fields.values() if field.alias)
+    accepted = _accepted(chosen)
     offered = {
         # Who calls it tries again: see agent.models.attempts.
         "max_retries": 0,

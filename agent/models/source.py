@@ -13,16 +13,17 @@ from typing import Any
 
 import structlog
 
-from agent.config.errors import ConfigErrors
-from agent.config.loader import load_agent_config
-from agent.config.models import AgentConfig, ModelEntry
+from agent.check.parts import needs_package, refused
+from agent.config.errors import ConfigErrors, UnsetVariable
+from agent.config.loader import LoadedAgentConfig, load_agent_config
+from agent.config.models import AgentConfig
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
-from agent.importing import NotImported, Problem
+from agent.importing import look_in
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
-from agent.models.resolve import load_class
-from agent.models.spec import Catalog, ModelSpec
+from agent.models.resolve import check_settings, load_class
+from agent.models.spec import Catalog, spec_of
 
 log = structlog.get_logger(__name__)
 CHECK_SECONDS = 1.0
@@ -33,13 +34,13 @@ _Stamp = tuple[str, int, int]
 @dataclass(frozen=True, slots=True)
 class _Loaded:
     stamp: _Stamp | None
-    config: AgentConfig
+    found: LoadedAgentConfig
 
 
 class ModelSource:
     """The catalogue of models, current and cheap to ask for.
 
-    The file is looked at once a second at most; one that can't be read keeps the last good one. Without
+    The file is looked at once a second at most; one that can't be used keeps the last good one. Without
     configured models the environment is looked through again every half minute, so that an Ollama that is
     started later is seen. `overrides` are laid over the file; without `read_file` they are all there is.
     """
@@ -65,44 +66,74 @@ class ModelSource:
         self._loaded: _Loaded | None = None
         self._catalog: Catalog | None = None
         self._check_at = self._discover_at = -math.inf
+        self.refusal: ConfigErrors | None = None
+        """Why the file as it is now is not in force; None where it is."""
 
     def load(self) -> AgentConfig:
-        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays."""
+        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays.
+
+        From then on modules are looked for beside the file, too.
+        """
+        return self._take(self._read()).config
+
+    def _read(self, *, may_be_empty: bool = True) -> LoadedAgentConfig:
         found = load_agent_config(
             self._config_path,
             self._environ,
             self._where(),
             overrides=self._overrides,
             read_file=self._read_file,
+            may_be_empty=may_be_empty,
         )
-        stamp = _stamp(found.path)
-        if self._loaded is None or self._loaded.config != found.config:
+        if found.path is not None:
+            look_in(found.path.parent.resolve())
+        return found
+
+    def _take(self, found: LoadedAgentConfig) -> LoadedAgentConfig:
+        if self._loaded is None or self._loaded.found.config != found.config:
             self._catalog = None
-        self._loaded = _Loaded(stamp, found.config)
-        return found.config
+        self._loaded, self.refusal = _Loaded(_stamp(found.path), found), None
+        return found
+
+    def check(self) -> None:
+        """Check the overrides by themselves, without any file. Raises ConfigErrors.
+
+        Variables that are not set (yet) are left to `load`.
+        """
+        try:
+            load_agent_config(None, self._environ, Path(), overrides=self._overrides, read_file=False)
+        except ConfigErrors as error:
+            if not all(isinstance(one, UnsetVariable) for one in error.errors):
+                raise
 
     def expire(self) -> None:
         """Look at the file, and for models at hand, the next time that anything is asked."""
         self._check_at = self._discover_at = -math.inf
 
-    def verify(self) -> None:
+    def verify(self) -> LoadedAgentConfig:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
 
         Blocking. A missing package does not stop the start: it is named when the model is used. Raises
-        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model.
+        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or a key that it does not
+        know.
         """
-        for entry in self.load().models:
+        found = self._take(self._read())
+        for entry in found.config.models:
             try:
-                load_class(entry.use)
+                check_settings(spec_of(entry), load_class(entry.use))
             except ModelUnavailable as error:
-                cause = error.__cause__
-                if isinstance(cause, NotImported) and cause.problem is Problem.PACKAGE:
+                if needs_package(error):
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
                     continue
                 raise
+        return found
 
     async def config(self) -> AgentConfig:
         """The current configuration. Raises ConfigErrors when there never was a good one."""
+        return (await self.loaded()).config
+
+    async def loaded(self) -> LoadedAgentConfig:
+        """The current configuration with where it came from. Raises as `config` does."""
         now = self._clock()
         if self._loaded is None:
             await asyncio.to_thread(self.load)
@@ -111,7 +142,7 @@ class ModelSource:
             self._check_at = now + CHECK_SECONDS
             await asyncio.to_thread(self._refresh)
         assert self._loaded is not None
-        return self._loaded.config
+        return self._loaded.found
 
     async def catalog(self) -> Catalog:
         """The models that can be chosen now. The same object as long as nothing changed."""
@@ -140,32 +171,42 @@ class ModelSource:
         try:
             path = find_config(self._config_path, self._environ, self._where())
             if _stamp(path) == self._loaded.stamp:
+                self.refusal = None
                 return
-            self.load()
+            self._take(self._better(self._loaded.found))
             log.info("config_reloaded")
         except ConfigErrors as error:
-            log.warning("config_kept", detail=str(error))
+            if str(error) != str(self.refusal):
+                log.warning("config_kept", detail=str(error))
+            self.refusal = error
+
+    def _better(self, current: LoadedAgentConfig) -> LoadedAgentConfig:
+        """What the file holds now. Raises ConfigErrors where the current configuration is the better one."""
+        found = self._read(may_be_empty=current.config == AgentConfig())
+        wrong = refused(found)
+        if wrong and not refused(current):
+            raise ConfigErrors(wrong)
+        return found
+
+
+_sources: dict[Path, ModelSource] = {}
+
+
+def keep_source(home: Path, source: ModelSource) -> ModelSource:
+    """Have all of this process that works below the home read the configuration by this one."""
+    _sources[home] = source
+    return source
+
+
+def source_of(home: Path) -> ModelSource:
+    """The one that is kept for the home, else one that finds the file as always."""
+    return _sources.get(home) or ModelSource()
 
 
 def configured(config: AgentConfig) -> Catalog:
     """The catalogue of a configuration's `models`."""
-    specs = tuple(_spec(entry) for entry in config.models)
+    specs = tuple(spec_of(entry) for entry in config.models)
     return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
-
-
-def _spec(entry: ModelEntry) -> ModelSpec:
-    return ModelSpec(
-        name=entry.name,
-        use=entry.use,
-        model=entry.model or "",
-        display_name=entry.label,
-        settings=entry.arguments(),
-        supports_thinking=entry.supports_thinking,
-        supports_vision=entry.supports_vision,
-        supports_reasoning_effort=entry.supports_reasoning_effort,
-        supports_tools=entry.supports_tools,
-        when_thinking_enabled=entry.arguments(thinking=True) if entry.when_thinking_enabled else {},
-    )
 
 
 def _stamp(path: Path | None) -> _Stamp | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.config.models import ModelEntry
 from agent.errors import ModelUnknown
 from agent.results import ModelInfo, ModelList
 
@@ -77,3 +78,19 @@ class Catalog:
         """The public description of all."""
         default = self.specs[0].name if self.specs else None
         return ModelList(models=[self.info(spec) for spec in self.specs], default=default, reason=self.reason)
+
+
+def spec_of(entry: ModelEntry) -> ModelSpec:
+    """The model that an entry of the configuration describes."""
+    return ModelSpec(
+        name=entry.name,
+        use=entry.use,
+        model=entry.model or "",
+        display_name=entry.label,
+        settings=entry.arguments(),
+        supports_thinking=entry.supports_thinking,
+        supports_vision=entry.supports_vision,
+        supports_reasoning_effort=entry.supports_reasoning_effort,
+        supports_tools=entry.supports_tools,
+        when_thinking_enabled=entry.arguments(thinking=True) if entry.when_thinking_enabled else {},
+    )

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from agent.errors import ModelUnavailable
+from agent.uploads.shown import listed_in
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 LEFT_OUT = "(an image, which this model can't see)"
@@ -63,7 +64,5 @@ def _is_image(block: object) -> bool:
 
 
 def _brings_images(message: AnyMessage) -> bool:
-    """Whether it lists an image among its files."""
-    files = message.additional_kwargs.get("files") if isinstance(message, HumanMessage) else None
-    names = [file.get("filename") for file in files or () if isinstance(file, dict)]
-    return any(str(name).lower().endswith(_IMAGE_ENDINGS) for name in names)
+    """Whether it lists an image among its files, those that came with it or were new in the thread."""
+    return any(name.lower().endswith(_IMAGE_ENDINGS) for name in listed_in(message))

@@ -8,19 +8,17 @@ import structlog
 from langchain_core.tools import BaseTool
 
 from agent.acp.runner import AcpAgents
-from agent.acp.tool import GROUP as ACP_GROUP
 from agent.acp.tool import enabled, invoke_tool
 from agent.config.models import AgentConfig
-from agent.errors import ProfileBroken, ToolUnavailable
+from agent.errors import ToolUnavailable
 from agent.mcp.pool import McpTools
 from agent.middleware.deferred_tools import THRESHOLD
-from agent.profiles import Profile
+from agent.profiles import Profile, groups_of
+from agent.tools.groups import ACP_GROUP, MCP_GROUP
 from agent.tools.loading import load_tools
-from agent.tools.sandbox import GROUPS, sandbox_tools
+from agent.tools.sandbox import sandbox_tools
 
 log = structlog.get_logger(__name__)
-MCP_GROUP = "mcp"
-"""The group of all MCP tools; those of one server are in `mcp:<server>`."""
 
 
 def agent_tools(
@@ -31,9 +29,7 @@ def agent_tools(
     An agent of one's own that names `tool_groups` gets these alone. A configured tool wins over one of the
     others that has its name. Blocking. Raises ToolUnavailable or ProfileBroken.
     """
-    groups = profile.tool_groups if profile else None
-    if profile is not None and groups is not None:
-        _check_groups(config, profile.name, groups)
+    groups = groups_of(profile, config) if profile else None
     own = load_tools(config.tools, groups)
     taken = {tool.name for tool in own}
     for tool in _of_acp(config, acp, groups):
@@ -94,14 +90,3 @@ def _of_groups(mcp: McpTools, groups: Sequence[str] | None) -> Sequence[BaseTool
         return mcp.tools
     prefix = f"{MCP_GROUP}:"
     return mcp.of(frozenset(group.removeprefix(prefix) for group in groups if group.startswith(prefix)))
-
-
-def _check_groups(config: AgentConfig, agent: str, groups: Sequence[str]) -> None:
-    known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
-    known |= set(GROUPS) if config.sandbox.enabled else set()
-    known |= {ACP_GROUP} if config.acp_agents else set()
-    missing = [group for group in groups if group not in known and group.partition(":")[0] != MCP_GROUP]
-    if missing:
-        names = ", ".join(sorted(known)) or "none"
-        message = f"it wants the tool group {missing[0]}, which is not configured (known: {names})"
-        raise ProfileBroken(message, name=agent)

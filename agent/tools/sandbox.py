@@ -19,6 +19,7 @@ from langgraph.types import Command
 
 from agent.ports.sandbox import CommandResult, DirEntry, Sandbox, SandboxError
 from agent.sandbox.paths import WORKSPACE
+from agent.tools.groups import BASH, READ, WRITE
 from agent.uploads.names import AREAS, VIRTUAL_ROOT
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
@@ -155,9 +156,9 @@ async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedT
 
 
 GROUPS: Mapping[str, Sequence[BaseTool]] = {
-    "bash": (bash,),
-    "file:read": (ls, read_file),
-    "file:write": (write_file, str_replace, present_files),
+    BASH: (bash,),
+    READ: (ls, read_file),
+    WRITE: (write_file, str_replace, present_files),
 }
 """The tools by the group that an agent of one's own takes them by."""
 for _reading in (ls, read_file, present_files):

@@ -30,6 +30,7 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         runtime=service.runtime,
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
+        runtime_trouble=lambda: service.child.trouble if service.child else "",
         commands=service.commands,
         texts=service.texts,
         isolation=lambda account: _isolation(service, account),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from bot.api import shapes
+from bot.api.failures import UNREACHABLE
 from bot.api.services import ApiServices, Services
 from bot.domain import Live
 from bot.errors import StoreError
@@ -24,7 +25,7 @@ async def ready(services: Services, response: Response) -> shapes.Readiness:
     """Whether messages can be answered now: 503 while the database or the agent runtime is away."""
     database = await _database(services)
     reachable = await services.runtime.ready()
-    runtime = shapes.Check(ok=reachable, detail="" if reachable else "The agent runtime does not answer.")
+    runtime = shapes.Check(ok=reachable, detail="" if reachable else _away(services.runtime_trouble()))
     accounts = {
         name: shapes.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
         for name, (_, state) in services.accounts.states().items()
@@ -34,6 +35,11 @@ async def ready(services: Services, response: Response) -> shapes.Readiness:
     )
     response.status_code = 200 if found.ready else 503
     return found
+
+
+def _away(trouble: str) -> str:
+    why = f" Its process ended: {trouble} (logs/agent.log in the home has more)" if trouble else ""
+    return f"{UNREACHABLE}{why}"
 
 
 async def _database(services: ApiServices) -> shapes.Check:

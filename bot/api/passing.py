@@ -79,6 +79,7 @@ AREAS: Mapping[str, str] = {
     "mcp": "MCP servers",
     "memory": "Memory",
     "agents": "Custom agents",
+    "config": "What of the configuration can't be used",
 }
 
 

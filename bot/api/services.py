@@ -35,8 +35,9 @@ class ApiServices:
     """Everything behind the port.
 
     `runtime_client` makes a client of the agent runtime (address and service token are in it), for calls that
-    are passed on; `management_client` one for its management routes where they are elsewhere. `port` is the
-    one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
+    are passed on; `management_client` one for its management routes where they are elsewhere.
+    `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing). `port`
+    is the one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
     `running` how many runs are under way.
     """
 
@@ -56,6 +57,7 @@ class ApiServices:
     running: Callable[[], int]
     new_id: Callable[[], str]
     management_client: Callable[[], httpx.AsyncClient] | None = None
+    runtime_trouble: Callable[[], str] = str
     port: int = 0
     file_bytes: int = 20_000_000
 

@@ -59,7 +59,12 @@ def run(
 
 @app.command()
 def chat(home: Home = None, file: File = None) -> None:
-    """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply."""
+    """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply.
+
+    Where no service of this home runs, one is started for as long as the chat lasts. At a terminal there is
+    one conversation, which goes on the next time; `/new` begins afresh. What comes through a pipe is a
+    conversation of its own each time.
+    """
     from bot.cli.run import chat_command
 
     raise SystemExit(chat_command(home, file))
@@ -181,11 +186,11 @@ def emulate_slack(
 
 
 @config.command("check")
-def config_check(file: File = None) -> None:
-    """Check the configuration and say what is wrong, with file, line and key."""
+def config_check(home: Home = None, file: File = None) -> None:
+    """Check the configuration, try what it names, and say what is wrong, with file, line and key."""
     from bot.cli.config import check_command
 
-    check_command(file)
+    raise SystemExit(check_command(home, file))
 
 
 @config.command("schema")
@@ -198,7 +203,10 @@ def config_schema() -> None:
 
 @config.command("upgrade")
 def config_upgrade(file: File = None) -> None:
-    """Bring an older configuration up to date, keeping its comments and order."""
+    """Bring the configuration up to date: new names of keys, and every section that it lacks.
+
+    Comments and order stay; the file as it was is kept beside it as `.bak`, `.bak.1` and so on.
+    """
     from bot.cli.config import upgrade_command
 
     upgrade_command(file)

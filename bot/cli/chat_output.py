@@ -68,10 +68,11 @@ class Screen:
     def _close(self, update: Update) -> None:
         if self._shown:
             self._write("\n")
+        elif update.state != "done":
+            # A text says itself how it ended.
+            self.say(f"({update.state})\n")
         for path in update.files:
             self._write(f"{path}\n")
-        if update.state != "done":
-            self.say(f"({update.state})\n")
         self._expected.discard(update.turn)
         self._turn, self._shown = 0, ""
         self._write("\n")

@@ -20,9 +20,9 @@ def home_folder(explicit: Path | None) -> Path:
     return find_home(explicit, os.environ, Path.cwd())
 
 
-def configuration(explicit: Path | None) -> LoadedConfig:
-    """The checked configuration. Raises ConfigErrors."""
-    return load_config(explicit, os.environ, Path.cwd())
+def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConfig:
+    """The checked configuration, with the agents below `home` where it is given. Raises ConfigErrors."""
+    return load_config(explicit, os.environ, Path.cwd(), home)
 
 
 def service_token(explicit: Path | None) -> str | None:

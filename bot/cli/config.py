@@ -8,18 +8,30 @@ from pathlib import Path
 
 from agent.config.reader import find_config
 from agent.config.upgrade import upgrade
-from bot.cli.common import configuration
+from bot.cli import doctor_agent
+from bot.cli.common import configuration, home_folder
 from bot.config import schema
 from bot.errors import StartError
 
 
-def check_command(file: Path | None) -> None:
-    """Load the configuration as a start would. Raises ConfigErrors."""
-    loaded = configuration(file)
+def check_command(home: Path | None, file: Path | None) -> int:
+    """Load the configuration as a start would, and try what it names; 1 where that fails.
+
+    Raises ConfigErrors.
+    """
+    folder = home_folder(home)
+    loaded = configuration(file, folder)
     where = loaded.path or "no file: the zero configuration"
     for warning in loaded.warnings:
         print(f"warning: {warning}")
+    foreign = loaded.config.runtime.url is not None
+    problems = [] if foreign else doctor_agent.here(loaded.path, folder)
+    for problem in problems:
+        print(f"{'problem' if problem['serious'] else 'warning'}: {doctor_agent.told(problem)}")
+    if any(problem["serious"] for problem in problems):
+        return 1
     print(f"ok: {where} ({len(loaded.config.accounts)} accounts, {len(loaded.config.models)} models)")
+    return 0
 
 
 def schema_command() -> None:

@@ -14,7 +14,7 @@ import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.accounts import load_factory, load_manifest
-from bot.cli import doctor_models
+from bot.cli import doctor_agent, doctor_models
 from bot.cli.common import configuration, home_folder, service_token
 from bot.cli.finding import Finding
 from bot.config import Config, LoadedConfig
@@ -44,28 +44,34 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
     folder = home_folder(home)
     yield _home(folder)
+    found = running(folder)
+    followed = found.config if found else None
+    if file is None and followed:
+        file = Path(followed)
     try:
-        loaded = configuration(file)
+        loaded = configuration(file, folder)
     except ConfigErrors as errors:
         yield from _unusable(errors, folder, file)
         return
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
+    if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
+        yield Finding(None, f"the running service follows another configuration: {followed or 'no file'}")
     for warning in loaded.warnings:
         yield Finding(None, str(warning))
     yield from _accounts(loaded.config)
-    found = running(folder)
     if found is None:
         yield _port(loaded.config)
         yield Finding(None, "no service runs here; start it with `make run` to see live states")
-        yield from _models(loaded)
+        yield from _agent(loaded, folder)
     else:
-        yield from _service(found.url, service_token(file))
+        yield from _service(found.url, service_token(Path(followed) if followed else file))
 
 
-def _models(loaded: LoadedConfig) -> Iterator[Finding]:
+def _agent(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
     if loaded.config.runtime.url:
         yield Finding(None, "models: those of another agent runtime are asked while the service runs")
     else:
+        yield from doctor_agent.findings(doctor_agent.here(loaded.path, folder))
         yield from doctor_models.here(loaded.path)
 
 
@@ -169,6 +175,7 @@ def _service(url: str, token: str | None) -> Iterator[Finding]:
         )
         reason = f": {channel['reason']}" if channel.get("reason") else ""
         yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
+    yield from doctor_agent.served(url, headers)
     yield from doctor_models.served(url, headers, models)
 
 

@@ -87,8 +87,9 @@ def _asked(client: httpx.Client, model: dict[str, Any]) -> Finding:
 
 
 def _named(model: Mapping[str, Any]) -> str:
+    name, shown = model["name"], model.get("display_name", "")
     note = f" ({model['note']})" if model.get("note") else ""
-    return f"model {model['name']}: {model.get('display_name', '')}{note}"
+    return f"model {name}{f': {shown}' if shown not in ('', name) else ''}{note}"
 
 
 def _finding(model: Mapping[str, Any], found: Mapping[str, Any]) -> Finding:
@@ -96,7 +97,9 @@ def _finding(model: Mapping[str, Any], found: Mapping[str, Any]) -> Finding:
         return Finding(True, f"{_named(model)}, answered in {float(found.get('seconds', 0.0)):.1f} s")
     # The small local one is always on offer; where another one is used nobody may want it.
     spare = model.get("source") == "local" and not model.get("default")
-    return Finding(None if spare else False, f"{_named(model)}: {found.get('detail')}")
+    # The name stands at the beginning of the line already.
+    detail = str(found.get("detail")).removeprefix(f'The model "{model["name"]}" failed: ')
+    return Finding(None if spare else False, f"{_named(model)}: {detail}")
 
 
 def _detail(answer: httpx.Response) -> str:

@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
@@ -32,7 +32,8 @@ DENIED = (401, 403)
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
     """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
-    loaded = configuration(file)
+    folder = home_folder(home)
+    loaded = configuration(file, folder)
     server = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     if server:
         changed = loaded.config.model_copy(update={"server": loaded.config.server.model_copy(update=server)})
@@ -41,7 +42,6 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         print(f"roebot: {warning}", file=sys.stderr)
     # Databases, logs and sockets are for the owner alone.
     os.umask(0o077)
-    folder = home_folder(home)
     prepare_home(folder)
     # The runtime's process loads for as long as this one does, so it begins first.
     runtime = None
@@ -91,6 +91,7 @@ async def _banner(address: str, service: Service) -> None:
         ),
         f"home     {service.settings.home}",
         f"model    {model}",
+        *(f"problem  {problem}" for problem in await service.problems()),
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
@@ -144,7 +145,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     found = _answering(folder)
     if found is not None:
         return run_loop(chat(found.url, service_token(file), folder))
-    configuration(file)
+    configuration(file, folder)
     secret = service_token(file)
     service, found = _start(folder, file)
     try:
@@ -176,7 +177,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     command += ["--config", str(file)] if file else []
     prepare_home(folder)
     log = folder / "chat-service.log"
-    with log.open("wb") as output:
+    with private_log(log) as output:
         service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline and service.poll() is None:
@@ -188,6 +189,13 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
     said = log.read_text(errors="replace").strip().splitlines()
     reason = said[-1].removeprefix("roebot: ") if said else "it said nothing"
     raise StartError(f"the service did not start: {reason}")
+
+
+def private_log(path: Path) -> BinaryIO:
+    """An empty file for a log, for its owner alone, whoever might read what stood there before."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path.open("wb")
 
 
 def stop_command(home: Path | None) -> int:

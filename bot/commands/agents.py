@@ -41,8 +41,13 @@ async def agent(call: Invocation) -> Result:
 
 def agent_of(call: Invocation, view: ConversationView | None) -> str:
     """Who answers in the conversation, as people read it."""
-    name = (view.agent if view else "") or _of_account(call)
+    name = chosen_agent(call, view)
     return f"`{name}`" if name else call.texts("agent_usual")
+
+
+def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
+    """The agent of one's own that answers in the conversation, "" for the usual one."""
+    return (view.agent if view else "") or _of_account(call)
 
 
 async def _set(call: Invocation, name: str) -> Result:
@@ -58,7 +63,7 @@ async def _listed(call: Invocation, offered: Sequence[AgentInfo] | None) -> Resu
     now = texts("agent_now", name=agent_of(call, view))
     if offered is None:
         return Result(f"{now}\n\n{texts('agents_unlisted')}")
-    chosen = (view.agent if view else "") or _of_account(call)
+    chosen = chosen_agent(call, view)
     lines = [_line(texts, one, mark="✓" if one.name == chosen else "•") for one in offered]
     if chosen and _named(chosen, offered) is None:
         lines.append(texts("agent_gone", name=chosen))

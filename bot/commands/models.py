@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 
-from bot.commands.agents import DEFAULT
+from bot.commands.agents import DEFAULT, chosen_agent
 from bot.commands.registry import Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.port import ModelInfo
 from bot.store.views import ConversationView
 from bot.texts import Texts
+
+# Which model answers is wanted now, also where the runtime is busy.
+LISTING_SECONDS = 2.0
 
 
 async def models(call: Invocation) -> Result:
@@ -32,7 +36,7 @@ async def model(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     if not call.words:
         view = await services.store.conversation(call.turn.conversation)
-        return Result(texts("model_now", name=model_of(call, view)))
+        return Result(texts("model_now", name=await model_of(call, view)))
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
@@ -52,10 +56,25 @@ async def model(call: Invocation) -> Result:
     return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
 
 
-def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """The model of the conversation, as people read it."""
-    name = _name(call, view)
-    return f"`{name}`" if name else call.texts("model_default")
+async def model_of(call: Invocation, view: ConversationView | None) -> str:
+    """The model of the conversation, as people read it; the default one by its name where that is known."""
+    if name := _name(call, view):
+        return f"`{name}`"
+    if name := await _default(call, view):
+        return call.texts("model_default_named", name=name)
+    return call.texts("model_default")
+
+
+async def _default(call: Invocation, view: ConversationView | None) -> str:
+    """The default model's name; "" where the runtime does not say it now, or an agent may have its own."""
+    if chosen_agent(call, view):
+        return ""
+    try:
+        async with asyncio.timeout(LISTING_SECONDS):
+            offered = await call.services.runtime.models()
+    except (RuntimeProblem, TimeoutError):
+        return ""
+    return next((one.name for one in offered if one.default), "")
 
 
 def _name(call: Invocation, view: ConversationView | None) -> str:
@@ -66,7 +85,8 @@ def _name(call: Invocation, view: ConversationView | None) -> str:
 async def _set(call: Invocation, name: str) -> Result:
     await call.services.store.set_model(call.turn.conversation, name)
     lane = await call.services.store.lane(call.turn.conversation)
-    shown = f"`{name}`" if name else model_of(call, None)
+    view = await call.services.store.conversation(call.turn.conversation)
+    shown = await model_of(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 
 

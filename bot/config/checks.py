@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import SecretStr
 
@@ -14,11 +14,13 @@ from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.config.models import Config
 
 
-def check(config: Config, problems: Problems) -> None:
-    """Note what does not fit together."""
+def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
+    """Note what does not fit together. `agents`: those of one's own that there are, None: not known."""
     _check_server(config, problems)
     _check_accounts(config, problems)
     _check_models(config, problems)
+    if agents is not None and not config.runtime.url:
+        _check_agents(config, problems, agents)
     for path, entry in _entries(config):
         if complaint := _complaint(config, path, entry):
             problems.add(path, complaint)
@@ -68,6 +70,14 @@ def _check_models(config: Config, problems: Problems) -> None:
         if account.model is not None and account.model not in names:
             path = ("channels", account.name, "model")
             problems.add(path, f"there is no such model; expected {listed(sorted(names))}")
+
+
+def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> None:
+    for account in config.accounts:
+        if account.agent is not None and account.agent.strip().lower() not in agents:
+            known = f"expected {listed(agents)}, or make" if agents else "make"
+            message = f"there is no such agent; {known} the folder agents/{account.agent} in the home"
+            problems.add(("channels", account.name, "agent"), message)
 
 
 def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:

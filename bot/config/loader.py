@@ -13,6 +13,7 @@ from agent.config.errors import ConfigWarning, listed
 from agent.config.loader import prepared, take_out_unknown
 from agent.config.models import AgentConfig
 from agent.config.problems import Problems
+from agent.config.profile import profile_names
 from agent.config.reader import find_config, read_document, shown
 from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern
 from agent.config.validate import load
@@ -48,22 +49,37 @@ class LoadedConfig:
     fingerprint: str = ""
 
 
-def load_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
-    """Find, read and check the configuration. Raises ConfigErrors with everything that is wrong."""
+def load_config(
+    explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path | None = None
+) -> LoadedConfig:
+    """Find, read and check the configuration. Raises ConfigErrors with everything that is wrong.
+
+    With `home` the agents of one's own that accounts name have to be there.
+    """
     path = find_config(explicit, env, cwd)
-    return LoadedConfig(Config()) if path is None else load_file(path, env, cwd)
+    return LoadedConfig(Config()) if path is None else load_file(path, env, cwd, home)
 
 
-def load_file(path: Path, env: Mapping[str, str], cwd: Path) -> LoadedConfig:
-    """Read and check one file. Raises ConfigErrors."""
-    document = read_document(path, shown=shown(path, cwd))
+def load_file(
+    path: Path,
+    env: Mapping[str, str],
+    cwd: Path,
+    home: Path | None = None,
+    *,
+    may_be_empty: bool = True,
+) -> LoadedConfig:
+    """Read and check one file, as load_config does; one without content unless it `may_be_empty` is refused.
+
+    Raises ConfigErrors.
+    """
+    document = read_document(path, shown=shown(path, cwd), may_be_empty=may_be_empty)
     problems = Problems(document)
     document, warnings = prepared(document, problems, _KEYS, _VALUES)
     take_out_unknown(document, Config.model_fields.keys(), problems)
     document = resolve_env(document, env, idle=_idle(document), problems=problems)
     config = _sections(document, problems)
     problems.raise_if_any()
-    check(config, problems)
+    check(config, problems, _agents(home))
     problems.raise_if_any()
     return LoadedConfig(config, path, warnings, document.fingerprint)
 
@@ -83,6 +99,16 @@ def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Ser
     server = load(ServerConfig, part.data.get("server"), part, ("server",), problems)
     problems.raise_if_any()
     return server or ServerConfig()
+
+
+def _agents(home: Path | None) -> tuple[str, ...] | None:
+    """The names of the agents of one's own; None where they can't be read."""
+    if home is None:
+        return None
+    try:
+        return profile_names(home)
+    except OSError:
+        return None
 
 
 def _idle(document: Document) -> frozenset[str]:

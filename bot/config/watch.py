@@ -47,8 +47,9 @@ class ConfigWatcher:
     """Looks at the file every `interval` seconds.
 
     A change is loaded when two looks in a row have seen the same, so that a file that is still being written
-    is left alone; a file that disappears is a bad change. File access runs in the loop's executor.
-    `explicit`, `env` and `cwd` are those of load_config; without a file, one that appears is taken up.
+    is left alone; a file that disappears is a bad change, and so is one that was emptied. File access runs in
+    the loop's executor. `explicit`, `env`, `cwd` and `home` are those of load_config; without a file, one
+    that appears is taken up.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class ConfigWatcher:
         cwd: Path,
         clock: Clock,
         interval: float = 1.0,
+        home: Path | None = None,
     ) -> None:
         self._current = loaded
         self._explicit = explicit
         self._env = env
         self._cwd = cwd
+        self._home = home
         self._clock = clock
         self._interval = interval
         self._stopped = asyncio.Event()
@@ -124,9 +127,11 @@ class ConfigWatcher:
         path = self._current.path
         try:
             if path is None:
-                loaded = load_config(self._explicit, self._env, self._cwd)
+                loaded = load_config(self._explicit, self._env, self._cwd, self._home)
             else:
-                loaded = load_file(path, self._env, self._cwd)
+                # Some editors empty a file before they write it.
+                empty = self._current.config == Config()
+                loaded = load_file(path, self._env, self._cwd, self._home, may_be_empty=empty)
         except ConfigErrors as errors:
             return Rejected(errors)
         sections = changed_sections(self._current.config, loaded.config)

@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 STOP_GRACE = 0.6
 # A run that the runtime forgot is started anew that many times.
 MOST_RUNS = 3
+ADVICE = {"ProfileUnknown": "failed_agent"}
+"""What helps in a chat, by the class of a run's error."""
 MESSAGE_LIMIT = 500
 
 
@@ -227,7 +229,8 @@ class Conversation:
         return Outcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
 
     def _failure(self, message: str, kind: str) -> Outcome:
-        line = self._texts("failed", message=message or kind)
+        advice = self._texts(ADVICE[kind]) if kind in ADVICE else ""
+        line = self._texts("failed", message=" ".join(filter(None, [message or kind, advice])))
         text = "\n\n".join(filter(None, [self._transcript.text, line]))
         return Outcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
 

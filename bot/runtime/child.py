@@ -28,6 +28,8 @@ class RuntimeChild:
         self._process = process
         self._clock = clock
         self.starts = 0
+        self.trouble = ""
+        """Why the process ended the last time that it did so by itself; "" where it said nothing."""
 
     @property
     def pid(self) -> int | None:
@@ -56,7 +58,9 @@ class RuntimeChild:
                 code = await self._once()
                 failures = 0 if self._clock.now() - started > LASTED else failures + 1
                 pause = BACKOFF[min(failures, len(BACKOFF) - 1)]
-                log.error("runtime_ended", code=code, again_in=pause, log=str(self._process.log))
+                self.trouble = await asyncio.to_thread(self._process.last_words) if code else ""
+                cause = {"cause": self.trouble} if self.trouble else {}
+                log.error("runtime_ended", **cause, code=code, again_in=pause, log=str(self._process.log))
                 await self._clock.sleep(pause)
         finally:
             await asyncio.to_thread(self._process.discard)

@@ -227,6 +227,19 @@ class LangGraphRuntime:
             response = await self._manage().put(path, json={"enabled": enabled})
             _check(response)
 
+    async def problems(self) -> Sequence[str]:
+        """What of the configuration the runtime can't use, a line each; none where it has no route for that.
+
+        Raises RuntimeUnreachable or RuntimeRefused.
+        """
+        with _problems():
+            response = await self._manage().get("/api/config/problems")
+            if response.status_code == httpx.codes.NOT_FOUND:
+                return []
+            _check(response)
+        found = [entry for entry in response.json()["problems"] if entry.get("serious")]
+        return [": ".join(filter(None, (entry["where"], entry["what"]))) for entry in found]
+
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort."""
         with _problems():

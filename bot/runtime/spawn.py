@@ -21,6 +21,9 @@ TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
 # Agent work yields to the chat loop, which answers commands while every core is busy.
 NICE = 5
 LOG_LIMIT = 10 * 1024 * 1024
+LAST_WORDS_LIMIT = 64 * 1024
+SAYS = "roebot agent: "
+"""What the line begins with by which the process says why it can't go on."""
 
 
 def socket_folder() -> Path:
@@ -53,6 +56,7 @@ class RuntimeProcess:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     folder: Path = field(default_factory=socket_folder)
     process: subprocess.Popen[bytes] | None = None
+    _log_began: int = 0
 
     @property
     def socket(self) -> Path:
@@ -81,6 +85,17 @@ class RuntimeProcess:
         os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
         return self.process
 
+    def last_words(self) -> str:
+        """Why its life ended, as it said in its last line for people; "" where it said nothing. Blocking."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(max(self._log_began, self.log.stat().st_size - LAST_WORDS_LIMIT))
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return ""
+        said = [line.removeprefix(SAYS) for line in lines if line.startswith(SAYS)]
+        return said[-1] if said else ""
+
     def discard(self) -> None:
         """End it without waiting for anything, and remove its socket."""
         if self.process is not None and self.process.poll() is None:
@@ -104,4 +119,7 @@ class RuntimeProcess:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
-        return self.log.open("ab")
+        self.log.touch(mode=0o600)
+        output = self.log.open("ab")
+        self._log_began = output.tell()
+        return output

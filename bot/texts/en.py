@@ -21,6 +21,7 @@ ENGLISH: Mapping[str, str] = {
     "approval_waits": "A tool call waits for approval here. Your message is answered when the person who asked for it, or an admin, has decided.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to ask again.",
+    "failed_agent": "`/agent` chooses another.",
     "runtime_unreachable": "The agent runtime does not answer.",
     "no_answer": "The agent ended without an answer.",
     "stopped": "*(stopped)*",
@@ -56,6 +57,7 @@ ENGLISH: Mapping[str, str] = {
     "models_unreachable": "The agent runtime does not answer, so I can't list its models now.",
     "model_now": "This conversation uses {name}. `/models` lists what there is.",
     "model_default": "the default model",
+    "model_default_named": "the default model (`{name}`)",
     "model_set": "This conversation uses {name} from the next turn on.",
     "model_set_busy": "This conversation uses {name} when the running turn has ended.",
     "model_unknown": "There is no model `{name}`.{nearest} `/models` lists them.",

@@ -21,6 +21,7 @@ CHINESE: Mapping[str, str] = {
     "approval_waits": "这里有一个工具调用在等待批准。等提出请求的人或管理员做出决定后,就会回答你的消息。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 可再问一次。",
+    "failed_agent": "可用 `/agent` 另选一个。",
     "runtime_unreachable": "智能体运行时没有响应。",
     "no_answer": "智能体结束了,但没有给出回答。",
     "stopped": "*(已停止)*",
@@ -56,6 +57,7 @@ CHINESE: Mapping[str, str] = {
     "models_unreachable": "智能体运行时没有响应,现在无法列出模型。",
     "model_now": "本对话使用 {name}。`/models` 会列出可用的模型。",
     "model_default": "默认模型",
+    "model_default_named": "默认模型（`{name}`）",
     "model_set": "从下一轮起,本对话使用 {name}。",
     "model_set_busy": "正在运行的一轮结束后,本对话使用 {name}。",
     "model_unknown": "没有模型 `{name}`。{nearest}`/models` 会列出可用的模型。",

@@ -21,8 +21,12 @@ INTRO = """
   names file, line, key and what is expected. `roebot config check` tells the same without a start.
 - A changed file is taken over while the service runs. One that is wrong changes nothing, and the log says so.
   `server`, `runtime` and `database` need a restart.
+- The module of a `use` is looked for among the packages that are installed for the service's Python, then in
+  the folder of this file.
 - `null` stands for the default. Where a list is expected, one value is taken for a list of one.
-- `roebot config schema` prints the JSON schema, for editors.
+- `roebot config schema` prints the JSON schema, for editors: [Edit and upgrade the
+  configuration](../howto/edit-the-configuration.md).
+- What can be switched besides this file, and where: [Switches](switches.md).
 """
 KINDS = {
     "integer": "whole number",
@@ -35,6 +39,22 @@ KINDS = {
 ENTRY_NOTES = {
     "models": "Every other key of a model is passed on to its class, `api_key` for one.",
     "tools": "Every other key of a tool is passed on to what `use` names.",
+}
+SECTION_NOTES = {
+    "guardrails": "The provider's `use` is `package.module:Class`. The default takes the lists `allowed`, "
+    "`denied` and `ask`, of which it needs at least one; another class has keys of its own: [Decide about "
+    "tool calls](../howto/guardrails.md).",
+    "model_calls": """
+- Made again is what may pass: limits, overload, time-outs, broken connections and answers
+  ([which ones](states.md#failures-of-a-model)).
+- Every failure that is left goes to the next of `fallback_models`, a refused key or request for one. A model
+  that can't be made, as its package is missing or a setting of it is wrong, is left out at once, and looked
+  at again with the next message. Where none is left the chat hears of the last failure.
+- Summaries are asked for in the same way, the model of `summarization` first. Titles are asked for once; the
+  first words of the person stand for one that fails.
+- The reply does not say which model gave it, nor does `/usage`: the log does (`model_fallback`,
+  `model_left_out`), and so does `response_metadata` of the stored answer (`roebot_model`).
+""",
 }
 LATER = """
 ## Not in this version
@@ -54,6 +74,7 @@ def configuration() -> str:
     for name, shape in whole["properties"].items():
         if target := _section(shape):
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
+            parts += [SECTION_NOTES[name]] if name in SECTION_NOTES else []
         if name == "channels":
             parts += _channels(definitions)
         if target := _entry(shape):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from agent.client import AgentClient
 from agent.config.document import parse_document
 from agent.config.profile import ProfileConfig
 from tests.docs.blocks import ROOT, Block, blocks
+from tests.docs.programs import expected, on_page, printed
 
 pytestmark = pytest.mark.may_block
 PAGE = ROOT / "docs/howto/embed-the-agent.md"
-
-
-def _on_page(info: str) -> list[Block]:
-    return [block for block in blocks(info) if block.page == PAGE]
 
 
 def _program(block: Block) -> str:
@@ -28,7 +23,7 @@ def _program(block: Block) -> str:
 
 
 def test_every_way_of_use_has_a_program() -> None:
-    assert [_program(block) for block in _on_page("python embedded")] == [
+    assert [_program(block) for block in on_page(PAGE, "python embedded")] == [
         "Ask and listen",
         "Change a part of the configuration",
         "Use no file at all",
@@ -40,23 +35,19 @@ def test_every_way_of_use_has_a_program() -> None:
     ]
 
 
-@pytest.mark.parametrize("block", _on_page("python embedded"), ids=_program)
+def test_every_switch_of_a_message_has_a_line() -> None:
+    section = PAGE.read_text().partition("## Switches of a message")[2].partition("\n## ")[0]
+    named = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+    with AgentClient({"models": []}, read_file=False) as client, pytest.raises(TypeError) as caught:
+        client.chat("Hello", no_such_switch=True)
+    assert f"known: {', '.join(named)}." in str(caught.value)
+
+
+@pytest.mark.parametrize("block", on_page(PAGE, "python embedded"), ids=_program)
 def test_a_program_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
-    [config] = _on_page("yaml config")
+    [config] = on_page(PAGE, "yaml config")
     (tmp_path / "config.yaml").write_text(config.body)
-    expected = next(text for text in _on_page("text") if text.line > block.line)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ROEBOT_")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block.body],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**env, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-        check=False,
-    )
-    assert done.stderr == ""
-    assert done.stdout.rstrip("\n") == expected.body.rstrip("\n")
+    assert printed(block, tmp_path).rstrip("\n") == expected(block).rstrip("\n")
 
 
 @pytest.mark.parametrize("block", blocks("yaml agent"), ids=str)

@@ -181,3 +181,28 @@ def test_upgrade_of_an_old_file(tmp_path: Path) -> None:
 def test_stop_without_a_service(tmp_path: Path) -> None:
     done = roebot("stop", "--home", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, "roebot: no service runs here")
+
+
+def test_a_configuration_whose_names_lead_nowhere(tmp_path: Path) -> None:
+    """`config check` and `doctor` name the tool, the guardrail and the agent, with their places."""
+    agent = tmp_path / "home" / "agents" / "lame"
+    agent.mkdir(parents=True)
+    (agent / "config.yaml").write_text("model: gone\n")
+    (tmp_path / "config.yaml").write_text(
+        f"{MODEL}tools: [{{name: lookup, group: company, use: 'my_package.tools:lookup'}}]\n"
+        "guardrails:\n  enabled: true\n"
+        f"  provider: {{use: 'agent.guardrails:AllowlistProvider', no: '{TOKEN}'}}\n"
+        "server: {port: 0}\n"
+    )
+    told = (
+        'config.yaml:2: tools[0]: The tool "lookup" can\'t be loaded: my_package.tools:lookup needs',
+        "config.yaml:5: guardrails.provider: The settings of the guardrail",
+        'agents/lame: The agent "lame" can\'t be used: agents/lame/config.yaml: model: there is no model',
+    )
+    home = str(tmp_path / "home")
+    one_clear_line(roebot("config", "check", "--home", home, cwd=tmp_path), *told)
+    one_clear_line(roebot("doctor", "--home", home, cwd=tmp_path), *(f"FAIL {line}" for line in told))
+    (tmp_path / "config.yaml").write_text(f"{MODEL}channels: {{web: {{agent: nosuch}}}}\n")
+    words = ("config.yaml:2: channels.web.agent: there is no such agent; expected lame",)
+    one_clear_line(roebot("config", "check", "--home", home, cwd=tmp_path), *words)
+    one_clear_line(roebot("run", "--home", home, cwd=tmp_path), *words)

@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr, SecretStr
 
+from agent.config.installing import extra_of_ours, install_command
 from agent.errors import ModelUnavailable
 from agent.models.local.card import ANSWER_TOKENS
 from agent.models.local.process import SHARED, Endpoint, LocalServer
@@ -77,7 +78,7 @@ class LocalChatModel(BaseChatModel):
             from langchain_openai import ChatOpenAI
         except ImportError as error:
             raise ModelUnavailable(
-                "The local model needs langchain-openai: pip install 'roebot[openai]'."
+                f"The local model needs langchain-openai: {install_command(extra_of_ours('openai'))}"
             ) from error
         return ChatOpenAI(
             model=self.model,

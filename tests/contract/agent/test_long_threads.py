@@ -106,7 +106,8 @@ async def test_without_summaries_it_stays_below_five_megabytes(
     def make(spec: ModelSpec, **_: Any) -> BaseChatModel:
         return ScriptedChatModel(steps=[answers[0], title, *answers[1:]], environ={})
 
-    source = ModelSource(overrides={"models": [{"name": "m", "use": USE}]}, read_file=False, environ={})
+    listed = {"models": [{"name": "m", "use": USE}], "guardrails": {"provider": {"allowed": ["*"]}}}
+    source = ModelSource(overrides=listed, read_file=False, environ={})
     agent = LeadAgent(source, tmp_path, additions=Additions(features=features), make_model=make)
 
     async def lead(config: RunnableConfig) -> Any:

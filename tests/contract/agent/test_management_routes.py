@@ -12,14 +12,19 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
+from structlog.testing import capture_logs
 
 from agent.api import management_routes
 from agent.api.endpoints import guarded
+from agent.check.report import report
 from agent.config.errors import ConfigErrors
-from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
+from agent.errors import ModelUnavailable, ToolUnavailable
+from agent.lead import make_lead_agent
+from agent.models.source import ModelSource, source_of
 from agent.results import (
     AgentInfo,
     AgentList,
+    ConfigReport,
     Deleted,
     ErrorBody,
     Health,
@@ -34,6 +39,7 @@ from agent.results import (
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """
 limits: {file_mb: 1}
+tool_groups: [{name: web}]
 models:
   - {name: gpt, display_name: GPT, use: "agent.testing:ScriptedChatModel", model: gpt-x,
      supports_vision: true}
@@ -135,8 +141,7 @@ async def test_an_agent_that_there_is_not_is_404(client: httpx.AsyncClient, home
     response = await client.get(f"/api/agents/{name}")
     assert response.status_code == 404
     if name == "gone":
-        known = "Known: poet. /agent chooses another."
-        assert detail(response) == f'There is no agent named "gone". {known}'
+        assert detail(response) == 'There is no agent named "gone". Known: poet.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
@@ -376,13 +381,101 @@ def test_a_missing_package_does_not_stop_the_start(home: Path, config: Path) -> 
     assert management_routes(home, config)
 
 
-def test_a_tool_or_guardrail_that_cannot_be_made_stops_the_start(home: Path, config: Path) -> None:
-    config.write_text("tools: [{name: bad, group: g, use: 'pathlib:Nope'}]")
-    with pytest.raises(ToolUnavailable, match="can't be loaded: pathlib has no Nope"):
-        management_routes(home, config)
-    config.write_text("guardrails: {enabled: true, provider: {use: 'pathlib:Path'}}")
-    with pytest.raises(GuardrailUnavailable, match=r"pathlib:Path is no guardrail provider"):
-        management_routes(home, config)
+BAD_TOOL = "tools: [{name: bad, group: g, use: 'pathlib:Nope'}]\n"
+BAD_SETTINGS = "guardrails: {enabled: true, provider: {use: 'agent.guardrails:AllowlistProvider', no: 1}}\n"
+BAD_GUARDRAIL = "guardrails: {enabled: true, provider: {use: 'pathlib:Path'}}\n"
+UNLOADABLE = 'tools[0]: The tool "bad" can\'t be loaded: pathlib has no Nope (use: pathlib:Nope).'
+
+
+async def problems(client: httpx.AsyncClient) -> list[str]:
+    report = ConfigReport.model_validate_json((await client.get("/api/config/problems")).content)
+    return [f"{one.where}: {one.what}" for one in report.problems if one.serious]
+
+
+def test_a_tool_or_guardrail_that_cannot_be_made_is_logged_and_stops_no_start(
+    home: Path, config: Path
+) -> None:
+    config.write_text(BAD_TOOL + BAD_GUARDRAIL)
+    with capture_logs() as logs:
+        assert management_routes(home, config)
+    tool, guardrail = [event["detail"] for event in logs if event["event"] == "config_part_unusable"]
+    assert tool == f"{config}:1: {UNLOADABLE} Correct this entry of tools, or remove it."
+    assert guardrail.startswith(f"{config}:2: guardrails.provider: pathlib:Path is no guardrail provider")
+
+
+async def test_what_cannot_be_loaded_at_the_start_is_said_by_each_run_until_it_is_mended(
+    home: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROEBOT_HOME", str(home))
+    config.write_text(CONFIG + BAD_TOOL.replace(" g,", " web,"))
+    await asyncio.to_thread(management_routes, home, config)
+    for _ in range(2):
+        with pytest.raises(ToolUnavailable, match=r'The tool "bad" can\'t be loaded: pathlib has no Nope'):
+            await make_lead_agent({"configurable": {}})
+    config.write_text(CONFIG)
+    source_of(home).expire()
+    assert await make_lead_agent({"configurable": {}})
+
+
+async def test_problems_of_the_configuration(client: httpx.AsyncClient, home: Path, config: Path) -> None:
+    report = ConfigReport.model_validate_json((await client.get("/api/config/problems")).content)
+    (missing,) = report.problems
+    assert (missing.where, missing.serious) == (f"{config}:9: models[3]", False)
+    assert missing.what.startswith("There is no module no_such_provider (use: no_such_provider:Chat).")
+    (home / "agents" / "lame").mkdir(parents=True)
+    (home / "agents" / "lame" / "config.yaml").write_text("model: gone")
+    (lame,) = await problems(client)
+    assert lame.startswith('agents/lame: The agent "lame" can\'t be used: agents/lame/config.yaml: model: ')
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (CONFIG + BAD_TOOL.replace(" g,", " web,"), UNLOADABLE),
+        (CONFIG + BAD_GUARDRAIL, "pathlib:Path is no guardrail provider"),
+        (CONFIG + BAD_SETTINGS, "The settings of the guardrail agent.guardrails:AllowlistProvider don't fit"),
+        (CONFIG + "guardrails: {enabled: true}\n", "it has no list"),
+        (CONFIG.replace("no_such_provider:Chat", "pathlib:Path"), "pathlib:Path is not a chat model"),
+        ("", "is empty"),
+        (" \n\t\n", "write {} into it for every default"),
+    ],
+)
+async def test_a_change_that_cannot_work_leaves_the_last_good(
+    client: httpx.AsyncClient, config: Path, text: str, told: str
+) -> None:
+    config.write_text(text)
+    with capture_logs() as logs:
+        for _ in range(2):
+            (problem,) = await problems(client)
+            assert told in problem
+    (kept,) = [event["detail"] for event in logs if event["event"] == "config_kept"]
+    assert told in kept
+    models = ModelList.model_validate_json((await client.get("/api/models")).content).models
+    assert [model.name for model in models] == ["gpt", "vendor/small", "broken", "missing"]
+    config.write_text("{}")
+    assert await problems(client) == []
+    assert (await client.get("/api/models/gpt")).status_code == 404
+
+
+async def test_a_bad_configuration_gives_way_to_one_with_other_faults(home: Path, config: Path) -> None:
+    config.write_text(CONFIG + BAD_GUARDRAIL)
+    source = ModelSource(config, environ={}, clock=lambda: 0.0)
+    await asyncio.to_thread(source.verify)
+    config.write_text(CONFIG + BAD_TOOL.replace(" g,", " web,"))
+    source.expire()
+    found = await report(source, home, {})
+    assert [problem.where for problem in found.problems if problem.serious] == [f"{config}:10: tools[0]"]
+    config.write_text(CONFIG + BAD_GUARDRAIL)
+    source.expire()
+    assert (await source.config()).guardrails.enabled
+
+
+async def test_an_agent_whose_model_there_is_not_says_so(client: httpx.AsyncClient, home: Path) -> None:
+    (home / "agents" / "lame").mkdir(parents=True)
+    (home / "agents" / "lame" / "config.yaml").write_text("model: gone")
+    one = AgentInfo.model_validate_json((await client.get("/api/agents/lame")).content)
+    assert one.problem is not None
+    assert 'model: there is no model named "gone" (known: gpt, ' in one.problem
 
 
 def test_a_broken_configuration_stops_the_start(home: Path, config: Path) -> None:
@@ -405,6 +498,6 @@ async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) 
     assert "sk-secret" not in probed.detail
     missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
     assert missing.detail is not None
-    assert "pip install no-such-provider" in missing.detail
+    assert "There is no module no_such_provider" in missing.detail
     assert (await client.post("/api/models/nope/probe")).status_code == 404
     assert (await client.get("/api/models/gpt/probe")).status_code in {404, 405}

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -17,6 +18,7 @@ from llmock.pytest_plugin import LLMock
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
+from agent.models.probe import probe
 from agent.models.resolve import build
 from agent.models.spec import ModelSpec
 
@@ -138,6 +140,39 @@ async def test_a_refused_connection(llmock: LLMock) -> None:
         port = taken.getsockname()[1]
     error = await failing(spec("openai", f"http://127.0.0.1:{port}/v1"))
     assert (error.category, error.retryable) == ("connection", True)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_probe_says_which_host_was_asked_and_nothing_else_of_the_address(provider: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    found = await probe(spec(provider, f"http://somebody:hidden-word@127.0.0.1:{port}/v1"))
+    assert found.detail is not None
+    assert found.detail.endswith(f"or the connection broke (asked: 127.0.0.1:{port}).")
+    assert "hidden-word" not in found.detail
+
+
+async def test_a_probe_of_an_overloaded_provider_says_it_too(llmock: LLMock) -> None:
+    llmock.fail(503, times=None)
+    url = llmock.base_url()
+    found = await probe(spec("openai", url))
+    assert found.detail is not None
+    assert found.detail.endswith(f"out of order (asked: {urlsplit(url).netloc}).")
+
+
+async def test_a_probe_that_runs_out_of_time_says_what_the_settings_say() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        found = await probe(spec("openai", f"http://127.0.0.1:{port}/v1"), seconds=0.2)
+    assert found.detail is not None
+    assert found.detail.endswith(f"in time (asked: 127.0.0.1:{port}).")
+
+
+async def test_a_refusal_is_not_about_the_address(llmock: LLMock) -> None:
+    llmock.fail(401, times=None)
+    found = await probe(spec("openai", llmock.base_url()))
+    assert found.detail is not None
+    assert found.detail.endswith("Check the key in the configuration.")
 
 
 async def test_an_empty_answer_is_a_failure(llmock: LLMock) -> None:

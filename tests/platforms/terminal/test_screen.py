@@ -39,8 +39,8 @@ def test_another_text_is_printed_whole() -> None:
 
 def test_files_and_endings_are_told() -> None:
     out = shown(Update(1, "cancelled", "Some", ("/x/a.txt",)))
-    assert out == f"Some\n/x/a.txt\n(cancelled)\n\n{PROMPT}"
-    assert "\x1b[2m(failed)\n\x1b[0m" in shown(Update(1, "failed", "No"), colors=True)
+    assert out == f"Some\n/x/a.txt\n\n{PROMPT}", "the text says itself how it ended"
+    assert "\x1b[2m(failed)\n\x1b[0m" in shown(Update(1, "failed", ""), colors=True)
 
 
 def test_one_reply_is_shown_at_a_time() -> None:
@@ -64,3 +64,7 @@ def test_busy_until_what_is_expected_has_come() -> None:
     screen.show(Update(4, "running", "x"))
     screen.show(Update(4, "done", "x"))
     assert not screen.busy
+
+
+def test_an_end_without_a_word_is_named() -> None:
+    assert shown(Update(1, "expired", "")) == f"(expired)\n\n{PROMPT}"

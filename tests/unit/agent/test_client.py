@@ -25,6 +25,7 @@ from agent.errors import (
     FileRefused,
     Invalid,
     ModelCallFailed,
+    ModelUnavailable,
     ModelUnknown,
     NotFound,
     ProfileUnknown,
@@ -204,14 +205,22 @@ def test_without_reading_a_file_there_is_only_what_was_given(
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
         ({"checkpointer": {"type": "postgres"}}, "postgres is not in this version"),
-        ({"models": [{"name": "m", "use": SCRIPTED, "api_key": "$GONE"}]}, "GONE is not set"),
     ],
 )
-def test_a_wrong_configuration_says_what_and_where(tmp_path: Path, config: Any, told: str) -> None:
-    with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:
-        with pytest.raises(ConfigErrors) as caught:
+def test_a_wrong_configuration_says_what_and_where_at_once(tmp_path: Path, config: Any, told: str) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        AgentClient(config, home=tmp_path, config_path=tmp_path / "not-looked-at-yet.yaml", environ={})
+    assert told in str(caught.value)
+
+
+def test_a_variable_may_be_set_until_it_is_needed(tmp_path: Path) -> None:
+    config = {"models": [{"name": "m", "use": SCRIPTED, "model_name": "$GONE"}]}
+    environ: dict[str, str] = {}
+    with AgentClient(config, read_file=False, home=tmp_path, environ=environ) as client:
+        with pytest.raises(ConfigErrors, match="GONE is not set"):
             client.list_models()
-        assert told in str(caught.value)
+        environ["GONE"] = "here"
+        assert client.list_models()["default"] == "m"
 
 
 def test_a_changed_file_counts_after_a_reset_at_the_latest(tmp_path: Path) -> None:
@@ -387,3 +396,38 @@ def test_what_one_says_to_the_client_is_remembered_by_the_next(tmp_path: Path) -
         assert client.get_memory("person:bot:telegram:2")["facts"] == ()
         [source] = [fact["source"] for fact in client.get_memory()["facts"]]
         assert source == "t-1"
+
+
+async def in_every_way(client: AgentClient, thread: str) -> list[str]:
+    """What each of the four methods says of a message."""
+
+    async def listened() -> None:
+        async for _ in client.astream("look", thread):
+            pass
+
+    ways: list[Any] = [
+        asyncio.to_thread(client.chat, "look", thread),
+        asyncio.to_thread(lambda: list(client.stream("look", thread))),
+        client.achat("look", thread),
+        listened(),
+    ]
+    said = []
+    for way in ways:
+        with pytest.raises(ModelUnavailable) as caught:
+            await way
+        said.append(str(caught.value))
+    return said
+
+
+async def test_an_image_for_a_blind_model_is_an_error_where_nothing_may_be_left_out(tmp_path: Path) -> None:
+    picture, text = tmp_path / "red.PNG", tmp_path / "notes.txt"
+    picture.write_bytes(b"\x89PNG")
+    text.write_text("notes")
+    config = {**ECHO, "allow_degradation": False}
+    with AgentClient(config, read_file=False, home=tmp_path / "home", environ={}) as client:
+        client.upload_files("t", [text])
+        assert "notes.txt" in await client.achat("look", "t")
+        client.upload_files("t", [picture])
+        assert await in_every_way(client, "t") == ['The model "echo" does not support images.'] * 4
+        client.delete_upload("t", picture.name)
+        assert await client.achat("and now?", "t"), "without the image it goes on"

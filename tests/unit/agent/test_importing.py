@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from agent.config.installing import install_command, interpreter
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_provider
 from agent.importing import NotImported, Problem, imported
@@ -38,21 +42,28 @@ def test_what_is_there_is_imported() -> None:
     [
         (
             "no_such_pkg.tools:x",
-            Problem.PACKAGE,
-            "no_such_pkg.tools:x needs the package no_such_pkg, which is not installed."
-            " Install it: pip install no-such-pkg",
+            Problem.UNKNOWN,
+            "There is no module no_such_pkg (use: no_such_pkg.tools:x)."
+            " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (
             "langchain_ollama:ChatOllama",
             Problem.PACKAGE,
             "langchain_ollama:ChatOllama needs the package langchain_ollama, which is not installed."
-            " Install it: pip install 'roebot[ollama]'",
+            f" Install it where Roebot is, without a restart: {install_command('roebot[ollama]')}",
+        ),
+        (
+            "langchain_google_genai:ChatGoogleGenerativeAI",
+            Problem.PACKAGE,
+            "langchain_google_genai:ChatGoogleGenerativeAI needs the package langchain_google_genai, which is"
+            " not installed. Install it where Roebot is, without a restart:"
+            f" {install_command('langchain-google-genai')}",
         ),
         (
             "half_there:Chat",
-            Problem.PACKAGE,
-            "half_there:Chat needs the package no_such_package_here, which is not installed."
-            " Install it: pip install no-such-package-here",
+            Problem.UNKNOWN,
+            "There is no module no_such_package_here (use: half_there:Chat)."
+            " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (
             "agent.nowhere.at_all:x",
@@ -79,6 +90,42 @@ def test_what_can_not_be_imported_says_what_to_do(use: str, problem: Problem, to
     assert (caught.value.problem, str(caught.value)) == (problem, told)
 
 
+def test_the_command_is_that_of_this_python() -> None:
+    folder = Path("/srv/bot")
+    assert interpreter("/srv/bot/.venv/bin/python", folder) == ".venv/bin/python"
+    assert interpreter("/usr/bin/python3", folder) == "python3"
+    assert interpreter("", folder) == "python"
+    command = install_command("roebot[ollama]")
+    assert command.endswith(" -m pip install 'roebot[ollama]'")
+    asked = command.removesuffix("install 'roebot[ollama]'") + "--version"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    told = subprocess.run(
+        asked, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+    ).stdout
+    assert told.startswith("pip ")
+    assert sys.prefix in told
+
+
+def test_modules_beside_the_configuration_are_found_after_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("config_version: 1\n")
+    (folder / "pathlib.py").write_text("Path = None")
+    source = ModelSource(folder / "config.yaml", environ={}, cwd=tmp_path)
+    source.load()
+    with pytest.raises(NotImported):
+        imported("beside_the_file:lookup")
+    (folder / "beside_the_file.py").write_text("def lookup(): return 'found'")
+    assert imported("beside_the_file:lookup")() == "found", "what was just written is found"
+    assert imported("pathlib:Path") is Path
+    source.load()
+    assert sys.path.count(str(folder)) == 1
+    assert sys.path[-1] == str(folder)
+
+
 @pytest.mark.parametrize("use", ["no_such_pkg:x", "agent.nowhere:x", "pathlib:gone", "wants_a_name:x"])
 def test_models_tools_and_guardrails_tell_the_same(use: str) -> None:
     with pytest.raises(NotImported) as caught:
@@ -99,6 +146,7 @@ def test_models_tools_and_guardrails_tell_the_same(use: str) -> None:
     ("use", "stops"),
     [
         ("no_such_pkg:Chat", False),
+        ("langchain_ollama:ChatOllama", False),
         ("agent.nowhere:Chat", True),
         ("pathlib:gone", True),
         ("pathlib:Path", True),

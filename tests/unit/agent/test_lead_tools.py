@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -14,7 +15,6 @@ from agent.errors import (
     GuardrailUnavailable,
     ModelCallFailed,
     ModelUnavailable,
-    ModelUnknown,
     ProfileBroken,
     ProfileUnknown,
     ToolUnavailable,
@@ -146,8 +146,8 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
         (f"{HERE}:gone", f"can't be loaded: {HERE} has no gone (use: {HERE}:gone)."),
         (
             "no_such_pkg.tools:x",
-            "can't be loaded: no_such_pkg.tools:x needs the package no_such_pkg, which is not installed."
-            " Install it: pip install no-such-pkg",
+            "can't be loaded: There is no module no_such_pkg (use: no_such_pkg.tools:x)."
+            " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (f"{HERE}:NOT_A_TOOL", f"is no tool: {HERE}:NOT_A_TOOL is of the type int."),
         (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
@@ -288,10 +288,19 @@ async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path:
 async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) -> None:
     text = ONE + "guardrails: {enabled: true, provider: {use: 'no_such_pkg:X', api_key: very-secret}}\n"
     with pytest.raises(
-        GuardrailUnavailable, match="can't be loaded: no_such_pkg:X needs the package"
+        GuardrailUnavailable, match=r"can't be loaded: There is no module no_such_pkg \(use: no_such_pkg:X\)"
     ) as caught:
         await lead(tmp_path, text).graph(Switches())
     assert "very-secret" not in str(caught.value)
+
+
+async def test_a_guardrail_without_a_list_lets_nothing_run_however_it_is_switched_on(tmp_path: Path) -> None:
+    additions = Additions(features=RuntimeFeatures(guardrail=True))
+    for text, added in (("guardrails: {enabled: true}\n", None), ("", additions)):
+        (tmp_path / "config.yaml").write_text("config_version: 1\n" + ONE + text)
+        source = ModelSource(tmp_path / "config.yaml", environ={})
+        with pytest.raises(GuardrailUnavailable, match="it has no list"):
+            await LeadAgent(source, tmp_path, additions=added).graph(Switches())
 
 
 async def test_a_guardrail_decides_about_each_call(tmp_path: Path) -> None:
@@ -314,6 +323,54 @@ async def test_summaries_are_written_by_the_model_that_is_named(tmp_path: Path) 
         await graph.ainvoke({"messages": [HumanMessage(f"fact {number}")]}, config)
     assert "fact 0" in models.made["spare"].calls[0].texts[0]
     assert "what was said" in " ".join(models.made["m"].calls[-1].texts)
+
+
+class Incomplete(Models):
+    """Some of its models can't be made."""
+
+    missing: tuple[str, ...] = ()
+
+    def __call__(self, spec: ModelSpec, **_: object) -> ScriptedChatModel:
+        if spec.name in self.missing:
+            raise ModelUnavailable(f"{spec.name} lacks its package.")
+        return super().__call__(spec)
+
+
+FALLS_BACK = TWO + "model_calls: {retries: 0, fallback_models: [m, spare]}\n"
+
+
+async def test_a_model_that_cannot_be_made_falls_back_until_it_can(tmp_path: Path) -> None:
+    models = Incomplete(m=(Script(reply="mine"),), spare=(Script(reply="spare"),))
+    models.missing = ("m",)
+    agent = lead(tmp_path, FALLS_BACK, models)
+    with structlog.testing.capture_logs() as logs:
+        assert (await said(agent))["messages"][-1].text == "spare"
+    told = [entry for entry in logs if entry["event"] == "model_left_out"]
+    assert [(entry["model"], entry["detail"]) for entry in told] == [("m", "m lacks its package.")]
+    models.missing = ("spare",)
+    assert (await said(agent))["messages"][-1].text == "mine", "a fallback that is missing breaks nothing"
+    models.missing = ("m", "spare")
+    with pytest.raises(ModelUnavailable, match="m lacks its package"):
+        await agent.graph(Switches())
+    models.missing = ()
+    assert await agent.graph(Switches()) is await agent.graph(Switches())
+
+
+@pytest.mark.parametrize("broken", ["made", "asked"])
+async def test_summaries_fall_back_as_answers_do(tmp_path: Path, broken: str) -> None:
+    models = Incomplete(m=(Script(reply="written by m"),), spare=(Script(fail="auth"),))
+    models.missing = ("spare",) if broken == "made" else ()
+    text = FALLS_BACK + (
+        "summarization: {enabled: true, model_name: spare, keep: {type: messages, value: 2},\n"
+        "  trigger: [{type: messages, value: 5}]}\n"
+    )
+    agent, saver = lead(tmp_path, text, models), InMemorySaver()
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for number in range(4):
+        graph = (await agent.graph(Switches())).copy({"checkpointer": saver})
+        values = await graph.ainvoke({"messages": [HumanMessage(f"fact {number}")]}, config)
+    assert "written by m" in values["messages"][0].text
+    assert len(values["messages"]) < 8
 
 
 async def test_a_thread_gets_its_title_as_configured(tmp_path: Path) -> None:
@@ -428,7 +485,7 @@ async def test_without_any_agent(tmp_path: Path) -> None:
         ("model: $GONE_NAME\n", "the environment variable GONE_NAME is not set"),
         (
             "tool_groups: [web]\n",
-            "it wants the tool group web, which is not configured (known: bash, file:read, "
+            "coder/config.yaml: tool_groups: the tool group web is not configured (known: bash, file:read, "
             "file:write, letters, words)",
         ),
     ],
@@ -444,8 +501,12 @@ async def test_an_agent_whose_file_is_wrong(tmp_path: Path, config: str, told: s
 
 async def test_an_agent_with_a_model_that_is_not_there(tmp_path: Path) -> None:
     profile(tmp_path, "coder", "model: gone\n")
-    with pytest.raises(ModelUnknown, match=r'no model named "gone"\. Known: m'):
-        await lead(tmp_path, ONE).graph(Switches(agent_name="coder"))
+    agent = lead(tmp_path, ONE, Models(m=(Script(reply="ok"),)))
+    with pytest.raises(ProfileBroken) as caught:
+        await agent.graph(Switches(agent_name="coder"))
+    place = 'agents/coder/config.yaml: model: there is no model named "gone" (known: m).'
+    assert str(caught.value) == f'The agent "coder" can\'t be used: {place}'
+    assert await agent.graph(Switches(agent_name="coder", model_name="m")), "another one was asked for"
 
 
 @pytest.mark.parametrize(

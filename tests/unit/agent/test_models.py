@@ -1,6 +1,7 @@
 """Building models, naming failures, fitting a conversation into a small window."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core import exceptions as lc
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphInterrupt
+from pydantic import ConfigDict
 
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
@@ -17,6 +19,7 @@ from agent.models.calls import ModelCalls, incomplete
 from agent.models.errors import Category, describe, scrubbed
 from agent.models.patience import asked
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build, load_class
+from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.models.window import MESSAGE_TOKENS, estimate, fitting
 from agent.testing import Script, ScriptedChatModel
@@ -55,7 +58,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
 @pytest.mark.parametrize(
     ("use", "text"),
     [
-        ("langchain_nowhere:Chat", "Install it: pip install langchain-nowhere"),
+        ("langchain_nowhere:Chat", "There is no module langchain_nowhere (use: langchain_nowhere:Chat)."),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
         ("agent.prompt:system_prompt", "is not a chat model"),
     ],
@@ -64,6 +67,43 @@ def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
     with pytest.raises(ModelUnavailable) as caught:
         load_class(use)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"api_kee": "k-secret"},
+            "has the setting api_kee, which {use} does not know; did you mean api_key?",
+        ),
+        ({"base_ulr": "http://k-secret"}, "does not know; did you mean base_url?"),
+        ({"zzz": "k-secret"}, "does not know; what is meant for the provider goes below model_kwargs."),
+    ],
+)
+def test_settings_that_a_class_does_not_know_are_named_without_their_values(
+    tmp_path: Path, settings: dict[str, str], told: str
+) -> None:
+    for described in (spec(OPENAI, settings=settings), spec(OPENAI, when_thinking_enabled=settings)):
+        with pytest.raises(ModelUnavailable) as caught:
+            build(described)
+        assert told.format(use=OPENAI) in str(caught.value)
+        assert "k-secret" not in str(caught.value)
+    [(key, value)] = settings.items()
+    path = tmp_path / "config.yaml"
+    path.write_text(f"config_version: 1\nmodels: [{{name: m, use: '{OPENAI}', {key}: '{value}'}}]\n")
+    with pytest.raises(ModelUnavailable, match="does not know"):
+        ModelSource(path, environ={}, cwd=tmp_path).verify()
+
+
+class TakesAll(ScriptedChatModel):
+    """A class of one's own that takes what it is given."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def test_settings_are_known_by_field_alias_argument_or_as_others() -> None:
+    build(spec(OPENAI, settings={"api_key": "k", "openai_api_base": "http://x", "model_kwargs": {"zzz": 1}}))
+    assert build(spec(f"{__name__}:TakesAll", settings={"zzz": 1})).zzz == 1  # type: ignore[attr-defined]
 
 
 def test_settings_that_a_class_refuses_are_named_without_their_values() -> None:

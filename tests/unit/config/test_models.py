@@ -164,4 +164,4 @@ def test_the_agents_own_half_is_checked(tmp_path: Path, text: str, message: str)
 
 def test_an_outdated_file_is_a_warning_here_too(tmp_path: Path) -> None:
     (warning,) = load(tmp_path, "models: []\n").warnings
-    assert "make config-upgrade" in warning.message
+    assert "roebot config upgrade" in warning.message

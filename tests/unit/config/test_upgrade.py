@@ -1,4 +1,4 @@
-"""`make config-upgrade`: what changes, and above all what does not."""
+"""`roebot config upgrade`: what changes, and above all what does not."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from bot.config import TelegramAccount
 if TYPE_CHECKING:
     from .conftest import Folder
 
-OUTDATED = "the file is outdated (version 0, now 1): run `make config-upgrade`"
+OUTDATED = "the file is outdated (version 0, now 1): run `roebot config upgrade`"
 
 
 @pytest.mark.parametrize("version", ["1", "'1'", "' 1 '", "'001'", "$VERSION"])

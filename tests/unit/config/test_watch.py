@@ -186,3 +186,44 @@ async def test_run_can_be_cancelled_in_its_pause(folder: Folder) -> None:
 def test_an_explicit_path_that_is_missing_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors):
         load_config(tmp_path / "no.yaml", {}, tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", " \n\n", "\ufeff\n"])
+async def test_a_file_that_was_emptied_leaves_the_last_good(folder: Folder, content: str) -> None:
+    watch = watcher(folder, await asyncio.to_thread(folder.load, FIRST))
+    folder.write(content)
+    (outcome,) = await looks(watch)
+    assert isinstance(outcome, Rejected)
+    assert str(outcome.errors).startswith("config.yaml: is empty")
+    assert "write {}" in str(outcome.errors)
+    assert watch.current.config.limits.queue == 1
+    folder.write("{}")
+    (outcome,) = await looks(watch)
+    assert isinstance(outcome, Reloaded)
+    assert outcome.loaded.config == Config()
+
+
+async def test_a_file_that_is_empty_from_the_start_may_stay_so(folder: Folder) -> None:
+    watch = watcher(folder, await asyncio.to_thread(folder.load, ""))
+    folder.write("\n")
+    (outcome,) = await looks(watch)
+    assert isinstance(outcome, Reloaded)
+
+
+async def test_the_agents_that_accounts_name_have_to_be_there(folder: Folder) -> None:
+    text = V + "channels: {web: {agent: Poet}}\n"
+    loaded = await asyncio.to_thread(folder.load, FIRST)
+    watch = ConfigWatcher(loaded, explicit=None, env={}, cwd=folder.path, clock=StepClock(), home=folder.path)
+    folder.write(text)
+    (outcome,) = await looks(watch)
+    assert isinstance(outcome, Rejected)
+    told = "there is no such agent; make the folder agents/Poet in the home"
+    assert str(outcome.errors) == f"config.yaml:2: channels.web.agent: {told}"
+    (folder.path / "agents" / "coder").mkdir(parents=True)
+    outcome = await watch.reload()
+    assert isinstance(outcome, Rejected)
+    assert "expected coder, or make the folder agents/Poet" in str(outcome.errors)
+    (folder.path / "agents" / "poet").mkdir()
+    assert isinstance(await watch.reload(), Reloaded)
+    folder.write(text.replace("Poet", "nobody") + "runtime: {url: 'http://127.0.0.1:1'}\n")
+    assert isinstance(await watch.reload(), Reloaded), "the agents are elsewhere"

@@ -251,7 +251,9 @@ async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualC
 
 def test_a_missing_sdk_names_what_to_install(tmp_path: Path) -> None:
     manifest = Manifest("p", "Pigeon", "bot.no_such_module:create", "pigeon", ())
-    with pytest.raises(StartError, match=r"pip install 'roebot\[pigeon\]'"):
+    with pytest.raises(
+        StartError, match=r"then restart the service: .*python\S* -m pip install 'roebot\[pigeon\]'"
+    ):
         load_factory(manifest)
 
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
 import httpx
 import pytest
 
-from bot.cli.doctor import _unready
+from bot.api.app import create_app
+from bot.api.compose import api_services
+from bot.cli import doctor_agent
+from bot.cli.doctor import _unready, look
+from bot.cli.finding import Finding
+from bot.home import announce
+from tests.platforms.web.serving import serving, world
 
+pytestmark = pytest.mark.may_block
+
+MODEL = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\n"
 ACCOUNTS = {"slack": {"ok": False, "detail": "failed"}}
 
 
@@ -26,3 +39,71 @@ ACCOUNTS = {"slack": {"ok": False, "detail": "failed"}}
 )
 def test_what_is_not_ready_is_said_in_words(answer: object, words: str) -> None:
     assert _unready(httpx.Response(503, json=answer)) == words
+
+
+def _told(home: Path, file: Path | None) -> list[Finding]:
+    return list(look(home, file))
+
+
+async def test_the_doctor_looks_at_the_file_of_the_running_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    async with world(tmp_path, extra=MODEL) as service:
+        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        found = await asyncio.to_thread(_told, tmp_path, None)
+        assert Finding(True, f"configuration: {tmp_path / 'config.yaml'}") in found
+        assert not [one for one in found if "another configuration" in one.text]
+        other = tmp_path / "elsewhere" / "other.yaml"
+        other.write_text("config_version: 1")
+        found = await asyncio.to_thread(_told, tmp_path, other)
+        differs = f"the running service follows another configuration: {tmp_path / 'config.yaml'}"
+        assert Finding(None, differs) in found
+        announce(tmp_path, service.url, None)
+        found = await asyncio.to_thread(_told, tmp_path, other)
+        assert Finding(None, "the running service follows another configuration: no file") in found
+
+
+async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> None:
+    agent = tmp_path / "agents" / "lame"
+    agent.mkdir(parents=True)
+    (agent / "config.yaml").write_text("model: gone")
+    async with world(tmp_path, extra=MODEL) as service:
+        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        found = await asyncio.to_thread(_told, tmp_path, None)
+        (line,) = [one for one in found if "agents/lame" in one.text]
+        assert line.good is False
+        assert 'there is no model named "gone"' in line.text
+        assert list(await service.service.problems()) == [line.text]
+
+
+async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        services = replace(
+            api_services(service.service, port=0), runtime_trouble=lambda: "The tool is broken."
+        )
+        service.runtime.should_exit = True
+        async with serving(create_app(services)) as (url, _), httpx.AsyncClient(base_url=url) as http:
+            while (ready := await http.get("/health/ready")).is_success:
+                await asyncio.sleep(0.02)
+        detail = ready.json()["runtime"]["detail"]
+        assert detail.startswith("The agent runtime does not answer. Its process ended: The tool is broken.")
+        assert "logs/agent.log" in detail
+        assert await service.service.problems() == []
+
+
+def test_a_service_that_is_gone_meanwhile() -> None:
+    (finding,) = doctor_agent.served("http://127.0.0.1:9", {})
+    assert finding.good is False
+
+
+def test_a_configuration_that_is_not_tried_in_time(tmp_path: Path) -> None:
+    (problem,) = doctor_agent.here(None, tmp_path, seconds=0.001)
+    assert doctor_agent.told(problem).endswith("was not tried: it did not end within 0 s")
+
+
+def test_a_check_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_agent, "MODULE", "agent.no_such_module")
+    (problem,) = doctor_agent.here(None, tmp_path)
+    assert problem["what"].endswith("the process that tries it ended with 1")

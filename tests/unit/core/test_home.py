@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import HomeUnusable, StartError
-from bot.home import announce, find_home, owned, prepare_home, running
+from bot.home import Running, announce, find_home, owned, prepare_home, running
 
 pytestmark = pytest.mark.may_block
 
@@ -40,7 +40,7 @@ def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
 def test_a_home_has_one_owner(tmp_path: Path) -> None:
     prepare_home(tmp_path)
     with owned(tmp_path):
-        announce(tmp_path, "http://127.0.0.1:1")
+        announce(tmp_path, "http://127.0.0.1:1", None)
         program = (
             "from pathlib import Path; from bot.home import owned; from bot.errors import StartError\n"
             f"try:\n    with owned(Path({str(tmp_path)!r})): print('mine')\n"
@@ -56,12 +56,22 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
 
 
 def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> None:
-    announce(tmp_path, "http://127.0.0.1:2026")
+    announce(tmp_path, "http://127.0.0.1:2026", tmp_path / "config.yaml")
     found = running(tmp_path)
     assert found is not None
     assert (found.pid, found.url) == (os.getpid(), "http://127.0.0.1:2026")
+    assert found.config == str(tmp_path / "config.yaml")
     assert stat.S_IMODE((tmp_path / "service.json").stat().st_mode) == 0o600
-    assert set(json.loads((tmp_path / "service.json").read_text())) == {"pid", "url"}
+    assert set(json.loads((tmp_path / "service.json").read_text())) == {"pid", "url", "config"}
+
+
+def test_a_service_without_a_file_and_one_that_does_not_say(tmp_path: Path) -> None:
+    announce(tmp_path, "http://127.0.0.1:2026", None)
+    found = running(tmp_path)
+    assert found is not None
+    assert found.config == ""
+    (tmp_path / "service.json").write_text(json.dumps({"pid": os.getpid(), "url": "x"}))
+    assert running(tmp_path) == Running(os.getpid(), "x", None)
 
 
 def test_a_service_that_died_is_not_running(tmp_path: Path) -> None:

@@ -134,6 +134,16 @@ async def test_a_failing_run_says_what_failed(at: Bench) -> None:
     assert "/retry" in text
 
 
+async def test_an_agent_that_is_gone_comes_with_the_chats_own_advice(at: Bench) -> None:
+    gone = Failed("ProfileUnknown", 'There is no agent named "coder".')
+    at.runtime.script = lambda run: run.emit(gone, Ended("error"))
+    async with at.running():
+        await at.adapter.hears("hi")
+        assert await closed(at) == [TurnState.FAILED]
+    [text] = at.adapter.texts()
+    assert 'There is no agent named "coder". `/agent` chooses another.' in text
+
+
 async def test_a_run_without_words_is_read_from_the_state(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
         at.runtime.answers[run.request.thread_id] = Answer(("from the state",))
@@ -557,7 +567,7 @@ class TestCommands:
             ("/help nonsense", "There is no command"),
             ("/status", "Nothing is running."),
             ("/models", "`small`"),
-            ("/model", "the default model"),
+            ("/model", "the default model (`small`)"),
             ("/model big", "`big` from the next turn"),
             ("/model bgi", "Did you mean `big`"),
             ("/memory", "I remember nothing of you"),

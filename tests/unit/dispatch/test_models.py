@@ -7,7 +7,7 @@ import pytest
 from bot.runtime.port import ModelInfo
 from bot.testing.runtime import saying
 from tests.unit.dispatch.bench import Bench
-from tests.unit.dispatch.test_agents import said
+from tests.unit.dispatch.test_agents import OWN, said
 from tests.unit.dispatch.test_dispatcher import closed
 from tests.unit.dispatch.test_edges import first_run
 
@@ -20,10 +20,18 @@ def model_of(at: Bench) -> object:
 @pytest.mark.parametrize(
     ("account", "lines", "expected"),
     [
-        ("", ["/model big", "/model default"], "This conversation uses the default model from the next"),
-        ("", ["/model big", "/model Default", "/model"], "This conversation uses the default model."),
-        ("", ["/model big", "/model `default`", "/status"], "Model: the default model"),
-        ("", ["/model default"], "uses the default model from"),
+        (
+            "",
+            ["/model big", "/model default"],
+            "This conversation uses the default model (`small`) from the next",
+        ),
+        (
+            "",
+            ["/model big", "/model Default", "/model"],
+            "This conversation uses the default model (`small`).",
+        ),
+        ("", ["/model big", "/model `default`", "/status"], "Model: the default model (`small`)"),
+        ("", ["/model default"], "uses the default model (`small`) from"),
         ("", ["/model big", "/model default", "/models"], "✓ `small`"),
         ("", ["/models"], "`/model default` takes the choice back."),
         ("", ["/help model"], "`/model default` takes the choice back"),
@@ -60,7 +68,7 @@ async def test_so_has_one_that_waited_meanwhile(at: Bench) -> None:
         await said(at, "/model big")
         await at.adapter.hears("this waits")
         text = await said(at, "/model default")
-        assert text == "This conversation uses the default model when the running turn has ended."
+        assert text == "This conversation uses the default model (`small`) when the running turn has ended."
         at.runtime.script = saying("ok")
         run.say("first")
         run.end()
@@ -94,3 +102,15 @@ async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench)
     at.runtime.offered = (ModelInfo("small", "Small", default=True), ModelInfo("default", "D"))
     async with at.running():
         assert "uses `default` from" in await said(at, "/model default")
+
+
+@pytest.mark.parametrize("line", ["/model", "/status"])
+async def test_the_default_is_not_named_where_an_agent_may_have_a_model_of_its_own(
+    at: Bench, line: str
+) -> None:
+    at.runtime.own = OWN
+    async with at.running():
+        await said(at, "/agent coder")
+        text = await said(at, line)
+    assert "the default model" in text
+    assert "`small`" not in text

@@ -180,7 +180,7 @@ async def test_the_group_is_known_only_where_agents_are_configured(tmp_path: Pat
     folder = stage.home / "agents" / "own"
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("tool_groups: [acp]\n")
-    with pytest.raises(ProfileBroken, match="the tool group acp, which is not configured"):
+    with pytest.raises(ProfileBroken, match="the tool group acp is not configured"):
         await stage.said(name="own")
 
 

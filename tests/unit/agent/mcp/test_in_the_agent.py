@@ -158,7 +158,7 @@ async def test_groups_of_an_agent_of_ones_own(stage: Stage) -> None:
         await stage.said(switches=Switches(agent_name="coder"))
         assert stage.seen() & {"own", "one_add", "two_add"} == wanted, groups
     stage.profile("coder", "tool_groups: [mcps]\n")
-    with pytest.raises(ProfileBroken, match="mcps, which is not configured"):
+    with pytest.raises(ProfileBroken, match="mcps is not configured"):
         await stage.said(switches=Switches(agent_name="coder"))
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from agent.context import RunContext
 from agent.errors import GuardrailUnavailable
-from agent.guardrails import Allow, Ask, Deny, PolicyProvider, ToolRequest
+from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest
 from agent.guardrails.loading import load_provider
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
@@ -117,10 +117,22 @@ def test_a_provider_is_loaded_by_name() -> None:
 @pytest.mark.parametrize(
     ("use", "settings", "why"),
     [
-        ("no_such_package:Guard", {}, "pip install no-such-package"),
+        ("no_such_package:Guard", {}, "There is no module no_such_package"),
         ("agent.guardrails:Nothing", {}, "has no Nothing"),
-        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit"),
-        ("agent.guardrails:AllowlistProvider", {"wrong": 1}, "don't fit"),
+        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit: `allowed` is a list"),
+        ("agent.guardrails:AllowlistProvider", {"denied": None}, "don't fit: `denied` is a list"),
+        (
+            "agent.guardrails:AllowlistProvider",
+            {"wrong": "secret"},
+            "don't fit: unknown key wrong; known: allowed, denied, ask",
+        ),
+        ("agent.guardrails:PolicyProvider", {}, "don't fit: missing key policy; known: policy"),
+        (
+            "agent.guardrails:PolicyProvider",
+            {"policy": {"capabilities": [{"id": "secret", "tools": []}]}},
+            "don't fit: wrong: capabilities.0.tools",
+        ),
+        ("os:sep", {"key": "secret"}, r"don't fit \(TypeError\)"),
         ("agent.context:RunContext", {}, "no method evaluate"),
     ],
 )
@@ -128,3 +140,35 @@ def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, 
     with pytest.raises(GuardrailUnavailable, match=why) as caught:
         load_provider(use, settings)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [{}, {"allowed": None}, {"denied": []}, {"denied": [], "ask": []}])
+def test_a_configured_list_that_is_none_is_refused_and_says_what_to_write(settings: dict[str, Any]) -> None:
+    with pytest.raises(GuardrailUnavailable, match=r"below guardrails\.provider write `allowed`"):
+        load_provider("agent.middleware.guardrail:AllowlistProvider", settings)
+
+
+async def test_an_empty_list_of_allowed_ones_is_a_list() -> None:
+    provider = load_provider("agent.guardrails:AllowlistProvider", {"allowed": []})
+    request = ToolRequest("delete", {}, "c1")
+    assert isinstance(await provider.evaluate(request), Deny)  # type: ignore[misc]
+
+
+class Open:
+    """A provider that takes whatever it is given, and refuses some of it itself."""
+
+    def __init__(self, **settings: Any) -> None:
+        if "level" in settings:
+            raise SettingsError("`level` is not used any more; write `roles`.")
+
+    def evaluate(self, _: ToolRequest, /) -> Allow:
+        return Allow()
+
+
+def test_a_provider_says_itself_what_is_wrong_with_its_settings() -> None:
+    use = "tests.unit.agent.middleware.test_policy:Open"
+    assert type(load_provider(use, {"anything": 1})).__name__ == "Open"
+    with pytest.raises(
+        GuardrailUnavailable, match=r"don't fit: `level` is not used any more; write `roles`\.$"
+    ):
+        load_provider(use, {"level": 3})

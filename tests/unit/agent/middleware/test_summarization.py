@@ -13,6 +13,7 @@ from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import remembering
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.token_usage import TokenUsageMiddleware
+from agent.models.attempts import ModelAttempts
 from agent.testing import Script, ScriptedChatModel
 from agent.testing.memory import RecordingMemory
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
@@ -132,6 +133,34 @@ async def test_a_summary_that_fails_leaves_everything(kind: str) -> None:
     values = await talk(graph, 5)
     assert len(values["messages"]) == 10
     assert texts(values)[0] == "fact 0"
+
+
+async def no_wait(_seconds: float) -> None:
+    """A sleep that takes no time."""
+
+
+async def test_a_writer_that_fails_for_a_moment_is_asked_again_and_goes_on_where_it_was() -> None:
+    fails = [says("FIRST", usage=(100, 1)), says("", fail="overloaded"), says("SECOND", usage=(50, 2))]
+    writer = scripted(*fails)
+    made = summarizing(writer, attempts=ModelAttempts(retries=1, sleep=no_wait), piece_tokens=600)
+    values = await talk(chain(scripted(says("ok " * 500, usage=(1, 1))), made, TokenUsageMiddleware()), 4)
+    assert "SECOND" in texts(values)[0]
+    assert values["usage"]["input_tokens"] == 4 + 100 + 50 * (len(writer.calls) - 2), (
+        "what was folded is paid"
+    )
+    assert "FIRST" in writer.calls[1].texts[0]
+    assert writer.calls[1].texts == writer.calls[2].texts, "the piece that failed, and none before it"
+
+
+async def test_another_model_goes_on_with_a_summary() -> None:
+    writer, spare = scripted(says("", fail="auth")), scripted(says("BY ANOTHER", usage=(70, 3)))
+    attempts = ModelAttempts(retries=2, fallbacks=[spare], sleep=no_wait)
+    model = scripted(says("ok", usage=(1, 1)))
+    graph = chain(model, summarizing(writer, attempts=attempts), TokenUsageMiddleware())
+    values = await talk(graph, 4)
+    assert "BY ANOTHER" in texts(values)[0]
+    assert (len(writer.calls), len(spare.calls)) == (1, 1), "a refused key is not tried again"
+    assert values["usage"]["input_tokens"] == 74
 
 
 async def test_an_empty_summary_is_none() -> None:

@@ -1,0 +1,60 @@
+"""Tries what a configuration names by `use:`, so that a mistake is told before a chat meets it."""
+
+from __future__ import annotations
+
+from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.loader import LoadedAgentConfig
+from agent.config.problems import Problems
+from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
+from agent.guardrails.loading import load_provider
+from agent.importing import NotImported, Problem
+from agent.models.resolve import check_settings, load_class
+from agent.models.spec import spec_of
+from agent.tools.loading import load_tool
+
+TOOL_ADVICE = "Correct this entry of tools, or remove it."
+GUARDRAIL_ADVICE = "Correct guardrails.provider, or set guardrails.enabled: false."
+MODEL_ADVICE = "Correct this entry of models, or remove it."
+
+
+def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
+    """What can't be loaded or made, each with its place and what to do. Blocking.
+
+    A ConfigWarning is what concerns one model alone: the package of its provider is not installed.
+    """
+    problems = Problems(loaded.places)
+    config = loaded.config
+    for index, model in enumerate(config.models):
+        try:
+            check_settings(spec_of(model), load_class(model.use))
+        except ModelUnavailable as error:
+            kind = ConfigWarning if needs_package(error) else ConfigError
+            problems.add(("models", index), _advised(error, MODEL_ADVICE), kind)
+    for index, tool in enumerate(config.tools):
+        try:
+            load_tool(tool)
+        except ToolUnavailable as error:
+            problems.add(("tools", index), _advised(error, TOOL_ADVICE))
+    if config.guardrails.enabled:
+        provider = config.guardrails.provider
+        try:
+            load_provider(provider.use, provider.passed_on())
+        except GuardrailUnavailable as error:
+            problems.add(("guardrails", "provider"), _advised(error, GUARDRAIL_ADVICE))
+    return problems.found
+
+
+def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
+    """Of these what makes the whole configuration one to refuse while there is a better one. Blocking."""
+    return tuple(error for error in tried(loaded) if not isinstance(error, ConfigWarning))
+
+
+def needs_package(error: ModelUnavailable) -> bool:
+    """Whether nothing but a module that is not there (yet) is missing."""
+    cause = error.__cause__
+    return isinstance(cause, NotImported) and cause.problem in {Problem.PACKAGE, Problem.UNKNOWN}
+
+
+def _advised(error: Exception, advice: str) -> str:
+    text = " ".join(str(error).split())
+    return f"{text if text.endswith('.') else f'{text}.'} {advice}"

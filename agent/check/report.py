@@ -1,0 +1,43 @@
+"""The report about the configuration that a runtime works with, or would work with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent.check.parts import tried
+from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.profile import FOLDER, profile_names
+from agent.models.source import ModelSource
+from agent.profiles import Offer, describe_profiles
+from agent.results import ConfigProblem, ConfigReport
+
+
+async def offer_of(source: ModelSource) -> Offer:
+    """What agents of one's own can ask for now. Raises ConfigErrors."""
+    return Offer((await source.catalog()).names, await source.config())
+
+
+async def report(source: ModelSource, home: Path, env: Mapping[str, str]) -> ConfigReport:
+    """Try everything that the configuration names, and every agent of one's own below the home.
+
+    A change of the file that was refused comes first. Raises ConfigErrors where there never was a good one.
+    """
+    loaded = await source.loaded()
+    refusal = source.refusal.errors if source.refusal else ()
+    found = [_problem(error) for error in (*refusal, *await asyncio.to_thread(tried, loaded))]
+    if await asyncio.to_thread(profile_names, home):
+        agents = await asyncio.to_thread(describe_profiles, home, env, await offer_of(source))
+        found += [
+            ConfigProblem(where=f"{FOLDER}/{one.name}", what=one.problem)
+            for one in agents.agents
+            if one.problem
+        ]
+    return ConfigReport(problems=found)
+
+
+def _problem(error: ConfigError) -> ConfigProblem:
+    place = f"{error.file}:{error.line}" if error.line else error.file
+    where = ": ".join(filter(None, (place, error.key)))
+    return ConfigProblem(where=where, what=error.message, serious=not isinstance(error, ConfigWarning))

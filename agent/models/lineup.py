@@ -1,0 +1,37 @@
+"""The models that may answer in turn, made; those that can't be made are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+from langchain_core.language_models import BaseChatModel
+
+from agent.errors import ModelUnavailable
+from agent.models.spec import ModelSpec
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """At least one model, each with what is known about it. `whole`: none had to be left out."""
+
+    models: Sequence[tuple[ModelSpec, BaseChatModel]]
+    whole: bool
+
+
+def line_up(specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatModel]) -> LineUp:
+    """Make the models. Blocking. Raises ModelUnavailable, that of the first, where none can be made."""
+    made: list[tuple[ModelSpec, BaseChatModel]] = []
+    failed: list[ModelUnavailable] = []
+    for spec in specs:
+        try:
+            made.append((spec, make(spec)))
+        except ModelUnavailable as error:
+            failed.append(error)
+            log.warning("model_left_out", model=spec.name, detail=str(error))
+    if not made:
+        raise failed[0]
+    return LineUp(made, not failed)
