@@ -26,8 +26,9 @@ AFTER = """
 - What the model lacks (thinking, effort, tools) is left out, or refused where `allow_degradation` is false.
 - A model without tools (`supports_tools: false`) gets no middleware that brings some: no plan, no questions
   back.
-- `memory`, `subagents` and `sandbox` as sections of `config.yaml` are refused: not in this version.
-  `subagent_enabled` limits calls of a tool `task` that you bring; this version has none of its own.
+- Without a sandbox the agent has no tools for files and commands; what people send is announced all the
+  same.
+- Subagents are there where they would have tools to work with, or where a run asks for them.
 """
 
 
@@ -117,26 +118,42 @@ ROWS: Sequence[Row] = (
         note="`extra_middleware=[ToolRetryMiddleware(…)]` (LangChain's)",
     ),
     Row("Token usage", "on", note="always counted; `/usage` and `/status` show it"),
-    Row("Memory", "off", feature="memory", note="`/memory` says that it comes later"),
+    Row(
+        "Memory",
+        "on",
+        ("memory.enabled", "memory.injection_enabled"),
+        feature="memory",
+        note="never with the bundled small model; `/memory` shows and forgets",
+    ),
     Row(
         "Subagents",
-        "off",
+        "on",
+        ("subagents.enabled", "subagents.max_concurrent"),
         run=("subagent_enabled",),
         feature="subagent",
-        note="at most {subagents} at once; another number: an instance",
+        note="at most {subagents} at once",
     ),
     Row(
         "Deferred tools",
         "off",
         feature="deferred_tools",
-        note="from {deferred} tools on; another number: an instance",
+        note="by itself from {deferred} tools on, if some are of MCP servers; other numbers: an instance",
+    ),
+    Row("Sandbox (files and commands)", "on", ("sandbox.enabled", "sandbox.use"), feature="sandbox"),
+    Row(
+        "Skills",
+        "on",
+        ("skills",),
+        chat="/skill",
+        note="each by `/skill`, the API, `extensions_config.json`; an agent of one's own has its list",
     ),
     Row(
-        "Sandbox (the thread's folders)",
-        "off",
-        feature="sandbox",
-        note="files that people send come all the same",
+        "MCP servers",
+        "none",
+        chat="/mcp",
+        note="each by `/mcp`, the API or `extensions_config.json`",
     ),
+    Row("Agents of other makers (ACP)", "none", ("acp_agents",), note="group `acp` of the tools"),
     Row("What a model lacks", "is left out", ("allow_degradation",)),
     Row(
         "State of threads",
