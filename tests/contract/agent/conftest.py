@@ -1,14 +1,35 @@
 """Shared by the contract tests of the agent half."""
 
+import asyncio
 import gc
 import importlib
 import warnings
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import httpx
 import httpx2
+import pytest
 import pytest_asyncio
 
+from agent.api import management_routes
+from tests.harness.serving import served
+
 KEPT_BY = ("langchain_openai.chat_models._client_utils", "langchain_anthropic._client_utils")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home of a test's agent."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the management routes that work in the folder of a test."""
+    routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
+    async with served(routes) as client:
+        yield client
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
@@ -35,6 +32,7 @@ from agent.results import (
     UploadList,
     UploadResult,
 )
+from tests.harness.serving import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """
@@ -47,11 +45,6 @@ models:
   - {name: broken, use: "agent.testing:ScriptedChatModel", script: {fail: auth}}
   - {name: missing, use: "no_such_provider:Chat"}
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -68,16 +61,8 @@ async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
 
     routes = await asyncio.to_thread(management_routes, home, config)
     routes.append(Route("/broken", guarded(broken)))  # type: ignore[arg-type]
-    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
-    listener = socket.create_server(("127.0.0.1", 0))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve([listener]))
-        while not server.started:
-            await asyncio.sleep(0)
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
-            yield http
-        server.should_exit = True
+    async with served(routes) as http:
+        yield http
 
 
 async def put(client: httpx.AsyncClient, *files: tuple[str, bytes], thread: str = THREAD) -> httpx.Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -18,7 +17,6 @@ from agent.extensions.changes import CHANGES
 from agent.extensions.file import FILE_NAME, PATH_VARIABLE
 from agent.results import ErrorBody, McpConfig, McpServerList, McpServerState
 from tests.harness.mcp import children, ours
-from tests.harness.serving import served
 
 pytestmark = pytest.mark.may_block
 CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
@@ -31,13 +29,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / FILE_NAME).write_text(json.dumps({"mcpServers": {"off": OFF}}))
     monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / FILE_NAME))
     return tmp_path
-
-
-@pytest.fixture
-async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
-    routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
-    async with served(routes) as client:
-        yield client
 
 
 def client(folder: Path) -> AgentClient:

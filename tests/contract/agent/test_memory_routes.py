@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
 from agent.api import management_routes
 from agent.client import AgentClient
@@ -20,17 +17,13 @@ from agent.memory.folder import MemoryFolder
 from agent.memory.pending import Said
 from agent.memory.scopes import OWNER, parse_scope
 from agent.results import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, Outcome
+from tests.harness.serving import served
 
 ADA = "person:telegram:telegram:1001"
 CONFIG = """
 models: [{name: m, use: "agent.testing:ScriptedChatModel"}]
 memory: {max_facts: 3, storage_path: kept}
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -43,18 +36,8 @@ def config(tmp_path: Path) -> Path:
 @pytest.fixture
 async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
     routes = await asyncio.to_thread(management_routes, home, config)
-    app = Starlette(routes=routes)
-    config_ = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_keep_alive=300)
-    server = uvicorn.Server(config_)
-    listener = socket.create_server(("127.0.0.1", 0))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve([listener]))
-        while not server.started:
-            await asyncio.sleep(0)
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
-            yield http
-        server.should_exit = True
+    async with served(routes) as http:
+        yield http
 
 
 async def add(client: httpx.AsyncClient, content: str, scope: str = ADA, **parts: Any) -> httpx.Response:

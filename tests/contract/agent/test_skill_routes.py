@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from agent.api import management_routes
 from agent.client import AgentClient
 from agent.errors import SkillRefused, SkillUnknown
 from agent.extensions.file import FILE_NAME, PATH_VARIABLE
 from agent.results import ErrorBody, SkillInfo, SkillInstalled, SkillList
 from agent.skills.archive import ArchiveLimits
-from tests.harness.serving import served
 from tests.unit.agent.skills.made import archive, skill, text
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
@@ -36,13 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     skill(tmp_path / "skills" / "custom", "broken", content="x")
     monkeypatch.setenv(PATH_VARIABLE, str(tmp_path / FILE_NAME))
     return tmp_path
-
-
-@pytest.fixture
-async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
-    routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")
-    async with served(routes) as client:
-        yield client
 
 
 @pytest.fixture
