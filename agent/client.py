@@ -25,7 +25,7 @@ from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
 from agent.blocking import OwnLoop
-from agent.check.report import offer_of
+from agent.check.report import offer_of, report
 from agent.config.memory import MemoryConfig
 from agent.errors import Conflict
 from agent.events import MODES, StreamEvent, events_of
@@ -139,6 +139,11 @@ class AgentClient:
         self._extensions.expire()
         for agent in list(self._agents.values()):
             agent.reset()
+
+    def get_config_problems(self) -> Json:
+        """What of the configuration can't be used, as `agent.results.ConfigReport`. Raises ConfigErrors."""
+        self._source.expire()
+        return self._own.run(report(self._source, self._home, self._environ)).model_dump()
 
     def list_models(self) -> Json:
         """`{"models": [...], "default", "reason"}`, as `agent.results.ModelList`."""

@@ -195,7 +195,7 @@ def test_a_configuration_whose_names_lead_nowhere(tmp_path: Path) -> None:
         "server: {port: 0}\n"
     )
     told = (
-        'config.yaml:2: tools[0]: The tool "lookup" can\'t be loaded: my_package.tools:lookup needs',
+        'config.yaml:2: tools[0]: The tool "lookup" can\'t be loaded: There is no module my_package',
         "config.yaml:5: guardrails.provider: The settings of the guardrail",
         'agents/lame: The agent "lame" can\'t be used: agents/lame/config.yaml: model: there is no model',
     )

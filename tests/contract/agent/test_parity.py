@@ -14,6 +14,7 @@ pytestmark = pytest.mark.may_block
 METHODS = {
     "GET /api/models": "list_models",
     "GET /api/models/{name:path}": "get_model",
+    "GET /api/config/problems": "get_config_problems",
     "GET /api/mcp/config": "get_mcp_config",
     "PUT /api/mcp/config": "update_mcp_config",
     "GET /api/mcp/servers": "list_mcp_servers",

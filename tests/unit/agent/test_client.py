@@ -34,6 +34,7 @@ from agent.memory.document import MemoryDocument
 from agent.results import (
     AgentInfo,
     AgentList,
+    ConfigReport,
     Deleted,
     MemoryChange,
     MemorySettings,
@@ -431,3 +432,13 @@ async def test_an_image_for_a_blind_model_is_an_error_where_nothing_may_be_left_
         assert await in_every_way(client, "t") == ['The model "echo" does not support images.'] * 4
         client.delete_upload("t", picture.name)
         assert await client.achat("and now?", "t"), "without the image it goes on"
+
+
+def test_what_can_not_be_used_is_listed(tmp_path: Path) -> None:
+    gone = {"name": "gone", "group": "g", "use": "tests.unit.agent.test_client:gone"}
+    with AgentClient({**ECHO, "tools": [gone]}, read_file=False, home=tmp_path) as client:
+        [problem] = ConfigReport.model_validate(client.get_config_problems()).problems
+    assert problem.where.endswith("tools[0]")
+    assert "tests.unit.agent.test_client has no gone" in problem.what
+    with AgentClient(ECHO, read_file=False, home=tmp_path) as client:
+        assert ConfigReport.model_validate(client.get_config_problems()).problems == []
