@@ -134,8 +134,8 @@ def main() -> int:
     everything = sys.argv[1:] == ["all"]
     suites = (*PARTS, *LONG) if everything else PARTS
     if everything:
-        # The adapters' tests run on Python's own loop too.
-        os.environ["ROEBOT_TEST_BOTH_LOOPS"] = "1"
+        # The adapters' tests run on Python's own loop too, and properties are tried on more examples.
+        os.environ["ROEBOT_TEST_ALL"] = "1"
     results = {}
     for suite in suites:
         started = time.monotonic()

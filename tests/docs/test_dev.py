@@ -107,6 +107,7 @@ def test_lines_of_a_pipe_are_answered_and_everything_ends() -> None:
     assert done.stdout.endswith("service and emulator have ended\n")
 
 
+@pytest.mark.long
 def test_a_terminal_has_a_prompt_and_ctrl_c_leaves_nothing_behind() -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(

@@ -37,6 +37,7 @@ async def told(person: Driver, text: str) -> str:
     return person.texts()[-1]
 
 
+@pytest.mark.long
 async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -> None:
     config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
     async with on_platform("telegram") as person, at_work(tmp_path, person, config):

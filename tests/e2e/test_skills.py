@@ -13,7 +13,7 @@ from tests.harness.judge import until
 from tests.harness.mcp import PATIENT, ours
 from tests.harness.people import Driver, on_platform
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 CONFIG = """
 config_version: 1
 models: [{{name: scripted, use: "agent.testing.model:ScriptedChatModel"}}]

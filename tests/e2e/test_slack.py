@@ -188,6 +188,7 @@ async def test_a_lost_response_leaves_one_complete_answer(
     assert seen["text"].split() == [f"word{n}" for n in range(1, 31)]
 
 
+@pytest.mark.long
 async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: SlackEmulator) -> None:
     text = config_text(emulator, extra=f"mode: http\n    signing_secret: {emulator.signing_secret}")
     service = ServiceProcess(tmp_path, text)

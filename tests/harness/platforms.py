@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,16 +19,14 @@ from bot.testing.emulators.http import answer_bytes, read_body
 from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
-
-BOTH_LOOPS = "ROEBOT_TEST_BOTH_LOOPS"
-"""Set by the long suites (scripts/suites.py)."""
+from tests.harness.thorough import thorough
 
 
 def both_loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The loops that a test runs on: the service's, and with the long suites Python's own too, which has
     differed before.
     """
-    plain = {"asyncio": asyncio.new_event_loop} if os.environ.get(BOTH_LOOPS) else {}
+    plain = {"asyncio": asyncio.new_event_loop} if thorough() else {}
     return {**plain, "uvloop": uvloop.new_event_loop}
 
 

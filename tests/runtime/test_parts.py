@@ -31,6 +31,7 @@ from agent.runtime.rows import spec_from_bytes, spec_to_bytes
 from agent.runtime.settings import LogSettings
 from agent.runtime.store import SqliteRuntimeStore
 from agent.runtime.transactions import Chunk
+from tests.harness.thorough import examples
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ class MemoryLog:
 STEPS = st.lists(st.sampled_from(["emit", "emit", "emit", "commit", "turn", "join"]), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(STEPS, st.integers(0, 200), st.integers(0, 30), st.booleans())
 def test_log_and_live_tail_join_without_gap_or_repeat(
     steps: list[str], tail_bytes: int, start: int, second_attempt: bool

@@ -400,6 +400,7 @@ def test_an_overview_names_what_is_suspicious(tmp_path: Path) -> None:
     assert "`Note` is empty in 80% of the rows" in told
 
 
+@pytest.mark.long
 def test_a_workbook_with_sheets(tmp_path: Path) -> None:
     import openpyxl
 
@@ -422,6 +423,7 @@ def chart(tmp_path: Path, *more: object, code: int = 0) -> str:
     return script("data-analysis", "chart.py", sales(tmp_path), *more, "--out", out, code=code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -464,6 +466,7 @@ def test_points_of_two_numbers(tmp_path: Path) -> None:
     assert "1.0  1.0" in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -484,6 +487,7 @@ def test_a_chart_that_can_not_be_drawn(tmp_path: Path, arguments: tuple[str, ...
     assert not (tmp_path / "out" / "chart.png").exists()
 
 
+@pytest.mark.long
 def test_the_many_become_other(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("k,v\n" + "".join(f"key{n:02},{100 - n}\n" for n in range(30)))
     out = tmp_path / "m.png"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.thorough import examples
 from tests.staleness.optimum import TICK, optimum
 from tests.staleness.schedule import Call, Kind, Rule, Table, allowed, lag_of, steady
 
@@ -77,7 +78,7 @@ def test_a_steady_reply_has_the_optimum_of_all_schedules(table: Table, borders: 
         assert found.lag == pytest.approx(least(arrivals, borders, table))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(
     data=st.data(),
     gaps=st.lists(st.integers(0, 3), min_size=1, max_size=5),

@@ -80,6 +80,7 @@ def lead(tmp_path: Path) -> LeadAgent:
     return LeadAgent(source, tmp_path / "home", make_model=lambda *_, **__: model)
 
 
+@pytest.mark.long
 async def test_one_task_is_done_and_the_next_is_killed_in_mid_call(lead: LeadAgent, tmp_path: Path) -> None:
     before = children()
     graph = (await lead.graph(Switches())).copy({"checkpointer": InMemorySaver()})

@@ -42,6 +42,7 @@ async def stored(graph: Graph, config: RunnableConfig = THREAD) -> list[str]:
     return texts((await graph.aget_state(config)).values)
 
 
+@pytest.mark.long
 async def test_a_long_thread_stays_small_and_whole(tmp_path: Path) -> None:
     path = tmp_path / "checkpoints.db"
     turns = 300

@@ -187,7 +187,7 @@ async def test_a_token_server_that_is_away() -> None:
         await TokenAuth(config, server="x").token()
 
 
-@pytest.mark.parametrize("transport", ["http", "sse"])
+@pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.long)])
 async def test_a_server_behind_a_token(tokens: TokenServer, transport: str) -> None:
     async with our_server(transport, "0", "token-1") as (port, _), pooled() as pool:
         url = f"http://127.0.0.1:{port}/{'mcp' if transport == 'http' else 'sse'}"

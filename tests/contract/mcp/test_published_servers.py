@@ -24,7 +24,7 @@ from tests.harness.mcp import PATIENT, call, children, configured, named, pooled
 from tests.harness.serving import served
 
 # Their packages warn about things of their own.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def module(name: str, *arguments: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bot.platforms.discord.inbound import Identity, Inbound
 from bot.platforms.discord.places import Place, Places
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
+from tests.harness.thorough import examples
 
 from .conftest import Running, Shelf
 
@@ -59,7 +60,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     return message
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(st.sampled_from(paths(MESSAGE)), JSON)
 def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], value: Any) -> None:
     inbound = Inbound("dc", Identity(ME, "Roebot"), Places(ME))
@@ -72,7 +73,7 @@ def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], v
     assert message is None or isinstance(message.text.encode(), bytes)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(JSON)
 def test_a_server_is_taken_in_or_refused_whatever_is_in_it(value: Any) -> None:
     places = Places(ME)

@@ -17,6 +17,7 @@ from bot.platforms.feishu.people import People
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
+from tests.harness.thorough import examples
 
 from .conftest import Running, eventually
 
@@ -160,14 +161,16 @@ KINDS = [
 ]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(path=st.sampled_from(PATHS), value=JSON)
 def test_no_value_anywhere_is_a_crash(path: str, value: Any) -> None:
     with contextlib.suppress(Malformed):
         asyncio.run(offline().convert(changed(path, value), 1.0))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     event=st.dictionaries(

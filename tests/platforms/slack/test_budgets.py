@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from bot.errors import AccountRefused
 from bot.platforms.route import proxy_for
 from bot.platforms.slack.budgets import MINUTE, STARTS, STOPS, StreamBudget
+from tests.harness.thorough import examples
 
 _ACTS = st.lists(st.tuples(st.booleans(), st.floats(0, 8), st.integers(0, 40)), max_size=300)
 
 
 @given(_ACTS)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 def test_whatever_was_started_can_be_stopped_in_its_minute(acts: list[tuple[bool, float, int]]) -> None:
     budget = StreamBudget()
     now, open_streams = 0.0, 0

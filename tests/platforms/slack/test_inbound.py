@@ -12,6 +12,7 @@ from bot.domain import AttachmentKind, ChatKind
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
 from bot.platforms.slack.mrkdwn import read_text
+from tests.harness.thorough import examples
 
 from .conftest import PERSON, Running, eventually
 
@@ -224,7 +225,7 @@ _EVENT = st.dictionaries(_KEYS, _JSON | st.sampled_from(["message", "app_mention
 
 
 @given(_EVENT, st.dictionaries(st.sampled_from(["command", "actions", "message", "user", "x"]), _JSON))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_anything_at_all_is_read_or_refused(event: dict[str, Any], rest: dict[str, Any]) -> None:
     inbound = Inbound("sl", Identity(BOT, "B0", "T0"))
     for body in (

@@ -12,6 +12,7 @@ from agent.testing.graphs import long_markdown
 from bot.render.html import render_html
 from bot.render.slack import MARKDOWN_LIMIT, PART_LIMIT, SLACK, certain
 from bot.render.stream import close_open
+from tests.harness.thorough import examples
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_frames_only_grow_and_end_in_the_text(markdown: str) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6000))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_a_frame_is_a_beginning_that_shows_no_stray_marks(seed: int, end: int) -> None:
     markdown = long_markdown(6000)
     start = Random(seed).randrange(len(markdown))

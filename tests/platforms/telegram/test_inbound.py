@@ -17,6 +17,7 @@ from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.inbound import Inbound, Migration
 from bot.platforms.telegram.mentions import Identity, read_text
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.thorough import examples
 
 from .conftest import QuickClock, Running, Shelf, account, eventually
 
@@ -214,7 +215,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
     return update
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(damaged())
 def test_a_damaged_update_is_read_or_named_malformed_never_worse(update: dict[str, Any]) -> None:
     try:

@@ -108,6 +108,7 @@ def test_it_is_assembled_from_its_arguments_alone() -> None:
     assert len(found["graphs"]) == 14
 
 
+@pytest.mark.long
 def test_what_is_taken_away_is_missed_by_whoever_needs_it() -> None:
     """The proof itself: a middleware that looks at the environment or a file is found out."""
     nosy = DENIED.replace(

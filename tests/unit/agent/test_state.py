@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, Human
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from agent.state import merge_artifacts, merge_messages, merge_viewed_images
+from tests.harness.thorough import examples
 
 IDS = st.sampled_from(["a", "b", "c"])
 WRITES = st.lists(
@@ -30,7 +31,7 @@ def copies(writes: list[list[Any]]) -> list[list[Any]]:
     return [[message.model_copy() for message in write] for write in writes]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(WRITES, max_size=6), st.integers(0, 6))
 def test_how_writes_are_grouped_changes_nothing(writes: list[list[Any]], cut: int) -> None:
     whole = merge_messages([], copies(writes))

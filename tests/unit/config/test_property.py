@@ -16,6 +16,7 @@ from agent.config.document import parse_document
 from agent.config.errors import ConfigErrors
 from agent.config.upgrade import upgraded
 from bot.config import LoadedConfig, load_config
+from tests.harness.thorough import examples
 
 ENV = {"NAME": "value", "NUMBER": "5", "NAN": "nan"}
 KEYS = [
@@ -84,7 +85,7 @@ VALUES = st.recursive(
 )
 FILES = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=8)
 BARE = st.text(st.sampled_from("ab:-{}[]&*<>|!%@`#,?'\"\\ \n\t\r$~=01.\u2028é\0\ufeff"), max_size=40)
-FAST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def outcome(content: bytes) -> LoadedConfig | ConfigErrors:

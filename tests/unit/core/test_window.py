@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.window import EARLY, FIRST, LAST, MARGIN, SlidingWindow
+from tests.harness.thorough import examples
 
 
 def spread(window: SlidingWindow, seconds: float, *, lasting: float = 0.0) -> list[float]:
@@ -78,7 +79,7 @@ def test_a_scale_shortens_it() -> None:
     assert len(spread(SlidingWindow(1, 1.0, scale=0.1), 1.0)) == 10
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(1, 12),
     st.floats(0.5, 80.0),

@@ -16,6 +16,7 @@ from bot.platforms.base import Budget, Operation, Scope
 from bot.testing.adapter import MANIFEST
 from bot.testing.clock import ManualClock
 from bot.window import MARGIN
+from tests.harness.thorough import examples
 
 
 def address(chat: str = "c", kind: ChatKind = ChatKind.PRIVATE) -> ReplyAddress:
@@ -222,7 +223,7 @@ async def test_operations_without_a_budget_are_free(clock: ManualClock) -> None:
         assert wait == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     plan=st.lists(
         st.tuples(st.integers(0, 3), st.booleans(), st.floats(0.0, 2.0), st.floats(0.0, 1.5)), max_size=60

@@ -12,7 +12,9 @@ from random import Random
 from hypothesis import settings
 from hypothesis import strategies as st
 
-steady = settings(deadline=None, derandomize=True, max_examples=60)
+from tests.harness.thorough import examples
+
+steady = settings(deadline=None, derandomize=True, max_examples=examples(60))
 """The same examples on every run, however slow the machine."""
 
 WORDS = [

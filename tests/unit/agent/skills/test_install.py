@@ -16,6 +16,7 @@ from agent.errors import SkillRefused
 from agent.skills.archive import ArchiveLimits, checked_parts
 from agent.skills.discovery import Discovery
 from agent.skills.install import STALE_SECONDS, Installed, install
+from tests.harness.thorough import examples
 from tests.unit.agent.skills.made import archive, entry, everything, roots, skill, text
 
 GOOD = {"SKILL.md": text("good"), "scripts/run.py": "print(1)\n", "data/table.csv": "a,b\n"}
@@ -328,7 +329,7 @@ def test_a_path_that_passes_stays_in_its_folder(path: str) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )
@@ -367,7 +368,7 @@ def test_whatever_an_archive_holds_it_is_whole_or_nothing(
 
 
 @settings(
-    max_examples=80,
+    max_examples=examples(80),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )
