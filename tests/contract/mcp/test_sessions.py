@@ -19,7 +19,7 @@ from agent.mcp.server import SESSIONS
 from agent.mcp.session import Limits
 from tests.harness.mcp import PATIENT, Time, call, children, configured, named, our_server, ours, pooled
 
-TRANSPORTS = ["stdio", "http", "sse"]
+TRANSPORTS = ["stdio", "http", pytest.param("sse", marks=pytest.mark.long)]
 Made = dict[str, Any]
 
 
