@@ -82,6 +82,7 @@ PARTS = (
         "sandbox",
         "bubblewrap",
         "bubblewrap",
+        left_for_all="long",
         missing=program("bwrap", hint="Debian: apt install bubblewrap"),
     ),
     Suite(

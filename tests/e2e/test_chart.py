@@ -13,7 +13,7 @@ from tests.harness.inprocess import running
 from tests.harness.judge import answers, until
 from tests.harness.service import PERSON, config_text
 
-pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap]
+pytestmark = [pytest.mark.long, pytest.mark.may_block, pytest.mark.bubblewrap]
 
 # The tests' own environment has what the sandbox's has.
 AGENT = f"""models: [{{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}}]

@@ -38,6 +38,7 @@ def interpreter() -> str:
     pytest.fail("no Python of this version can be run by another user here")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="all tests run as an ordinary user already")
 def test_the_suites_pass_for_an_ordinary_user(folder: Path) -> None:
     packages = os.pathsep.join([str(ROOT), *site.getsitepackages()])

@@ -13,14 +13,26 @@ from agent.testing.conformance.attacks_base import OTHER, SECRET, Attacks, on_ho
 
 SWAPS, TRIES, PATIENCE = 60, 5_000, 60.0
 _SWAP = """
-import os, sys
+import os, shutil, sys
+from contextlib import suppress
 target = sys.argv[1]
 os.mkdir("d")
 open("d/secret.txt", "w").write("harmless")
 os.symlink(target, "link")
+def settle():
+    # Whoever writes while there is no folder makes one.
+    if os.path.islink("d"):
+        os.rename("d", "link")
+    if os.path.isdir("plain"):
+        shutil.rmtree("d", ignore_errors=True)
+        os.rename("plain", "d")
 while not os.path.exists("stop"):
-    os.rename("d", "plain"); os.rename("link", "d")
-    os.rename("d", "link"); os.rename("plain", "d")
+    try:
+        os.rename("d", "plain"); os.rename("link", "d")
+        os.rename("d", "link"); os.rename("plain", "d")
+    except OSError:
+        with suppress(OSError):
+            settle()
 """
 
 
