@@ -65,6 +65,8 @@ function watch(id) {
       transcript.turn(turn);
       busy();
       if (turn.kind === "command" && turn.state === "done") refreshConversation();
+      // Who answers is there, whatever was said when the page was opened.
+      else if (!state.models) refreshModel();
     },
     part: ({ turn, part }) => transcript.part(turn, part),
     typing: () => transcript.typing(),
