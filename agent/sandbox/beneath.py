@@ -47,7 +47,7 @@ def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
 @contextmanager
 def opened(root: Path, below: Sequence[str]) -> Iterator[int]:
     """The descriptor of a regular file, for reading. Raises SandboxError."""
-    with _parent(root, below) as (folder, name):
+    with parent(root, below) as (folder, name):
         descriptor = _open(name, os.O_RDONLY | _FILE, folder)
     try:
         _check_regular(descriptor)
@@ -61,7 +61,7 @@ def write(
 ) -> None:
     """Write or append, making the folders that are missing. Raises SandboxError."""
     make(root)
-    with _parent(root, below, own=own) as (folder, name):
+    with parent(root, below, own=own) as (folder, name):
         descriptor = _open(name, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0) | _FILE, folder)
     try:
         _check_regular(descriptor)
@@ -84,18 +84,20 @@ def entries(root: Path, below: Sequence[str]) -> list[DirEntry]:
         return [_entry(entry) for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)]
 
 
-def make(folder: Path) -> None:
-    """Make a folder of our own, mode 0700, and those above it."""
-    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-
-
 @contextmanager
-def _parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator[tuple[int, str]]:
-    """The folder that a path's last name is in; made where `own` says for whom."""
+def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator[tuple[int, str]]:
+    """The descriptor of the folder that a path's last name is in, and that name; where
+    `own` says for whom, the folder is made. Raises SandboxError.
+    """
     if not below:
         raise SandboxError("This is a folder.")
     with _folder(root, below[:-1], own, missing="There is no such file.") as folder:
         yield folder, below[-1]
+
+
+def make(folder: Path) -> None:
+    """Make a folder of our own, mode 0700, and those above it."""
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.ports.sandbox import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
@@ -23,7 +23,9 @@ from agent.sandbox.options import ContainerOptions, Surroundings, read_options
 from agent.sandbox.running import Start, run, to_its_end
 from agent.sandbox.usage import Held, companions
 from agent.sandbox.watch import Watch
-from agent.state import ThreadData
+
+if TYPE_CHECKING:
+    from agent.state import ThreadData
 
 LETTING_GO = 0.3
 

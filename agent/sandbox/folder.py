@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agent.ports.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
 from agent.sandbox import beneath
@@ -15,7 +15,9 @@ from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.owner import hand_over, owning, user_of
 from agent.sandbox.paths import VirtualPaths, hidden_of, mounts_of
 from agent.sandbox.usage import Held, free_on, held_by
-from agent.state import ThreadData
+
+if TYPE_CHECKING:
+    from agent.state import ThreadData
 
 HELD = 1_000
 
@@ -100,8 +102,9 @@ class FolderSandbox:
         place = self.paths.locate(path)
         if not place.mount.writable:
             raise SandboxError(f"{place.mount.virtual} can only be read.")
-        for folder in self.own_folders:
-            beneath.make(folder)
+        # Where commands start is also where the free space is asked for.
+        beneath.make(self.own_folders[0])
+        beneath.make(place.mount.host)
         held = held_by(self.own_folders, self.limits.disk_files)
         if len(content) > self.room(held):
             raise SandboxError(f"{self._full()} Remove files first.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent.ports.sandbox import CommandResult
 from agent.sandbox import bubblewrap, seccomp
@@ -20,7 +20,9 @@ from agent.sandbox.python import FOLDER, SandboxPython, find_python
 from agent.sandbox.running import Start, run
 from agent.sandbox.usage import Held
 from agent.sandbox.watch import Watch
-from agent.state import ThreadData
+
+if TYPE_CHECKING:
+    from agent.state import ThreadData
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 Isolation = Literal["bubblewrap", "none"]

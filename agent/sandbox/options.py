@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from agent.config.fields import Count, Number, Section, Switch, Text
+from agent.config.fields import Count, Number, Secret, Section, Switch, Text, Url
 from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
-from agent.state import ThreadData
+
+if TYPE_CHECKING:
+    from agent.state import ThreadData
 
 IMAGE = "localhost/roebot-sandbox"
 
@@ -67,6 +69,24 @@ class ContainerOptions(LimitOptions):
     )
     image: Text = Field(IMAGE, description="The image; make setup-sandbox builds this one.")
     idle_seconds: Number = Field(600.0, gt=0, description="Seconds without a command after which one goes.")
+
+
+class RemoteOptions(Section):
+    """The keys of RemoteSandboxProvider."""
+
+    url: Url = Field(description="The address of the service that runs the commands.")
+    token: Secret | None = Field(None, description="What the service wants to see, as $NAME.")
+    timeout_seconds: Number = Field(
+        30.0, gt=0, le=600, description="Seconds that the service may say nothing, also while a command runs."
+    )
+    verify: Switch = Field(True, description="Whether the service's certificate is checked.")
+    ca_file: Text | None = Field(
+        None, description="A file with the authority that signed it; null: the system's authorities."
+    )
+    seconds: Number = Field(
+        120.0, gt=0, le=3_600, description="Seconds that a command may take; the service may allow fewer."
+    )
+    disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
 
 
 OptionsT = TypeVar("OptionsT", bound=Section)

@@ -21,7 +21,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def user_of(thread_id: str) -> int:
     """The user number of a thread's commands: the service's own, unless it is root."""
     own = os.geteuid()
-    return own or FIRST + int.from_bytes(sha256(thread_id.encode()).digest()[:8]) % COUNT
+    return own or number_of(thread_id)
+
+
+def number_of(thread_id: str) -> int:
+    """The user number that a thread has of its own."""
+    return FIRST + int.from_bytes(sha256(thread_id.encode()).digest()[:8]) % COUNT
 
 
 def owning(user: int) -> Callable[[int], None]:

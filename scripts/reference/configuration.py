@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from agent.sandbox.options import ContainerOptions, LocalOptions, RemoteOptions
 from bot.config import schema
 from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.loader import _KEYS, _VALUES
@@ -28,6 +29,11 @@ INTRO = """
   configuration](../howto/edit-the-configuration.md).
 - What can be switched besides this file, and where: [Switches](switches.md).
 """
+PROVIDERS = {
+    "agent.sandbox.local:LocalSandboxProvider": LocalOptions,
+    "agent.sandbox.container:ContainerSandboxProvider": ContainerOptions,
+    "agent.sandbox.remote:RemoteSandboxProvider": RemoteOptions,
+}
 KINDS = {
     "integer": "whole number",
     "number": "number",
@@ -75,6 +81,7 @@ def configuration() -> str:
         if target := _section(shape):
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
             parts += [SECTION_NOTES[name]] if name in SECTION_NOTES else []
+            parts += _providers() if name == "sandbox" else []
         if name == "channels":
             parts += _channels(definitions)
         if target := _entry(shape):
@@ -84,6 +91,13 @@ def configuration() -> str:
     keys = [".".join(pattern) for pattern in _KEYS]
     values = [f"{'.'.join(path)}: {word}" for path, words in _VALUES.items() for word in sorted(words)]
     return page("Configuration", *parts, LATER, ", ".join(map(code, [*keys, *values])) + ".")
+
+
+def _providers() -> Iterable[str]:
+    """What each provider of sandboxes takes."""
+    for use, options in PROVIDERS.items():
+        yield f"Further keys of `{use}`:"
+        yield _table(options.model_json_schema()["properties"])
 
 
 def _channels(definitions: Json) -> Iterable[str]:

@@ -227,8 +227,8 @@ MUTATIONS = (
         "/proc and devices",
         "each thread has a user of its own",
         "agent/sandbox/owner.py",
-        "return own or FIRST + ",
-        "return own or FIRST + 0 * ",
+        "return FIRST + ",
+        "return FIRST + 0 * ",
         f"{GUARDS}::test_every_thread_has_a_user_of_its_own",
     ),
     Mutation(

@@ -81,7 +81,7 @@ async def test_files_of_the_service_are_handed_over(tmp_path: Path) -> None:
     sandbox = await one(local(tmp_path))
     await sandbox.write_file("deep/mine.txt", b"mine\n")
     uploads = tmp_path / "threads" / "thread-1" / "user-data" / "uploads"
-    uploads.chmod(0o700)
+    uploads.mkdir(mode=0o700)
     (uploads / "sent.txt").write_text("sent\n")
     (uploads / "sent.txt").chmod(0o600)
     command = (

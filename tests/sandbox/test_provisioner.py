@@ -1,0 +1,250 @@
+"""The service by itself: who may come in, and what it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from agent.ports.sandbox import SandboxUnavailable
+from agent.sandbox.provisioner import commands
+from agent.sandbox.provisioner.service import COMMAND_BYTES
+from tests.sandbox.provisioning import TOKEN, command, environment, serving
+from tests.sandbox.stations import Backend
+
+NAME = "/v1/sandboxes/one"
+
+
+@pytest.fixture
+def backend() -> Backend:
+    return Backend()
+
+
+@pytest_asyncio.fixture
+async def client(backend: Backend) -> AsyncIterator[httpx.AsyncClient]:
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with (
+        serving(backend) as (url, _),
+        httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as made,
+    ):
+        yield made
+
+
+async def until(true: Any) -> None:
+    while not true():
+        await asyncio.sleep(0.01)
+
+
+# --- the API
+
+
+async def test_a_sandbox_from_its_beginning_to_its_end(client: httpx.AsyncClient, backend: Backend) -> None:
+    answer = await client.put(NAME, json={"read_only": ["/mnt/skills/public"]})
+    assert (answer.status_code, answer.json()) == (200, {})
+    tree = (await client.get(f"{NAME}/tree")).json()
+    assert tree == {"entries": [["/mnt/x", "file", 1, 2, True]], "cut": True}
+    answer = await client.post(f"{NAME}/push", content=b"frames")
+    assert answer.json() == {"refused": ["/mnt/refused"]}
+    assert b"".join(backend.stations["one"].pushed) == b"frames"
+    answer = await client.post(f"{NAME}/pull", json={"paths": ["/a", "/b"]})
+    assert answer.content == b'["/a", "file", 0, 0, false]\n["/b", "file", 0, 0, false]\n'
+    answer = await client.post(f"{NAME}/commands", json={"command": "ls", "seconds": 2.5})
+    assert answer.json() == {"output": "out", "exit_code": 3, "truncated": True, "stopped": "why"}
+    assert backend.stations["one"].ran == [("ls", 2.5)]
+    assert (await client.delete(NAME)).json() == {}
+    assert backend.log == [("open", "one /mnt/skills/public"), ("close", "one")]
+    assert (await client.delete(NAME)).status_code == 200, "it is no error"
+
+
+async def test_opening_twice_is_one_sandbox(client: httpx.AsyncClient, backend: Backend) -> None:
+    """Another one is made only where it is lost, or has other folders."""
+    for _ in range(2):
+        await client.put(NAME, json={})
+    assert backend.log == [("open", "one")]
+    backend.stations["one"].alive = False
+    await client.put(NAME, json={})
+    assert backend.log[1:] == [("close", "one"), ("open", "one")]
+    await client.put(NAME, json={"read_only": ["/mnt/x"]})
+    assert backend.log[3:] == [("open", "one /mnt/x")]
+
+
+@pytest.mark.parametrize("name", ["One", "a_b", "-a", "a-", "a" * 49, "a.b", "%2e%2e", "a%00"])
+async def test_a_name_has_a_grammar(client: httpx.AsyncClient, backend: Backend, name: str) -> None:
+    answer = await client.put(f"/v1/sandboxes/{name}", json={})
+    assert answer.status_code == 400
+    assert backend.log == []
+
+
+async def test_what_is_not_there_says_so(client: httpx.AsyncClient) -> None:
+    assert (await client.get(f"{NAME}/tree")).status_code == 503
+    answer = await client.post(f"{NAME}/pull", json={"paths": []})
+    assert (answer.status_code, "not there any more" in answer.text) == (503, True)
+    assert "not there any more" in (await client.post(f"{NAME}/push", content=b"")).text
+    answer = await client.post(f"{NAME}/commands", json={"command": "ls"})
+    assert answer.json()["unavailable"] is True
+    assert (await client.get("/v1/other")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"command": 1},
+        {"command": "a\x00b"},
+        {"command": "\ud800"},
+        {"command": "ls", "seconds": 0},
+        {"command": "ls", "seconds": "1"},
+        {"command": "ls", "more": 1},
+        [],
+    ],
+)
+async def test_a_body_has_a_shape(client: httpx.AsyncClient, body: object) -> None:
+    await client.put(NAME, json={})
+    answer = await client.post(f"{NAME}/commands", content=json.dumps(body))
+    assert answer.status_code == 422
+    assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize("body", [b"no json", b"[" * 100_000, b"\xff"])
+async def test_a_body_is_json(client: httpx.AsyncClient, body: bytes) -> None:
+    assert (await client.put(NAME, content=body)).status_code == 400
+
+
+async def test_a_body_has_an_end(client: httpx.AsyncClient) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * COMMAND_BYTES
+
+    answer = await client.put(NAME, content=json.dumps({"command": "x" * COMMAND_BYTES}))
+    assert answer.status_code == 400
+    assert "larger than 1,000,000 bytes" in answer.text
+    try:
+        answer = await client.put(NAME, content=endless())
+        assert answer.status_code == 400
+    except httpx.TransportError:
+        pass  # it hung up before all of it was sent
+
+
+async def test_errors_of_a_sandbox_are_told(client: httpx.AsyncClient, backend: Backend) -> None:
+    await client.put(NAME, json={})
+    backend.stations["one"].error = SandboxUnavailable("bwrap is missing")
+    answer = await client.post(f"{NAME}/commands", json={"command": "ls"})
+    assert answer.json() == {"error": "bwrap is missing", "unavailable": True}
+    backend.error = SandboxUnavailable("no room in the cluster")
+    answer = await client.put("/v1/sandboxes/two", json={})
+    assert (answer.status_code, answer.json()) == (503, {"detail": "no room in the cluster"})
+    backend.error = None
+    assert (await client.put("/v1/sandboxes/two", json={})).status_code == 200
+
+
+# --- commands
+
+
+async def test_a_command_gives_signs_of_life(
+    client: httpx.AsyncClient, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "BEAT", 0.01)
+    await client.put(NAME, json={})
+    async with client.stream("POST", f"{NAME}/commands", json={"command": "wait"}) as answer:
+        lines = answer.aiter_lines()
+        assert [await anext(lines) for _ in range(3)] == ['{"running": true}'] * 3
+        backend.stations["one"].go.set()
+        last = [json.loads(line) async for line in lines][-1]
+    assert last["exit_code"] == 3
+
+
+async def test_a_command_ends_with_who_asked(client: httpx.AsyncClient, backend: Backend) -> None:
+    await client.put(NAME, json={})
+    async with client.stream("POST", f"{NAME}/commands", json={"command": "wait"}):
+        await until(lambda: backend.stations["one"].ran)
+    await until(lambda: backend.stations["one"].ended)
+    assert (await client.post(f"{NAME}/commands", json={"command": "ls"})).json()["exit_code"] == 3
+
+
+async def test_one_thing_at_a_time(client: httpx.AsyncClient, backend: Backend) -> None:
+    await client.put(NAME, json={})
+    station = backend.stations["one"]
+    first = asyncio.create_task(client.post(f"{NAME}/commands", json={"command": "wait"}))
+    await until(lambda: station.ran)
+    second = asyncio.create_task(client.post(f"{NAME}/commands", json={"command": "ls"}))
+    other = await client.put("/v1/sandboxes/two", json={})
+    assert other.status_code == 200, "others don't wait"
+    assert len(station.ran) == 1
+    station.go.set()
+    await asyncio.gather(first, second)
+    assert [name for name, _ in station.ran] == ["wait", "ls"]
+
+
+# --- who may come in
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": ""},
+        {"authorization": "Bearer wrong"},
+        {"authorization": f"Basic {TOKEN}"},
+        {"authorization": f"Bearer {TOKEN}x"},
+        {"authorization": f"Bearer {TOKEN[:-1]}"},
+        {"authorization": "Bearer \u00fc".encode("latin-1")},
+    ],
+)
+async def test_nobody_comes_in_without_the_token(backend: Backend, headers: Any) -> None:
+    async with serving(backend) as (url, _), httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        for method, path in (("PUT", NAME), ("POST", f"{NAME}/commands"), ("GET", "/nowhere")):
+            answer = await client.request(method, path, headers=headers, json={})
+            assert answer.status_code == 401
+        assert (await client.get("/health", headers=headers)).json() == {"ok": True}
+    assert backend.log == []
+
+
+async def test_no_page_of_a_browser_comes_in(backend: Backend) -> None:
+    """With a token or on this machine, where none is needed."""
+    async with (
+        serving(backend, token=None) as (url, _),
+        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+    ):
+        answer = await client.put(NAME, json={}, headers={"origin": "http://evil.example"})
+        assert answer.status_code == 403
+        assert (await client.put(NAME, json={})).status_code == 200
+        upgrade = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+        answer = await client.get(NAME, headers={**upgrade, "sec-websocket-key": "x" * 22 + "=="})
+        assert answer.status_code in {400, 403, 405}
+
+
+@pytest.mark.may_block
+@pytest.mark.parametrize(
+    ("words", "token", "why"),
+    [
+        (["--host", "0.0.0.0"], None, "needs a token"),
+        (["--host", ""], None, "needs a token"),
+        (["--host", "sandboxes.example"], None, "needs a token"),
+        ([], "short", "too short"),
+        (["--backend", "kubernetes"], None, "needs a token"),
+        (["--backend", "kubernetes"], TOKEN, "no pod of a cluster"),
+        (["--settings", "{memory_mb: none}"], TOKEN, "sandbox.memory_mb"),
+        (["--settings", "{use: 'agent.nowhere:Nothing'}"], TOKEN, "is missing"),
+        (["--settings", "[1]"], TOKEN, "no mapping"),
+        (["--settings", "{"], TOKEN, "no YAML"),
+        (["--config", "/nowhere.yaml"], TOKEN, "nowhere.yaml"),
+        (["--idle-seconds", "0"], TOKEN, "above 0"),
+        (["--most", "0"], TOKEN, "above 0"),
+    ],
+)
+def test_it_does_not_start_otherwise(tmp_path: Path, words: list[str], token: str | None, why: str) -> None:
+    """One line says why."""
+    ended = subprocess.run(
+        command(tmp_path, *words), env=environment(token), capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert why in ended.stderr
+    assert not (tmp_path / "port").exists()

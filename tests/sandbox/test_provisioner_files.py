@@ -1,0 +1,314 @@
+"""A thread's folders as one side of the wire sees them, and the stream in which they travel."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.ports.sandbox import SandboxError
+from agent.sandbox.beneath import nobody
+from agent.sandbox.paths import VirtualPaths, mounts_of
+from agent.sandbox.provisioner.entries import Entry, Tree, changed, gone
+from agent.sandbox.provisioner.files import DEPTH, Files
+from agent.sandbox.provisioner.frames import HEAD_BYTES, Frames, head
+from agent.sandbox.provisioner.stations import received, sent
+
+pytestmark = pytest.mark.may_block
+WORKSPACE = "/mnt/user-data/workspace"
+
+
+def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> Files:
+    top = home / "thread" / "user-data"
+    folders = {f"{area}_path": str(top / area) for area in ("workspace", "uploads", "outputs")}
+    shared = {"/mnt/skills/public": home / "thread" / "skills"}
+    made = Files(VirtualPaths(mounts_of(folders, shared)), nobody, most, all_writable)  # type: ignore[arg-type]
+    made.make()
+    return made
+
+
+def workspace(home: Path) -> Path:
+    return home / "thread" / "user-data" / "workspace"
+
+
+async def pieces(*given: bytes) -> AsyncIterator[bytes]:
+    for piece in given:
+        yield piece
+
+
+async def read(reader: Frames) -> list[tuple[Entry, bytes]]:
+    found = []
+    while (entry := await reader.next()) is not None:
+        found.append((entry, b"".join([piece async for piece in reader.content()])))
+    return found
+
+
+async def copied(source: Files, target: Files, paths: Sequence[str]) -> None:
+    reader = Frames(sent(source, paths), limit=10_000_000)
+    while (entry := await reader.next()) is not None:
+        await received(target, entry, reader, whole=True)
+
+
+# --- what is there
+
+
+def test_a_tree_names_files_folders_and_links(tmp_path: Path) -> None:
+    top, one = workspace(tmp_path), files(tmp_path)
+    (top / "sub").mkdir()
+    (top / "sub" / "run.sh").write_text("echo")
+    (top / "sub" / "run.sh").chmod(0o755)
+    (top / "a.txt").write_text("four")
+    os.utime(top / "a.txt", ns=(1, 1_234_567_890_123))
+    (top / "link").symlink_to("/etc/passwd")
+    found = one.tree().entries
+    assert list(found) == [f"{WORKSPACE}/{name}" for name in ("a.txt", "link", "sub", "sub/run.sh")]
+    assert found[f"{WORKSPACE}/a.txt"] == Entry(f"{WORKSPACE}/a.txt", "file", 4, 1_234_567_890_123)
+    assert found[f"{WORKSPACE}/link"].kind == "link"
+    assert found[f"{WORKSPACE}/link"].size == len("/etc/passwd")
+    assert found[f"{WORKSPACE}/sub"] == Entry(f"{WORKSPACE}/sub", "folder")
+    assert found[f"{WORKSPACE}/sub/run.sh"].runs
+
+
+def test_a_tree_leaves_out_what_cannot_travel(tmp_path: Path) -> None:
+    """Pipes, files with a second name, names that no path may have, and what is too deep."""
+    top, one = workspace(tmp_path), files(tmp_path)
+    os.mkfifo(top / "pipe")
+    (tmp_path / "elsewhere").write_text("secret")
+    (top / "second").hardlink_to(tmp_path / "elsewhere")
+    (top / "back\\slash").write_text("x")
+    deep = top
+    for _ in range(DEPTH + 3):
+        deep /= "d"
+        deep.mkdir()
+    found = one.tree()
+    assert set(found.entries) == {WORKSPACE + "/d" * depth for depth in range(1, DEPTH + 1)}
+    assert not found.cut
+
+
+def test_a_tree_does_not_follow_links(tmp_path: Path) -> None:
+    top, one = workspace(tmp_path), files(tmp_path)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key").write_text("x")
+    (top / "way").symlink_to(tmp_path / "secret")
+    assert list(one.tree().entries) == [f"{WORKSPACE}/way"]
+    top.rename(tmp_path / "away")
+    top.symlink_to(tmp_path / "secret")
+    assert one.tree().entries == {}
+
+
+def test_a_tree_has_an_end(tmp_path: Path) -> None:
+    top, one = workspace(tmp_path), files(tmp_path, most=5)
+    for number in range(5):
+        (top / f"{number}").write_text("x")
+    assert not one.tree().cut
+    (top / "sixth").write_text("x")
+    found = one.tree()
+    assert found.cut
+    assert len(found.entries) == 6
+    assert list(gone(Tree({"x": Entry("x", "file")}), found)) == [], "nobody knows what is not there"
+
+
+def test_what_is_only_read_may_be_left_out(tmp_path: Path) -> None:
+    one = files(tmp_path)
+    (tmp_path / "thread" / "skills").mkdir()
+    (tmp_path / "thread" / "skills" / "a.md").write_text("x")
+    assert list(one.tree().entries) == ["/mnt/skills/public/a.md"]
+    assert one.tree(read_only=False).entries == {}
+
+
+# --- what changes
+
+
+async def test_files_and_links_arrive_as_they_are(tmp_path: Path) -> None:
+    here, there = files(tmp_path / "here"), files(tmp_path / "there")
+    top = workspace(tmp_path / "here")
+    (top / "sub").mkdir()
+    (top / "sub" / "run.sh").write_bytes(b"\x00" * 3_000_000)
+    (top / "sub" / "run.sh").chmod(0o700)
+    (top / "empty").write_text("")
+    (top / "link").symlink_to("sub/run.sh")
+    before = here.tree()
+    there.folder(f"{WORKSPACE}/sub")
+    await copied(here, there, [path for path, entry in before.entries.items() if entry.kind != "folder"])
+    assert there.tree() == before
+    assert (workspace(tmp_path / "there") / "link").readlink() == Path("sub/run.sh")
+
+
+async def test_what_cannot_be_read_is_not_sent(tmp_path: Path) -> None:
+    one = files(tmp_path)
+    (workspace(tmp_path) / "folder").mkdir()
+    paths = [f"{WORKSPACE}/none", f"{WORKSPACE}/folder", "/etc/passwd", f"{WORKSPACE}/../../x"]
+    assert [piece async for piece in sent(one, paths)] == []
+
+
+def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
+    """Of a file with a second name and of a link, which both stay what they were elsewhere."""
+    top, one = workspace(tmp_path), files(tmp_path)
+    (tmp_path / "elsewhere").write_text("kept")
+    (top / "second").hardlink_to(tmp_path / "elsewhere")
+    (top / "link").symlink_to(tmp_path / "elsewhere")
+    for name in ("second", "link"):
+        with one.written(Entry(f"{WORKSPACE}/{name}", "file", 3, 5)) as write:
+            write(b"new")
+        assert (top / name).read_text() == "new"
+        assert not (top / name).is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "kept"
+
+
+def test_half_a_file_leaves_nothing(tmp_path: Path) -> None:
+    top, one = workspace(tmp_path), files(tmp_path)
+    (top / "a.txt").write_text("before")
+    with pytest.raises(SandboxError), one.written(Entry(f"{WORKSPACE}/a.txt", "file", 9)) as write:
+        write(b"half")
+        raise SandboxError("it broke off")
+    assert (top / "a.txt").read_text() == "before"
+    assert [path.name for path in top.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "../x",
+        f"{WORKSPACE}/../../../x",
+        "/mnt/skills/public/x",
+        "/mnt/acp-workspace/x",
+        WORKSPACE,
+        f"{WORKSPACE}/way/x",
+        f"{WORKSPACE}/a\x00b",
+        f"{WORKSPACE}/{'n' * 300}",
+    ],
+)
+def test_nothing_is_made_or_removed_elsewhere(tmp_path: Path, path: str) -> None:
+    """By traversal, through a link, in what is only read, or in the place of a whole area."""
+    one = files(tmp_path)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_text("kept")
+    (workspace(tmp_path) / "way").symlink_to(tmp_path / "outside")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SandboxError), one.written(Entry(path, "file", 1)) as write:
+        write(b"x")
+    with pytest.raises(SandboxError):
+        one.folder(path)
+    with pytest.raises(SandboxError):
+        one.link(path, b"/etc")
+    if "way" not in path and "n" * 300 not in path:
+        with pytest.raises(SandboxError):
+            one.remove(Entry(path, "file"), whole=True)
+    else:
+        one.remove(Entry(path, "file"), whole=True)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "outside" / "x").read_text() == "kept"
+
+
+def test_a_folder_takes_the_place_of_what_no_tree_names(tmp_path: Path) -> None:
+    """At the service; at home what is there stays."""
+    for home, all_writable in ((tmp_path / "home", False), (tmp_path / "service", True)):
+        one = files(home, all_writable=all_writable)
+        os.mkfifo(workspace(home) / "pipe")
+        try:
+            one.folder(f"{WORKSPACE}/pipe")
+            assert all_writable
+        except SandboxError:
+            assert not all_writable
+        assert (workspace(home) / "pipe").is_dir() == all_writable
+
+
+def test_the_service_writes_what_is_only_read(tmp_path: Path) -> None:
+    one = files(tmp_path, all_writable=True)
+    with one.written(Entry("/mnt/skills/public/deep/a.md", "file", 1, 7)) as write:
+        write(b"x")
+    assert (tmp_path / "thread" / "skills" / "deep" / "a.md").read_text() == "x"
+
+
+def test_removing_takes_links_and_not_what_they_lead_to(tmp_path: Path) -> None:
+    top, one = workspace(tmp_path), files(tmp_path)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("x")
+    (top / "sub").mkdir()
+    (top / "sub" / "link").symlink_to(tmp_path / "outside")
+    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=False)
+    assert (top / "sub" / "link").is_symlink(), "it is not empty"
+    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=True)
+    assert list(top.iterdir()) == []
+    assert (tmp_path / "outside" / "kept").exists()
+    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=True)
+
+
+def test_a_time_that_no_system_has_is_refused(tmp_path: Path) -> None:
+    one = files(tmp_path)
+    with pytest.raises(SandboxError), one.written(Entry(f"{WORKSPACE}/a", "file", 1, 1 << 200)) as write:
+        write(b"x")
+    assert list(workspace(tmp_path).iterdir()) == []
+
+
+# --- what differs
+
+
+def tree(*entries: Entry) -> Tree:
+    return Tree({entry.path: entry for entry in entries})
+
+
+def test_what_is_gone_goes_from_below() -> None:
+    before = tree(Entry("/d", "folder"), Entry("/d/a", "file", 1, 1), Entry("/e", "file", 1, 1))
+    after = tree(Entry("/d", "link", 3, 9), Entry("/e", "file", 2, 2))
+    assert [entry.path for entry in gone(before, after)] == ["/d/a", "/d"]
+    assert [entry.path for entry in changed(before, after)] == ["/d", "/e"]
+    assert list(gone(before, before)) == list(changed(before, before)) == []
+
+
+# --- the stream
+
+
+@given(
+    contents=st.lists(st.binary(max_size=200), max_size=6),
+    cuts=st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=20),
+)
+async def test_a_stream_is_the_same_however_it_is_cut(contents: list[bytes], cuts: list[int]) -> None:
+    entries = [Entry(f"/f\n{at}\udc80", "file", len(data), at) for at, data in enumerate(contents)]
+    whole = b"".join(head(entry) + data for entry, data in zip(entries, contents, strict=True))
+    parts, at = [], 0
+    while at < len(whole):
+        size = cuts[len(parts) % len(cuts)]
+        parts += [whole[at : at + size]]
+        at += size
+    assert await read(Frames(pieces(*parts, b""), limit=10_000)) == list(zip(entries, contents, strict=True))
+
+
+async def test_what_is_not_read_is_skipped() -> None:
+    stream = head(Entry("/a", "file", 3)) + b"abc" + head(Entry("/b", "file", 1)) + b"d"
+    reader = Frames(pieces(stream), limit=1_000)
+    assert (await reader.next()) == Entry("/a", "file", 3)
+    assert (await reader.next()) == Entry("/b", "file", 1)
+    assert await reader.next() is None
+
+
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        (head(Entry("/a", "file", 3)) + b"ab", "broke off"),
+        (head(Entry("/a", "file", 3))[:-1], "broke off"),
+        (b"no json\n", "not known"),
+        (b"[1]\n", "not known"),
+        (b"[" * 50_000 + b"\n", "not known"),
+        (json.dumps(["/a", "device", 0, 0, False]).encode() + b"\n", "not known"),
+        (json.dumps(["/a", "file", -1, 0, False]).encode() + b"\n", "not known"),
+        (b"x" * (HEAD_BYTES + 1), "not known"),
+        (head(Entry("/a", "file", 2_000_000)) + bytes(2_000_000), "more files than"),
+    ],
+    ids=["content", "head", "text", "shape", "deep", "kind", "size", "long", "large"],
+)
+async def test_a_stream_that_is_none_says_so(stream: bytes, why: str) -> None:
+    with pytest.raises(SandboxError, match=why):
+        await read(Frames(pieces(stream), limit=1_000_000))
+
+
+@pytest.mark.parametrize("given", [None, {}, {"entries": {}, "cut": False}, {"entries": [[]], "cut": False}])
+def test_a_tree_that_is_none_says_so(given: object) -> None:
+    with pytest.raises(SandboxError):
+        Tree.from_json(given)
