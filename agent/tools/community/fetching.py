@@ -13,7 +13,7 @@ from agent.errors import WebFailed
 from agent.tools.community.bodies import ACCEPTED, read_bounded
 from agent.tools.community.guard import Guard, PinnedTransport, checked_url
 
-USER_AGENT = "Mozilla/5.0 (compatible; Roebot; +https://pypi.org/project/roebot/)"
+USER_AGENT = "Mozilla/5.0 (compatible; Roebot)"
 CONNECT_SECONDS = 5.0
 _HEADERS = {
     "user-agent": USER_AGENT,
