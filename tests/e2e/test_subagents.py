@@ -13,9 +13,9 @@ from tests.harness.delegating import ANSWER, TRACES, configuration
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
-FIVE = """Read the first: [delay=1.0] [reply=first-inner]
+FIVE = """Read the first: [delay=2.0] [reply=first-inner]
 Read the second: [delay=0.2] [fail=auth]
 Read the third: [delay=600]
 Read the fourth: [delay=2.0] [reply=fourth-inner]
