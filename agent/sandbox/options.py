@@ -28,12 +28,9 @@ class Surroundings:
     read_only: Mapping[str, Path] = field(default_factory=dict)
 
 
-class LimitOptions(Section):
-    """What every sandbox on this host's disk keeps."""
+class CommandLimits(Section):
+    """What commands may use, wherever they run."""
 
-    network: Switch = Field(
-        False, description="Whether commands reach the network, this host's own included."
-    )
     seconds: Number = Field(120.0, gt=0, le=3_600, description="Seconds that a command may take.")
     memory_mb: Count = Field(2_000, description="Megabytes of memory that a command may use.")
     processes: Count = Field(256, description="Processes and threads of a command at once.")
@@ -47,6 +44,14 @@ class LimitOptions(Section):
             processes=self.processes,
             disk_mb=self.disk_mb,
         )
+
+
+class LimitOptions(CommandLimits):
+    """What every sandbox on this host's disk keeps."""
+
+    network: Switch = Field(
+        False, description="Whether commands reach the network, this host's own included."
+    )
 
 
 class LocalOptions(LimitOptions):

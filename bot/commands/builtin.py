@@ -127,7 +127,7 @@ async def status(call: Invocation) -> Result:
         texts("status_title"),
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
         texts("status_queue", count=lane.queued),
-        texts("status_model", name=await model_of(call, view)),
+        texts("status_model", name=model_of(call, view)),
         texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
         *await _tokens(call, view.thread_id if view else ""),

@@ -36,7 +36,7 @@ async def model(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     if not call.words:
         view = await services.store.conversation(call.turn.conversation)
-        return Result(texts("model_now", name=await model_of(call, view)))
+        return Result(texts("model_now", name=await _named(call, view)))
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
@@ -56,13 +56,17 @@ async def model(call: Invocation) -> Result:
     return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
 
 
-async def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """The model of the conversation, as people read it; the default one by its name where that is known."""
-    if name := _name(call, view):
-        return f"`{name}`"
-    if name := await _default(call, view):
+def model_of(call: Invocation, view: ConversationView | None) -> str:
+    """The model of the conversation, as people read it. Asks nobody: `/status` is quick, however busy they are."""
+    name = _name(call, view)
+    return f"`{name}`" if name else call.texts("model_default")
+
+
+async def _named(call: Invocation, view: ConversationView | None) -> str:
+    """The same, with the default one's name where that is known."""
+    if not _name(call, view) and (name := await _default(call, view)):
         return call.texts("model_default_named", name=name)
-    return call.texts("model_default")
+    return model_of(call, view)
 
 
 async def _default(call: Invocation, view: ConversationView | None) -> str:
@@ -86,7 +90,7 @@ async def _set(call: Invocation, name: str) -> Result:
     await call.services.store.set_model(call.turn.conversation, name)
     lane = await call.services.store.lane(call.turn.conversation)
     view = await call.services.store.conversation(call.turn.conversation)
-    shown = await model_of(call, view)
+    shown = await _named(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 
 

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.config.fields import Count, Number, Section, Text
-from agent.sandbox.limits import SandboxLimits
+from agent.config.fields import Number, Text
+from agent.sandbox.options import CommandLimits
 
 IMAGE = "roebot-sandbox-pod"
 POD_SLACK_MB = 400
 """What a pod has above its commands' memory: this service's own, and `/tmp`."""
 
 
-class PodOptions(Section):
+class PodOptions(CommandLimits):
     """Limits of commands in a pod."""
-
-    seconds: Number = Field(120.0, gt=0, le=3_600, description="Seconds that a command may take.")
-    memory_mb: Count = Field(2_000, description="Megabytes of memory that a command may use.")
-    processes: Count = Field(256, description="Processes and threads of a command at once.")
-    disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
-
-    def limits(self) -> SandboxLimits:
-        """As the sandbox takes them."""
-        return SandboxLimits(
-            seconds=self.seconds,
-            memory_mb=self.memory_mb,
-            processes=self.processes,
-            disk_mb=self.disk_mb,
-        )
 
 
 class KubernetesOptions(PodOptions):

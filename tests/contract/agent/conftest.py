@@ -25,6 +25,14 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def config(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The configuration file of a test: `CONFIG` of its module."""
+    path = tmp_path / "config.yaml"
+    path.write_text(request.module.CONFIG)
+    return path
+
+
+@pytest.fixture
 async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the management routes that work in the folder of a test."""
     routes = await asyncio.to_thread(management_routes, folder / "home", folder / "config.yaml")

@@ -48,13 +48,6 @@ models:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "config.yaml"
-    path.write_text(CONFIG)
-    return path
-
-
-@pytest.fixture
 async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
     async def broken(_: object) -> None:
         raise RuntimeError("secret detail")

@@ -27,13 +27,6 @@ memory: {max_facts: 3, storage_path: kept}
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "config.yaml"
-    path.write_text(CONFIG)
-    return path
-
-
-@pytest.fixture
 async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
     routes = await asyncio.to_thread(management_routes, home, config)
     async with served(routes) as http:

@@ -30,7 +30,7 @@ def model_of(at: Bench) -> object:
             ["/model big", "/model Default", "/model"],
             "This conversation uses the default model (`small`).",
         ),
-        ("", ["/model big", "/model `default`", "/status"], "Model: the default model (`small`)"),
+        ("", ["/model big", "/model `default`", "/status"], "Model: the default model"),
         ("", ["/model default"], "uses the default model (`small`) from"),
         ("", ["/model big", "/model default", "/models"], "✓ `small`"),
         ("", ["/models"], "`/model default` takes the choice back."),
