@@ -57,7 +57,7 @@ async def model(call: Invocation) -> Result:
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """The model of the conversation, as people read it. Asks nobody: `/status` is quick, however busy they are."""
+    """The model of the conversation, as people read it. Asks nobody: `/status` has to be quick."""
     name = _name(call, view)
     return f"`{name}`" if name else call.texts("model_default")
 

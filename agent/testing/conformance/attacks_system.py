@@ -71,8 +71,9 @@ class SystemAttacks(Attacks):
     async def test_proc_by_other_processes(self, sandbox: Sandbox, home: Path) -> None:
         """Their root, folder, memory and environment."""
         result = await sandbox.execute_command(
-            f"for p in /proc/[0-9]*; do r=$p/root; cat $r{home}/secret.txt $p/environ; ls $p/cwd/ $r/ $r/home; "
-            f"done; cat /proc/self/root{home}/secret.txt /proc/{os.getpid()}/environ; "
+            f"for p in /proc/[0-9]*; do r=$p/root; cat $r{home}/secret.txt $p/environ; "
+            "ls $p/cwd/ $r/ $r/home; done; "
+            f"cat /proc/self/root{home}/secret.txt /proc/{os.getpid()}/environ; "
             f"head -c 10 /proc/1/mem /proc/kcore /proc/{os.getpid()}/mem; "
             f"kill -9 {os.getpid()}; kill -9 -1; true"
         )
