@@ -268,13 +268,14 @@ class AgentClient:
         return self._own.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
 
     def close(self) -> None:
-        """End the client's loop with its MCP sessions; what still runs on it is cancelled.
+        """End the client's loop with its MCP sessions and sandboxes; what still runs on it is cancelled.
 
         What waits to be remembered is kept. Sessions of a loop of the caller's end with that loop.
         """
         for loop, agent in list(self._agents.items()):
             if self._own.owns(loop):
                 self._own.run(agent.aclose())
+                self._own.run(agent.close_sandboxes())
         self._own.close()
         self._memory.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ from agent.models.lineup import LineUp, line_up
 from agent.models.resolve import build
 from agent.models.source import ModelSource, source_of
 from agent.models.spec import Catalog, ModelSpec
-from agent.ports.sandbox import SandboxProvider
+from agent.ports.sandbox import SandboxProvider, SandboxUnavailable
 from agent.profiles import Profile, model_of, read_profile
 from agent.prompt import system_prompt
 from agent.sandbox.loading import load_provider
@@ -53,6 +54,8 @@ from agent.uploads.store import UploadStore
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 GRAPHS_KEPT = 32
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class LeadAgent:
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
         self._provider: tuple[tuple[SandboxConfig, SkillsConfig], SandboxProvider] | None = None
+        self._former: list[SandboxProvider] = []
 
     async def graph(self, switches: Switches) -> Graph:
         """The graph for a run.
@@ -151,6 +155,18 @@ class LeadAgent:
         await self.memory.close()
         if self._mcp is not None:
             await self._mcp.aclose()
+
+    async def close_sandboxes(self) -> None:
+        """End the sandboxes that are kept warm. On the loop of the runs, which are over.
+
+        A server does not: its next start finds them warm.
+        """
+        used = [*self._former, *([self._provider[1]] if self._provider else [])]
+        for provider in used:
+            try:
+                await provider.close()
+            except SandboxUnavailable as error:
+                log.warning("a sandbox could not be ended: %s", error)
 
     def reset(self) -> None:
         """Forget the graphs that are kept; the next run makes its own."""
@@ -220,6 +236,8 @@ class LeadAgent:
             shared = {f"{roots.container}/{category}": roots.of(category) for category in CATEGORIES}
             around = Surroundings(folders, self._home.absolute(), shared)
             made = load_provider(config.sandbox.use, around, config.sandbox.passed_on())
+            if self._provider is not None:
+                self._former.append(self._provider[1])
             self._provider = (wanted, made)
         return self._provider[1]
 

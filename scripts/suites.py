@@ -18,8 +18,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# The options that work without systemd and without an overlay file system.
-PODMAN = "podman --runtime runc --storage-driver vfs --cgroup-manager cgroupfs"
+# The options that work without systemd; the storage driver is the one that the engine finds.
+PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"
 IMAGE = "localhost/roebot-sandbox"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 

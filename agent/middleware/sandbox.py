@@ -41,6 +41,9 @@ class Borrowed:
     async def release(self, sandbox_id: str) -> None:
         """Not theirs to give up."""
 
+    async def close(self) -> None:
+        """Nor to end."""
+
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
     """Acquires the thread's sandbox when an answer calls tools, and releases it with the last answer.

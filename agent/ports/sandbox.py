@@ -91,3 +91,10 @@ class SandboxProvider(Protocol):
     async def release(self, sandbox_id: str) -> None:
         """Give it up; its files stay. Unknown ones are no error."""
         ...
+
+    async def close(self) -> None:
+        """End what it keeps running for later commands; files stay, and it can be used again.
+
+        Raises SandboxUnavailable where that can't be done.
+        """
+        ...

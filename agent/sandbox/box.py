@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox import engine
@@ -42,11 +43,29 @@ class Setup:
         return engine.home_of(self.home_folder)
 
 
+@dataclass(slots=True, weakref_slot=True)
+class Use:
+    """`alone` is held by who runs a command in a container; `at` is when it was used last, in seconds."""
+
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    at: float = 0.0
+
+
+_uses: WeakValueDictionary[tuple[int, str], Use] = WeakValueDictionary()
+
+
+def use_of(name: str) -> Use:
+    """The use of a container, the same for every provider of this loop: a configuration that is read again
+    brings another one, while runs still hold the one before.
+    """
+    return _uses.setdefault((id(asyncio.get_running_loop()), name), Use())
+
+
 class Box:
-    """A thread's container. `alone` is held by who runs a command in it; `pid` is its first process."""
+    """A thread's container. `pid` is its first process."""
 
     def __init__(self, name: str, setup: Setup, mounts: Sequence[Mount], user: int) -> None:
-        self.name, self.alone, self.used_at, self.pid = name, asyncio.Lock(), 0.0, 0
+        self.name, self.use, self.pid = name, use_of(name), 0
         self._setup, self._mounts, self._user = setup, mounts, user
 
     async def start(self) -> None:

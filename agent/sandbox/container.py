@@ -20,7 +20,8 @@ from agent.sandbox.engine import Command
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import ContainerOptions, Surroundings, read_options
-from agent.sandbox.running import Start, run, to_its_end
+from agent.sandbox.program import Start
+from agent.sandbox.running import run, to_its_end
 from agent.sandbox.usage import Held, companions
 from agent.sandbox.watch import Watch
 
@@ -97,7 +98,7 @@ class Boxes:
 
     def used(self, box: Box) -> None:
         """A command has begun or ended in it."""
-        box.used_at = self._clock()
+        box.use.at = self._clock()
         if self._reaper is None or self._reaper.done():
             self._reaper = asyncio.create_task(self._reap(), name="sandbox-reaper")
 
@@ -110,11 +111,11 @@ class Boxes:
 
     async def _reap(self) -> None:
         while self._boxes:
-            first = min(box.used_at for box in self._boxes.values())
+            first = min(box.use.at for box in self._boxes.values())
             await self._sleep(max(0.0, first + self._idle - self._clock()))
             for thread_id, box in list(self._boxes.items()):
-                if box.used_at + self._idle <= self._clock() and not box.alone.locked():
-                    async with box.alone:
+                if box.use.at + self._idle <= self._clock() and not box.use.alone.locked():
+                    async with box.use.alone:
                         del self._boxes[thread_id]
                         await engine.remove(self._setup.command, [box.name])
 
@@ -126,12 +127,12 @@ class _Lent:
         self._boxes, self._box = boxes, box
 
     async def __aenter__(self) -> Box:
-        await self._box.alone.acquire()
+        await self._box.use.alone.acquire()
         try:
             self._boxes.used(self._box)
             await self._box.start()
         except BaseException:
-            self._box.alone.release()
+            self._box.use.alone.release()
             raise
         return self._box
 
@@ -140,7 +141,7 @@ class _Lent:
             await to_its_end(self._box.sweep())
         finally:
             self._boxes.used(self._box)
-            self._box.alone.release()
+            self._box.use.alone.release()
 
 
 class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):

@@ -8,12 +8,13 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from agent.ports.sandbox import SandboxUnavailable
+from agent.sandbox.program import Start, begin
+from agent.sandbox.running import to_its_end
 
 Command = tuple[str, ...]
 LABEL, HOME_LABEL, SETUP_LABEL = "roebot.sandbox", "roebot.home", "roebot.setup"
@@ -71,29 +72,43 @@ async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: P
 
     `folder`: where it is called; podman's monitor leaves a file there when a container runs out of memory.
     """
+    output, errors = _Whole(), _Whole()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *words,
-            env=engine_environment(),
-            cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        program = await begin(Start([*command, *words], engine_environment(), folder), output, errors)
     except FileNotFoundError:
         raise SandboxUnavailable(f"No container can be started here: {command[0]} is missing.") from None
     try:
         async with asyncio.timeout(seconds):
-            output, errors = await process.communicate()
+            await program.ended.wait()
+            await output.closed.wait()
+            await errors.closed.wait()
     except TimeoutError:
         return Answer(None, "", f"{command[0]} did not answer within {seconds:g} seconds")
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await asyncio.shield(process.wait())
-    return Answer(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"))
+        program.kill()
+        await to_its_end(program.ended.wait())
+        program.close()
+    return Answer(program.code, output.text, errors.text)
+
+
+class _Whole(asyncio.Protocol):
+    """All that comes through a pipe."""
+
+    def __init__(self) -> None:
+        self._data, self.closed = bytearray(), asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        """Keep it."""
+        self._data += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """That was all."""
+        self.closed.set()
+
+    @property
+    def text(self) -> str:
+        """What came."""
+        return self._data.decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)

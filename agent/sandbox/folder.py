@@ -151,3 +151,6 @@ class FolderProvider(Generic[SandboxT]):
         """See `SandboxProvider`."""
         if (sandbox := self._sandboxes.pop(sandbox_id, None)) is not None:
             sandbox.released = True
+
+    async def close(self) -> None:
+        """See `SandboxProvider`. Nothing outlives its command, unless a kind of provider says otherwise."""

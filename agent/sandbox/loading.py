@@ -9,7 +9,7 @@ from typing import Any
 from agent.ports.sandbox import SandboxProvider, SandboxUnavailable
 from agent.sandbox.options import Surroundings
 
-METHODS = ("acquire", "get", "release")
+METHODS = ("acquire", "get", "release", "close")
 
 
 def load_provider(

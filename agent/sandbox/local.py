@@ -16,8 +16,9 @@ from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import LocalOptions, Surroundings, read_options
 from agent.sandbox.paths import WORKSPACE
+from agent.sandbox.program import Start
 from agent.sandbox.python import FOLDER, SandboxPython, find_python
-from agent.sandbox.running import Start, run
+from agent.sandbox.running import run
 from agent.sandbox.usage import Held
 from agent.sandbox.watch import Watch
 

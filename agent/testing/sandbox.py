@@ -127,6 +127,10 @@ class MemorySandboxProvider:
             sandbox.released = True
             self.log.append(("released", sandbox_id))
 
+    async def close(self) -> None:
+        """See `SandboxProvider`."""
+        self.log.append(("closed", ""))
+
 
 def _result(output: str, code: int | None) -> CommandResult:
     if len(output) <= OUTPUT_BYTES:

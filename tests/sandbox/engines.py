@@ -12,8 +12,8 @@ from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import IMAGE
 from tests.sandbox.places import folders
 
-# Without systemd or an overlay file system: the options that work everywhere.
-PODMAN = "podman --runtime runc --storage-driver vfs --cgroup-manager cgroupfs"
+# Without systemd; the storage driver is the one that the engine finds.
+PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"
 
 
 def engine() -> tuple[str, ...]:

@@ -306,7 +306,7 @@ MUTATIONS = (
     Mutation(
         "environment",
         "open files are not handed down",
-        "agent/sandbox/running.py",
+        "agent/sandbox/program.py",
         "pass_fds=tuple(start.fds),",
         "close_fds=not [os.set_inheritable(fd, True) for fd in start.fds],",
         f"{LOCAL}::TestAttacksOnLocal::test_secrets_in_open_files",

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from agent.ports.sandbox import SandboxProvider, SandboxUnavailable
 from agent.sandbox import engine as engines
-from agent.sandbox.container import ContainerSandboxProvider, remove_all
+from agent.sandbox.container import ContainerSandbox, ContainerSandboxProvider, remove_all
 from agent.sandbox.limits import SandboxLimits
 from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
@@ -49,6 +49,12 @@ async def provider(tmp_path: Path) -> AsyncIterator[ContainerSandboxProvider]:
     made = container(tmp_path, SandboxLimits(scratch_mb=20))
     yield made
     await made.close()
+
+
+@pytest_asyncio.fixture
+async def used(warm: Path) -> ContainerSandbox:
+    """A sandbox whose container was started for a test before, mostly."""
+    return await one(container(emptied(warm), LIMITS))
 
 
 class TestContainerSandbox(SandboxSuite):
@@ -123,9 +129,15 @@ async def test_an_idle_one_goes(tmp_path: Path) -> None:
     go.set()
     assert await asked.get() == 30, "it was used meanwhile"
     now[0] = 90.0
+    other = container(tmp_path, replace(LIMITS), idle_seconds=600, clock=lambda: now[0])
+    await (await one(other)).execute_command("true")
+    go.set()
+    assert await asked.get() == 60, "by another provider, after the configuration was read again"
+    now[0] = 150.0
     go.set()
     while await names(tmp_path):
         await asyncio.sleep(0.05)
+    await other.close()
     await made.close()
 
 
@@ -147,35 +159,33 @@ async def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
     await made.close()
 
 
-async def test_commands_of_a_thread_wait_for_each_other(provider: ContainerSandboxProvider) -> None:
-    """The sweep after one ends all that runs in the container."""
-    sandbox = await one(provider)
-    results = await asyncio.gather(*(sandbox.execute_command(f"sleep 0.3; echo {n}") for n in range(3)))
-    assert [result.output for result in results] == ["0\n", "1\n", "2\n"]
+async def test_commands_of_a_thread_wait_for_each_other(warm: Path, used: ContainerSandbox) -> None:
+    """The sweep after one ends all that runs in the container; another provider of this process knows it."""
+    other = await one(container(warm, LIMITS))
+    callers = [used, other, used]
+    asked = [sandbox.execute_command(f"sleep 0.3; echo {n}") for n, sandbox in enumerate(callers)]
+    assert [result.output for result in await asyncio.gather(*asked)] == ["0\n", "1\n", "2\n"]
 
 
-async def test_a_cancelled_command_leaves_nothing(provider: ContainerSandboxProvider) -> None:
-    sandbox = await one(provider)
-    await sandbox.execute_command("true")
-    task = asyncio.create_task(sandbox.execute_command("touch begun; sleep 100"))
-    while not [entry for entry in await sandbox.list_dir(".") if entry.name == "begun"]:
+async def test_a_cancelled_command_leaves_nothing(used: ContainerSandbox) -> None:
+    await used.execute_command("true")
+    task = asyncio.create_task(used.execute_command("touch begun; sleep 100"))
+    while not [entry for entry in await used.list_dir(".") if entry.name == "begun"]:
         await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    result = await sandbox.execute_command("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    result = await used.execute_command("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     assert "sleep 100" not in result.output
 
 
-async def test_the_root_cannot_be_written(provider: ContainerSandboxProvider) -> None:
-    sandbox = await one(provider)
-    options = await sandbox.execute_command("awk '$2 == \"/\" { print $4 }' /proc/mounts")
+async def test_the_root_cannot_be_written(used: ContainerSandbox) -> None:
+    options = await used.execute_command("awk '$2 == \"/\" { print $4 }' /proc/mounts")
     assert "ro" in options.output.strip().split(",")
 
 
-async def test_no_right_is_left(provider: ContainerSandboxProvider) -> None:
-    sandbox = await one(provider)
-    shown = (await sandbox.execute_command("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status")).output
+async def test_no_right_is_left(used: ContainerSandbox) -> None:
+    shown = (await used.execute_command("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status")).output
     assert {int(line.split(":\t")[1], 16) for line in shown.splitlines()} == {0}
 
 
@@ -188,14 +198,11 @@ async def test_proxies_and_their_passwords_stay_outside(
     assert "roebot-secret" not in (await sandbox.execute_command("env; cat /proc/*/environ")).output
 
 
-async def test_limits_of_the_container(tmp_path: Path) -> None:
+async def test_limits_of_the_container(warm: Path, used: ContainerSandbox) -> None:
     """As the engine and the kernel have them."""
-    made = container(tmp_path, LIMITS)
-    sandbox = await one(made)
     limit = "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0])'"
-    assert 35_000_000 < int((await sandbox.execute_command(limit)).output) <= 40_000_000
-    told = await engines.ask(engine(), "inspect", *await names(tmp_path))
+    assert 35_000_000 < int((await used.execute_command(limit)).output) <= 40_000_000
+    told = await engines.ask(engine(), "inspect", *await names(warm))
     config = json.loads(told.output)[0]["HostConfig"]
     assert config["PidsLimit"] == LIMITS.processes
     assert config["Memory"] == LIMITS.memory_mb * 1024 * 1024
-    await made.close()

@@ -21,8 +21,9 @@ from agent.ports.sandbox import CommandResult, SandboxUnavailable
 from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.program import Start
 from agent.sandbox.provisioner.stations import FolderStation, checked
-from agent.sandbox.running import Start, run, to_its_end
+from agent.sandbox.running import run, to_its_end
 from agent.sandbox.usage import Held, descendants
 from agent.sandbox.watch import Watch
 from agent.uploads.names import AREAS, VIRTUAL_ROOT

@@ -64,6 +64,13 @@ class SandboxSuite:
         await provider.release(await provider.acquire(THREAD))
         assert await (await self.acquired(provider)).read_file("a.txt") == b"kept"
 
+    async def test_closing_keeps_files_and_ends_nothing_for_good(self, provider: SandboxProvider) -> None:
+        sandbox = await self.acquired(provider)
+        await sandbox.write_file("kept.txt", b"kept")
+        await provider.close()
+        await provider.close()
+        assert await (await self.acquired(provider)).read_file("kept.txt") == b"kept"
+
     async def test_threads_do_not_see_each_other(self, provider: SandboxProvider) -> None:
         """Neither files nor folders."""
         await (await self.acquired(provider)).write_file("secret.txt", b"mine")

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.ports.sandbox import CommandResult
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
-from agent.sandbox.running import Start, run
+from agent.sandbox.program import Start
+from agent.sandbox.running import run
 from agent.uploads.documents.child import TOO_LARGE, Bounds
 from agent.uploads.documents.kinds import Kind
 from agent.uploads.documents.report import DAMAGED, Report

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.tools import tool
@@ -31,6 +31,7 @@ from agent.errors import (
     ProfileUnknown,
 )
 from agent.memory.document import MemoryDocument
+from agent.ports.sandbox import SandboxUnavailable
 from agent.results import (
     AgentInfo,
     AgentList,
@@ -45,6 +46,8 @@ from agent.results import (
     UploadList,
     UploadResult,
 )
+from agent.sandbox.options import Surroundings
+from agent.testing.sandbox import MemorySandboxProvider
 
 pytestmark = pytest.mark.may_block
 SCRIPTED = "agent.testing:ScriptedChatModel"
@@ -279,6 +282,39 @@ def test_closing_ends_the_thread() -> None:
     del left
     gc.collect()
     client.close()
+
+
+class Warm(MemorySandboxProvider):
+    """Keeps something running until it is closed."""
+
+    running: ClassVar[list[str]] = []
+
+    def __init__(self, around: Surroundings, *, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.running.append(name)
+
+    async def close(self) -> None:
+        self.running.remove(self.name)
+        raise SandboxUnavailable("Its service does not answer.")
+
+
+def test_closing_ends_sandboxes_of_earlier_configurations_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that can't be ended is no reason to leave the others."""
+    path = tmp_path / "config.yaml"
+    text = f"models: [{{name: m, use: '{SCRIPTED}'}}]\ntitle: {{enabled: false}}\n"
+    text += "sandbox: {use: 'tests.unit.agent.test_client:Warm', name: NAME}\n"
+    path.write_text(text.replace("NAME", "one"))
+    with AgentClient(config_path=path, home=tmp_path) as client:
+        client.chat("x")
+        path.write_text(text.replace("NAME", "another"))
+        client.reset_agent()
+        client.chat("x")
+        assert Warm.running == ["one", "another"]
+    assert Warm.running == []
+    assert caplog.text.count("Its service does not answer.") == 2
 
 
 def test_a_checkpointer_of_ones_own(tmp_path: Path) -> None:
