@@ -7,6 +7,7 @@ collects only the files that name its marker.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -53,7 +54,7 @@ def containers() -> str:
 
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `marker`: the one that its files name, "" for all files; `missing` says why it
+    """One call of pytest. `marker`: those that its files name, "" for all files; `missing` says why it
     cannot run here, "" if it can. `side_by_side` runs files on every processor, with `more` workers than
     there are processors, since tests that start other processes leave one idle now and then. `make test`
     leaves those out that are `left_for_all`.
@@ -94,21 +95,21 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
-    Suite("faults", "fault and not alone", "fault", side_by_side=True),
-    Suite("restarts", "alone", "alone"),
+    Suite("faults, soak", "(fault or soak) and not alone", "fault soak", side_by_side=True),
+    Suite("alone", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
-    Suite("soak and load", "soak", "soak"),
     Suite("oracle", "oracle", "oracle"),
 )
 
 
-LONGEST = "test_random_kills.py"
+LONGEST = ("test_kill_steps.py", "test_random_kills.py", "test_memory.py")
 
 
-def files(marker: str) -> list[str]:
-    """The test files that name the marker; the one that takes longest begins, and has a core of its own."""
-    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name != LONGEST, file))
-    return [str(file.relative_to(ROOT)) for file in found if f"mark.{marker}" in file.read_text()]
+def files(markers: str) -> list[str]:
+    """The test files that name one of the markers; those that take longest begin, side by side."""
+    named = re.compile(rf"mark\.({'|'.join(markers.split())})\b")
+    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name not in LONGEST, file))
+    return [str(file.relative_to(ROOT)) for file in found if named.search(file.read_text())]
 
 
 def command(suite: Suite, everything: bool) -> list[str]:

@@ -141,6 +141,7 @@ async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, s
 
 
 @pytest.mark.soak
+@pytest.mark.alone
 async def test_a_reply_outlives_its_streams(tmp_path: Path) -> None:
     """Twelve seconds, where a card streams for six."""
     async with FeishuEmulator.serve(scale=0.01) as emulator:

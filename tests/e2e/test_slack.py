@@ -209,6 +209,7 @@ async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: Slac
 
 
 @pytest.mark.soak
+@pytest.mark.alone
 async def test_a_minute_of_tokens_stays_within_slacks_budgets(
     emulator: SlackEmulator, service: Service
 ) -> None:
@@ -228,6 +229,7 @@ async def test_a_minute_of_tokens_stays_within_slacks_budgets(
 
 
 @pytest.mark.soak
+@pytest.mark.alone
 async def test_twelve_minutes_over_rotation_are_whole(tmp_path: Path) -> None:
     async with (
         SlackEmulator.serve(scale=0.05) as emulator,

@@ -89,6 +89,7 @@ async def test_a_turn_reads_and_writes_the_same_however_many_conversations_are_k
 
 
 @pytest.mark.soak
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 async def test_a_turn_takes_as_long_among_a_hundred_thousand_conversations(tmp_path: Path) -> None:
     few, lots = [], []

@@ -12,7 +12,7 @@ from bot.testing.emulators.remote import RemoteEmulator
 from tests.benchmarks import stage
 from tests.benchmarks.asking import Ask
 
-pytestmark = [pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.alone, pytest.mark.may_block, pytest.mark.timeout(300)]
 
 CHATS, EACH = 200, 5
 

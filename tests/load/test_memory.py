@@ -13,7 +13,7 @@ from tests.benchmarks import stage
 from tests.benchmarks.asking import Ask
 from tests.benchmarks.stage import Side
 
-pytestmark = [pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(1800)]
 
 MB = 1_000_000
 IDLE_SECONDS = 5.0

@@ -12,7 +12,7 @@ from tests.harness.service import ServiceProcess
 from tests.staleness.chats import Chat, chats, config, emulators
 from tests.staleness.model import order, token, tokens
 
-pytestmark = [pytest.mark.soak, pytest.mark.may_block]
+pytestmark = [pytest.mark.soak, pytest.mark.alone, pytest.mark.may_block]
 
 SCALE = 1 / 72
 COUNT, WIDTH = 720, 19

@@ -12,7 +12,7 @@ import pytest
 
 from tests.staleness.measure import replies
 
-pytestmark = [pytest.mark.soak, pytest.mark.may_block, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.alone, pytest.mark.may_block, pytest.mark.timeout(300)]
 PLACES = ("telegram", "telegram_group", "slack", "feishu", "discord")
 
 
