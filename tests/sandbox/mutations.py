@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.sandbox.mutation import Mutation
 
 BWRAP, GUARDS = "agent/sandbox/bubblewrap.py", "tests/sandbox/test_guards.py"
 BENEATH, PATHS = "agent/sandbox/beneath.py", "agent/sandbox/paths.py"
 BELOW, NAMES = "tests/sandbox/test_beneath.py", "tests/sandbox/test_paths.py"
 LOCAL = "tests/sandbox/test_local.py"
 BOX, CONTAINER = "agent/sandbox/box.py", "tests/sandbox/test_container.py"
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """`old` becomes `new` in `file`; then the test `test` (a node of pytest) has to fail.
-
-    `user`: as an ordinary user, since root is guarded otherwise.
-    """
-
-    against: str
-    guard: str
-    file: str
-    old: str
-    new: str
-    test: str
-    user: bool = False
-
 
 MUTATIONS = (
     Mutation(
