@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from agent.sandbox.container import remove_all
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.documents import SALES, workbook
 from tests.harness.inprocess import running
 from tests.harness.judge import answers, until
 from tests.harness.service import PERSON, config_text
+from tests.sandbox.engines import engine
 
-pytestmark = [pytest.mark.long, pytest.mark.may_block, pytest.mark.bubblewrap]
+pytestmark = [pytest.mark.long, pytest.mark.may_block]
 
+AGENT = """models: [{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}]
+title: {enabled: false}
+memory: {enabled: false}
+"""
 # The tests' own environment has what the sandbox's has.
-AGENT = f"""models: [{{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}}]
-title: {{enabled: false}}
-memory: {{enabled: false}}
-sandbox: {{python: "{sys.prefix}"}}"""
+LOCAL = f'sandbox: {{python: "{sys.prefix}"}}'
+CONTAINERS = f"""sandbox:
+  use: agent.sandbox.container:ContainerSandboxProvider
+  command: {" ".join(engine())}"""
 ANSWER = "North sold most: 2700.5."
 
 
-async def test_an_excel_file_comes_back_as_a_chart(tmp_path: Path) -> None:
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    asyncio.run(remove_all(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "sandbox",
+    [
+        pytest.param(LOCAL, marks=pytest.mark.bubblewrap, id="local"),
+        pytest.param(CONTAINERS, marks=pytest.mark.container, id="containers"),
+    ],
+)
+async def test_an_excel_file_comes_back_as_a_chart(home: Path, sandbox: str) -> None:
     async with TelegramEmulator.serve() as emulator:
-        config = config_text(emulator, model=AGENT)
-        async with running(tmp_path, config):
+        config = config_text(emulator, model=AGENT + sandbox)
+        async with running(home, config):
             emulator.people.says(
                 "A chart of the revenue, please",
                 user=PERSON,
@@ -48,7 +69,7 @@ async def test_an_excel_file_comes_back_as_a_chart(tmp_path: Path) -> None:
         assert photo.name == "chart.png"
         assert photo.data.startswith(b"\x89PNG\r\n\x1a\n")
         assert len(photo.data) > 5_000, "a chart, no empty picture"
-    [thread] = (tmp_path / "threads").iterdir()
+    [thread] = (home / "threads").iterdir()
     uploads = thread / "user-data" / "uploads"
     assert sorted(path.name for path in uploads.iterdir()) == ["sales.md", "sales.xlsx"]
     assert "| 2026-02-28 | South | 900 |" in (uploads / "sales.md").read_text()
