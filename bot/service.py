@@ -209,10 +209,10 @@ class Service:
         if problems := await self.problems():
             log.error("config_rejected", by="agent", problems="\n".join(problems))
 
-    async def problems(self) -> Sequence[str]:
-        """What the agent runtime can't use of the configuration, as far as it says."""
+    async def problems(self, *, serious: bool = True) -> Sequence[str]:
+        """What the agent runtime can't use of the configuration, as far as it says; see its client."""
         try:
-            return await self.runtime.problems()
+            return await self.runtime.problems(serious=serious)
         except RuntimeProblem:
             return []
 

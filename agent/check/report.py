@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.check.parts import tried
+from agent.check.sandbox import sandbox_problems
 from agent.config.errors import ConfigError, ConfigWarning
 from agent.config.profile import FOLDER, profile_names
 from agent.models.source import ModelSource
@@ -34,6 +35,7 @@ async def report(source: ModelSource, home: Path, env: Mapping[str, str]) -> Con
             for one in agents.agents
             if one.problem
         ]
+    found += await sandbox_problems(loaded.config.sandbox, home)
     return ConfigReport(problems=found)
 
 

@@ -102,6 +102,14 @@ class Boxes:
         if self._reaper is None or self._reaper.done():
             self._reaper = asyncio.create_task(self._reap(), name="sandbox-reaper")
 
+    async def missing(self) -> str:
+        """The image, where it was not made yet."""
+        setup = self._setup
+        answer = await engine.ask(setup.command, "image", "inspect", setup.image)
+        if answer.good:
+            return ""
+        return f"There is no image {setup.image}: make setup-sandbox builds it, sandbox.image names another."
+
     async def close(self) -> None:
         """Remove all."""
         if self._reaper is not None:
@@ -167,6 +175,10 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
 
         super().__init__(make, held=held)
         self.boxes = boxes
+
+    async def missing(self) -> str:
+        """What keeps containers from being started: the engine or the image. Raises SandboxUnavailable."""
+        return await self.boxes.missing()
 
     async def close(self) -> None:
         """Remove the containers."""

@@ -146,6 +146,11 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
 
         super().__init__(make, held=held)
 
+    async def missing(self) -> str:
+        """What keeps commands from running here; "" where one ran. Raises SandboxUnavailable."""
+        await self._make("check").execute_command("true")
+        return ""
+
     @classmethod
     def from_config(cls, around: Surroundings, **keys: Any) -> LocalSandboxProvider:
         """By the further keys of the section `sandbox`. Raises SandboxUnavailable, naming a wrong one."""

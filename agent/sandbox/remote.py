@@ -239,6 +239,12 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         super().__init__(make, held=held)
         self.far = far
 
+    async def missing(self) -> str:
+        """Whether the service is there and takes the token. Raises SandboxUnavailable where not."""
+        async with self.far.address.client() as client:
+            await FarStation(client, await self.far.name_of("check")).close()
+        return ""
+
     async def close(self) -> None:
         """Have the copies deleted. Raises SandboxUnavailable."""
         await self.far.close()

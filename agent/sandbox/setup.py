@@ -39,9 +39,8 @@ PACKAGES = (
 """Of Debian, for the image."""
 
 
-def make_python(home: Path, lock: Path = LOCK) -> str:
+def make_python(place: Path, lock: Path = LOCK) -> str:
     """Make the environment anew, beside the one that is there, and put it in its place; what came of it."""
-    place = home / FOLDER
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
         made = Path(folder) / "python"
@@ -98,13 +97,14 @@ def main(arguments: Sequence[str]) -> int:
     """0 if the environment could be made."""
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.setup", description=__doc__)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    parser.add_argument("--python", type=Path, help="the folder of the Python; default: below the home")
     parser.add_argument("--engine", help="the container engine with its options; default: what is installed")
     parser.add_argument("--only", choices=("python", "image"), help="one of the parts")
     given = parser.parse_args(arguments)
     good = True
     if given.only != "image":
         print(f"· {bubblewrap.missing() or 'bubblewrap is there'}")  # noqa: T201
-        said = make_python(given.home.absolute())
+        said = make_python((given.python or given.home / FOLDER).absolute())
         good = said.endswith("is made.")
         print(f"· {said}")  # noqa: T201
     if given.only != "python":

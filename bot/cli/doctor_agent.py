@@ -16,6 +16,8 @@ from bot.cli.finding import Finding
 TRY_SECONDS = 60.0
 MODULE = "agent.check"
 ROUTE = "/api/config/problems"
+SANDBOX = "sandbox"
+"""Where a problem is that leaves the agent without commands."""
 SAID_ELSEWHERE = frozenset({httpx.codes.NOT_FOUND, httpx.codes.SERVICE_UNAVAILABLE})
 """A runtime without the route, and one that is away, which the state of the service tells."""
 
@@ -57,10 +59,12 @@ def here(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> li
 
 
 def findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
-    """The serious ones; what concerns one model alone is said when that one is asked."""
+    """All but what concerns one model alone, which is said when that one is asked."""
     for problem in problems:
         if problem["serious"]:
             yield Finding(False, told(problem))
+        elif problem["where"] == SANDBOX:
+            yield Finding(None, told(problem))
 
 
 def told(problem: Mapping[str, Any]) -> str:

@@ -92,6 +92,7 @@ async def _banner(address: str, service: Service) -> None:
         f"home     {service.settings.home}",
         f"model    {model}",
         *(f"problem  {problem}" for problem in await service.problems()),
+        *(f"note     {note}" for note in await service.problems(serious=False)),
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)

@@ -227,8 +227,10 @@ class LangGraphRuntime:
             response = await self._manage().put(path, json={"enabled": enabled})
             _check(response)
 
-    async def problems(self) -> Sequence[str]:
+    async def problems(self, *, serious: bool = True) -> Sequence[str]:
         """What of the configuration the runtime can't use, a line each; none where it has no route for that.
+
+        Not `serious`: what it does without, such as commands where nothing isolates them.
 
         Raises RuntimeUnreachable or RuntimeRefused.
         """
@@ -237,7 +239,7 @@ class LangGraphRuntime:
             if response.status_code == httpx.codes.NOT_FOUND:
                 return []
             _check(response)
-        found = [entry for entry in response.json()["problems"] if entry.get("serious")]
+        found = [entry for entry in response.json()["problems"] if bool(entry.get("serious")) is serious]
         return [": ".join(filter(None, (entry["where"], entry["what"]))) for entry in found]
 
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:

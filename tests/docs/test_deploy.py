@@ -10,6 +10,7 @@ import httpx
 import pytest
 import yaml
 
+from agent.sandbox.provisioner.__main__ import parsed
 from bot.config.loader import load_file
 from tests.docs.blocks import ROOT
 from tests.harness.service import ServiceProcess
@@ -70,10 +71,11 @@ def test_the_configuration_of_the_container_loads(tmp_path: Path) -> None:
 
 
 @pytest.mark.systemd
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    unit = (DEPLOY / "systemd" / "roebot.service").read_text()
-    path = tmp_path / "roebot.service"
-    path.write_text(unit.replace("/opt/roebot/.venv/bin/roebot", "/bin/true"))
+@pytest.mark.parametrize("name", ["roebot", "roebot-sandbox"])
+def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
+    unit = (DEPLOY / "systemd" / f"{name}.service").read_text()
+    path = tmp_path / f"{name}.service"
+    path.write_text(re.sub(r"/opt/roebot/\.venv/bin/(roebot|python)", "/bin/true", unit))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(path)], capture_output=True, text=True, timeout=60, check=False
     )
@@ -87,6 +89,24 @@ def test_the_unit_runs_the_service() -> None:
     assert "ROEBOT_HOME=/var/lib/roebot\n" in unit
     for line in ("DynamicUser=yes", "NoNewPrivileges=yes", "ProtectSystem=strict"):
         assert f"{line}\n" in unit
+
+
+def test_the_unit_of_the_sandboxes_takes_nothing_that_they_need() -> None:
+    unit = (DEPLOY / "systemd" / "roebot-sandbox.service").read_text()
+    for name in (
+        "ProtectKernelTunables",
+        "ProtectProc",
+        "PrivateDevices",
+        "SystemCallFilter",
+        "RestrictNamespaces=yes",
+    ):
+        assert name not in unit, f"bubblewrap does not work with {name}"
+    for line in ("DynamicUser=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "IPAddressDeny=any"):
+        assert f"{line}\n" in unit
+    assert "EnvironmentFile=/etc/roebot/sandbox-environment\n" in unit
+    words = re.findall(r"^ExecStart=\S+ -m agent\.sandbox\.provisioner (.*)$", unit, re.MULTILINE)[0].split()
+    given = parsed(words)
+    assert (given.host, given.port, str(given.config)) == ("127.0.0.1", 2027, "/etc/roebot/sandbox.yaml")
 
 
 def _headers_of_the_proxy() -> dict[str, str]:

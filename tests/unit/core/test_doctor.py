@@ -107,3 +107,17 @@ def test_a_check_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(doctor_agent, "MODULE", "agent.no_such_module")
     (problem,) = doctor_agent.here(None, tmp_path)
     assert problem["what"].endswith("the process that tries it ended with 1")
+
+
+async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
+    """A note: the agent answers without them."""
+    containers = (
+        "sandbox: {use: 'agent.sandbox.container:ContainerSandboxProvider', command: no-such-engine}\n"
+    )
+    async with world(tmp_path, extra=f"{MODEL}\n{containers}") as service:
+        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        found = await asyncio.to_thread(_told, tmp_path, None)
+        note = "sandbox: No container can be started here: no-such-engine is missing."
+        assert Finding(None, note) in found
+        assert await service.service.problems() == []
+        assert await service.service.problems(serious=False) == [note]
