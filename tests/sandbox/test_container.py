@@ -61,7 +61,7 @@ class TestContainerSandbox(SandboxSuite):
     @pytest.fixture
     def provider(self, warm: Path) -> SandboxProvider:
         # What is printed there is long, and no flood.
-        return container(emptied(warm), replace(LIMITS, flood_bytes=SandboxLimits.flood_bytes))
+        return container(emptied(warm), replace(LIMITS, flood_bytes=SandboxLimits().flood_bytes))
 
 
 class TestAttacksOnContainers(SandboxAttackSuite):
