@@ -104,6 +104,7 @@ async def test_a_start_with_a_bad_file_stops(folder: Path) -> None:
 
 
 def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) -> None:
+    before = children()
     with client(folder) as embedded:
         assert embedded.chat('[tool=test_add {"a": 2, "b": 3}] so').startswith("so")
         embedded.update_mcp_config({"test": {**ours(), "start_seconds": 120}})
@@ -114,7 +115,7 @@ def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) ->
             if any("5" in str(result) for result in results):
                 break
         assert "5" in str(results[-1])
-        assert children()
+        assert children() - before
         [state] = embedded.list_mcp_servers()["servers"]
         assert (state["name"], state["state"], state["detail"]) == ("test", "ready", None)
         assert {"name": "add", "description": "Add two numbers."} in state["tools"]
@@ -123,4 +124,4 @@ def test_the_clients_agent_follows_and_its_programs_end_with_it(folder: Path) ->
         [result] = [event.data for event in events if event.data.get("type") == "tool"]
         assert "test_add" in str(result["content"])
         assert result["status"] == "error"
-    assert not children()
+    assert not children() - before

@@ -128,10 +128,11 @@ async def test_one_with_state(tmp_path: Path, transport: str) -> None:
 
 async def test_one_that_is_killed_in_mid_call(tmp_path: Path) -> None:
     """The program is stopped so that it can't answer, then killed while a call waits."""
+    before = children()
     async with pooled() as pool:
         tools = named(await pool.tools(configured(db=sqlite(tmp_path))))
         await call(tools, "db_create_table", query="CREATE TABLE notes (word TEXT)")
-        [pid] = children()
+        [pid] = children() - before
         psutil.Process(pid).suspend()
         waiting = asyncio.create_task(call(tools, "db_list_tables"))
         async with asyncio.timeout(60):
