@@ -40,6 +40,7 @@ from agent.memory.manage import ManagedMemory
 from agent.memory.scopes import OWNER, parse_scope
 from agent.models.source import ModelSource
 from agent.profiles import Offer, describe_profile, describe_profiles
+from agent.quiet import quiet_logs
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 from agent.switches import Switches
@@ -81,6 +82,7 @@ class AgentClient:
         checkpointer: Checkpointer = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
+        quiet_logs()
         self._home = Path(home) if home is not None else home_from_environment()
         self._environ = environ
         path = Path(config_path) if config_path is not None else None
@@ -143,7 +145,7 @@ class AgentClient:
     def get_config_problems(self) -> Json:
         """What of the configuration can't be used, as `agent.results.ConfigReport`. Raises ConfigErrors."""
         self._source.expire()
-        return self._own.run(report(self._source, self._home, self._environ)).model_dump()
+        return self._own.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
 
     def list_models(self) -> Json:
         """`{"models": [...], "default", "reason"}`, as `agent.results.ModelList`."""

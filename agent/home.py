@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 HOME_VARIABLE = "ROEBOT_HOME"
+DEFAULT_HOME = ".roebot"
 
 
 def home_from_environment() -> Path:
     """`ROEBOT_HOME`, else `.roebot` in the current folder."""
-    return Path(os.environ.get(HOME_VARIABLE) or ".roebot")
+    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)

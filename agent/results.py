@@ -101,9 +101,12 @@ class ConfigProblem(_Result):
 
 
 class ConfigReport(_Result):
-    """Everything that is wrong; empty where all is well."""
+    """Everything that is wrong; empty where all is well. `kept`: a change was refused for it, and what was
+    read before is in force.
+    """
 
     problems: list[ConfigProblem]
+    kept: bool = False
 
 
 class UploadInfo(_Result):

@@ -14,6 +14,10 @@ from typing import Any
 from agent.errors import AgentError
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
+SAYS = "roebot agent: "
+UNUSABLE = 2
+"""The exit code where the configuration can't be used."""
+MOST_PORT = 65_535
 LEAD_AGENT = "agent.lead:make_lead_agent"
 
 
@@ -47,15 +51,27 @@ def run_server(settings: ServeSettings) -> int:
     os.environ["ROEBOT_HOME"] = str(settings.home)
     if settings.config is not None:
         os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)
+    from agent.config.errors import ConfigErrors
+    from agent.errors import ModelUnavailable
     from agent.runtime.server import ServerFailed, configure_logging, serve
 
     configure_logging()
     try:
         serve(settings)
+    except (ConfigErrors, ModelUnavailable) as error:
+        print(f"{SAYS}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201 - as below
+        return UNUSABLE
     except (AgentError, ServerFailed, OSError, ValueError) as error:
-        print(f"roebot agent: {error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
+        print(f"{SAYS}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
         return 1
     return 0
+
+
+def port_number(text: str) -> int:
+    """A port, 0 for any free one. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or int(text) > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MOST_PORT}")
+    return int(text)
 
 
 def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
@@ -74,7 +90,7 @@ def parse(arguments: Sequence[str]) -> ServeSettings:
         prog="python -m agent.serve", description="Serve graphs by the LangGraph API."
     )
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=2024)
+    parser.add_argument("--port", type=port_number, default=2024)
     parser.add_argument("--uds", type=Path)
     parser.add_argument("--graphs", type=Path, help="a langgraph.json; default: the lead agent")
     parser.add_argument("--config", type=Path)

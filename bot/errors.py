@@ -14,6 +14,7 @@ RoebotError
 ├── StoreError                    the database
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
 └── StartError                    the service cannot start; the message says why and what to do
+    └── ConfigUnusable            the agent runtime can't use what is configured; only a person can mend it
 """
 
 from __future__ import annotations
@@ -118,3 +119,7 @@ class HomeUnusable(StoreError):
 
 class StartError(RoebotError):
     """The service cannot start; the message says why and what to do next."""
+
+
+class ConfigUnusable(StartError):
+    """The agent runtime can't start with what is configured."""

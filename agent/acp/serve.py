@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -48,6 +49,12 @@ def main(arguments: Sequence[str]) -> int:
     if find_spec("acp") is None:
         _say("ACP needs a package: pip install 'roebot[acp]'")
         return 1
+    if not all(map(_is_spoken_through, (0, 1))):
+        _say("standard input and output have to be pipes, as the editor that starts this makes them")
+        return 2
+    if problem := _unusable(given.config):
+        _say(problem)
+        return 2
     if sys.stdin.isatty():
         _say("waiting for a client of the protocol on standard input; an editor starts this")
     # Standard output is the protocol's alone: whoever prints something must not break it.
@@ -58,6 +65,23 @@ def main(arguments: Sequence[str]) -> int:
     configure_logging()
     asyncio.run(serve(given.home, given.config, output))
     return 0
+
+
+def _is_spoken_through(descriptor: int) -> bool:
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
+def _unusable(config: Path | None) -> str:
+    """What is wrong with the configuration, "" where it can be used."""
+    from agent.config.errors import ConfigErrors
+    from agent.models.source import ModelSource
+
+    try:
+        asyncio.run(ModelSource(config).config())
+    except ConfigErrors as errors:
+        return "; ".join(str(errors).splitlines())
+    return ""
 
 
 def _say(text: str) -> None:

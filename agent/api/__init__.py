@@ -46,7 +46,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     return [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
-        *config_routes(home, source),
+        *config_routes(home, source, extensions),
         *agent_routes(home, source),
         *mcp_routes(McpManagement(extensions)),
         *SkillRoutes(home, skills).routes(),

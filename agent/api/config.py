@@ -11,14 +11,15 @@ from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
 from agent.check.report import report
+from agent.extensions.source import ExtensionsSource
 from agent.models.source import ModelSource
 
 
-def config_routes(home: Path, source: ModelSource) -> list[BaseRoute]:
+def config_routes(home: Path, source: ModelSource, extensions: ExtensionsSource) -> list[BaseRoute]:
     """`GET /api/config/problems`: what of the configuration can't be used, looked at now."""
 
     async def problems(_: Request) -> Response:
         source.expire()
-        return answer(await report(source, home, os.environ))
+        return answer(await report(source, home, os.environ, extensions))
 
     return [Route("/api/config/problems", guarded(problems), methods=["GET"])]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agent.check.report import report
 from agent.config.errors import ConfigErrors
+from agent.extensions.source import ExtensionsSource
 from agent.models.source import ModelSource
 from agent.results import ConfigProblem, ConfigReport
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 async def _report(source: ModelSource, home: Path) -> ConfigReport:
     try:
-        return await report(source, home, os.environ)
+        return await report(source, home, os.environ, ExtensionsSource())
     except ConfigErrors as errors:
         return ConfigReport(problems=[ConfigProblem(where="", what=str(error)) for error in errors.errors])
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from agent.check.parts import tried
 from agent.check.sandbox import sandbox_problems
-from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.profile import FOLDER, profile_names
+from agent.extensions.source import ExtensionsSource
 from agent.models.source import ModelSource
 from agent.profiles import Offer, describe_profiles
 from agent.results import ConfigProblem, ConfigReport
@@ -20,8 +21,11 @@ async def offer_of(source: ModelSource) -> Offer:
     return Offer((await source.catalog()).names, await source.config())
 
 
-async def report(source: ModelSource, home: Path, env: Mapping[str, str]) -> ConfigReport:
-    """Try everything that the configuration names, and every agent of one's own below the home.
+async def report(
+    source: ModelSource, home: Path, env: Mapping[str, str], extensions: ExtensionsSource
+) -> ConfigReport:
+    """Try everything that the configuration names, what the extensions' file says, and every agent of one's
+    own below the home.
 
     A change of the file that was refused comes first. Raises ConfigErrors where there never was a good one.
     """
@@ -35,8 +39,20 @@ async def report(source: ModelSource, home: Path, env: Mapping[str, str]) -> Con
             for one in agents.agents
             if one.problem
         ]
+    if unmet := (await source.catalog()).unmet:
+        found.append(ConfigProblem(where="", what=unmet))
+    found += await asyncio.to_thread(_of_extensions, extensions)
     found += await sandbox_problems(loaded.config.sandbox, home)
-    return ConfigReport(problems=found)
+    return ConfigReport(problems=found, kept=source.refusal is not None)
+
+
+def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
+    """Why the file of extensions can't be read as it is now; what was good before may still be in force."""
+    try:
+        extensions.load()
+    except ConfigErrors as errors:
+        return [_problem(error) for error in errors.errors]
+    return []
 
 
 def _problem(error: ConfigError) -> ConfigProblem:

@@ -20,6 +20,7 @@ from agent.config.json_document import parse_json
 from agent.config.problems import Problems
 from agent.config.reader import find_file, shown
 from agent.config.validate import load
+from agent.home import DEFAULT_HOME, HOME_VARIABLE
 
 FILE_NAME = "extensions_config.json"
 PATH_VARIABLE = "ROEBOT_EXTENSIONS_CONFIG_PATH"
@@ -39,10 +40,11 @@ class Loaded:
 
 
 class ExtensionsFile:
-    """Finds, reads and writes it: explicit, `ROEBOT_EXTENSIONS_CONFIG_PATH`, `./`, `../`. Blocking."""
+    """Finds, reads and writes it: explicit, `ROEBOT_EXTENSIONS_CONFIG_PATH`, `./`, `../`, home. Blocking."""
 
     def __init__(self, explicit: Path | None, env: Mapping[str, str], cwd: Path) -> None:
         self._explicit, self._env, self._cwd = explicit, env, cwd
+        self._home = cwd / (env.get(HOME_VARIABLE) or DEFAULT_HOME)
 
     def stamp(self) -> Stamp | None:
         """What changes with the file; None without one. Raises ConfigErrors as `read` does."""
@@ -66,9 +68,10 @@ class ExtensionsFile:
     def change(self, change: Change) -> Loaded:
         """Read, change, check, then write; a change that does not fit changes nothing.
 
-        A file is made in the current folder where there was none. Raises ConfigErrors.
+        Where there was none, a file is made in the current folder, or in the home where that can't be
+        written. Raises ConfigErrors.
         """
-        path = self._found() or self._cwd / FILE_NAME
+        path = self._found() or self._new()
         # Its errors go to whoever asked for the change, and name no folder of this machine.
         name = path.name
         data = copy.deepcopy(dict(self.read(name).data))
@@ -85,7 +88,15 @@ class ExtensionsFile:
         return self.read()
 
     def _found(self) -> Path | None:
-        return find_file(FILE_NAME, PATH_VARIABLE, self._explicit, self._env, self._cwd)
+        found = find_file(FILE_NAME, PATH_VARIABLE, self._explicit, self._env, self._cwd)
+        own = self._home / FILE_NAME
+        return found or (own if own.is_file() else None)
+
+    def _new(self) -> Path:
+        if os.access(self._cwd, os.W_OK):
+            return self._cwd / FILE_NAME
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._home / FILE_NAME
 
 
 def checked(document: Document, env: Mapping[str, str]) -> Extensions:

@@ -31,7 +31,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.guardrails.allowlist import matches
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
 
 
 class _Strict(BaseModel):
@@ -68,8 +68,8 @@ class Passport(BaseModel):
 class PolicyProvider:
     """Decides by a passport: a mapping, or the path of a YAML or JSON file, read again when it changes.
 
-    Raises pydantic's ValidationError for a mapping that is no passport. A file that is missing or no passport
-    denies everything.
+    Raises SettingsError for a file that can't be read, pydantic's ValidationError for what is no passport.
+    A file that becomes so later denies everything. Blocking.
     """
 
     def __init__(
@@ -79,9 +79,15 @@ class PolicyProvider:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._path = Path(policy) if isinstance(policy, str | Path) else None
-        self._passport = None if isinstance(policy, str | Path) else Passport.model_validate(policy)
+        self._passport: Passport | None = None
         self._read_at: tuple[int, int] | None = None
         self._now = now
+        try:
+            self._passport = Passport.model_validate(policy) if self._path is None else self._read(self._path)
+        except OSError as error:
+            raise SettingsError(f"policy: {self._path}: {error.strerror}") from error
+        except (UnicodeDecodeError, yaml.YAMLError) as error:
+            raise SettingsError(f"policy: {self._path} is no YAML") from error
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""

@@ -20,10 +20,25 @@ async def discover(environ: Mapping[str, str], *, probe: OllamaProbe = ollama.fi
         found.append(running)
     found.append(local_spec())
     choice = environ.get(CHOICE_VARIABLE, "").strip()
-    if choice:
-        found = _chosen(found, choice)
-        return Catalog(tuple(found), f"{CHOICE_VARIABLE} asks for {choice}.")
-    return Catalog(tuple(found), _reason(found[0]))
+    if not choice:
+        return Catalog(tuple(found), _reason(found[0]))
+    asked = f"{CHOICE_VARIABLE} asks for {choice}"
+    if lacking := _lacking(found, choice.partition(":")[0]):
+        unmet = f"{asked}, and {lacking}: {found[0].name} answers instead."
+        return Catalog(tuple(found), unmet, unmet=unmet)
+    return Catalog(tuple(_chosen(found, choice)), f"{asked}.")
+
+
+def _lacking(found: list[ModelSpec], name: str) -> str:
+    """Why the choice of this name can't be met, "" where it can."""
+    if any(spec.name == name for spec in found):
+        return ""
+    for provider in PROVIDERS:
+        if provider.name == name:
+            return f"{' or '.join(provider.variables)} is not set"
+    if name == ollama.NAME:
+        return "no Ollama is running"
+    return "no provider key is set" if found[0].source == "local" else ""
 
 
 def _chosen(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
@@ -34,8 +49,6 @@ def _chosen(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
             picked = with_model(spec, model) if model and spec.source != "local" else spec
             return [picked, *(other for other in found if other is not spec)]
     first, *others = found
-    if first.source == "local":
-        return found
     return [with_model(first, choice), *others]
 
 

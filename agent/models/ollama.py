@@ -10,6 +10,7 @@ import httpx
 from agent.models.providers import OPENAI_CLASS, with_model
 from agent.models.spec import ModelSpec
 
+NAME = "ollama"
 PORT = 11434
 PROBE_SECONDS = 0.5
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, never bound to
@@ -47,7 +48,7 @@ def _spec(base: str, listed: object) -> ModelSpec | None:
         return None
     newest = max(chats, key=lambda entry: str(entry.get("modified_at", "")))
     spec = ModelSpec(
-        name="ollama",
+        name=NAME,
         use=OPENAI_CLASS,
         model=newest["name"],
         display_name="",

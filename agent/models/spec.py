@@ -36,7 +36,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The models in order; the first is the default, `reason` says why.
+    """The models in order; the first is the default, `reason` says why, `unmet` which wish could not be met.
 
     `allow_degradation`: a feature that a model lacks is left out (true) or an error (false).
     """
@@ -44,6 +44,7 @@ class Catalog:
     specs: tuple[ModelSpec, ...]
     reason: str
     allow_degradation: bool = True
+    unmet: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

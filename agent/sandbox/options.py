@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from agent.config.fields import Count, Number, Secret, Section, Switch, Text, Url
+from agent.config.validate import unknown_key
 from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 
@@ -104,4 +105,7 @@ def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "?"
-        raise SandboxUnavailable(f"sandbox.{name} in the configuration: {first['msg']}.") from None
+        said = first["msg"]
+        if first["type"] == "extra_forbidden":
+            said = unknown_key(name, list(kind.model_fields))
+        raise SandboxUnavailable(f"sandbox.{name} in the configuration: {said.rstrip('.')}.") from None

@@ -9,11 +9,11 @@ def main() -> None:
 
     from agent.config.errors import ConfigErrors
     from bot.cli.app import app
-    from bot.errors import RoebotError
+    from bot.errors import ConfigUnusable, RoebotError
 
     try:
         app()
-    except ConfigErrors as errors:
+    except (ConfigErrors, ConfigUnusable) as errors:
         print(f"roebot: the configuration cannot be used:\n{errors}", file=sys.stderr)
         raise SystemExit(2) from None
     except RoebotError as error:

@@ -49,7 +49,9 @@ def run(
     home: Home = None,
     file: File = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")
+    ] = None,
 ) -> None:
     """Start the service: page, terminal and every configured account."""
     from bot.cli.run import run_command
@@ -115,7 +117,7 @@ def agent_serve(
         Path | None, typer.Option(help="A langgraph.json whose graphs to serve (default: ours).")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 2024,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 2024,
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="A further name by which the server may be asked for.")
     ] = None,
@@ -137,7 +139,7 @@ def agent_acp(home: Home = None, file: File = None) -> None:
 @emulate.command("telegram")
 def emulate_telegram(
     host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8081,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8081,
     scale: Annotated[float, typer.Option(help="Multiplies the periods of the rate limits.")] = 1.0,
     rich: Annotated[
         bool, typer.Option(help="Know sendRichMessage, as servers from Bot API 10.1 do.")
@@ -152,7 +154,7 @@ def emulate_telegram(
 @emulate.command("discord")
 def emulate_discord(
     host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8084,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8084,
     scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
 ) -> None:
     """Run a Discord on this machine: its API and gateway, with people, servers and true rate limits."""
@@ -164,7 +166,7 @@ def emulate_discord(
 @emulate.command("feishu")
 def emulate_feishu(
     host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8083,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8083,
     scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
 ) -> None:
     """Run a Feishu on this machine: its API and long connection, with people, chats and true rate limits."""
@@ -176,7 +178,7 @@ def emulate_feishu(
 @emulate.command("slack")
 def emulate_slack(
     host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8082,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8082,
     scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and streams.")] = 1.0,
 ) -> None:
     """Run a Slack on this machine: Web API, Socket Mode, people, channels and true rate limits."""

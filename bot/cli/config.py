@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+from agent.config.errors import ConfigErrors
 from agent.config.reader import find_config
 from agent.config.upgrade import upgrade
 from bot.cli import doctor_agent
@@ -30,7 +31,8 @@ def check_command(home: Path | None, file: Path | None) -> int:
         print(f"{'problem' if problem['serious'] else 'warning'}: {doctor_agent.told(problem)}")
     if any(problem["serious"] for problem in problems):
         return 1
-    print(f"ok: {where} ({len(loaded.config.accounts)} accounts, {len(loaded.config.models)} models)")
+    accounts, models = len(loaded.config.accounts), len(loaded.config.models)
+    print(f"ok: {where} ({_counted(accounts, 'account')}, {_counted(models, 'model')})")
     return 0
 
 
@@ -53,3 +55,11 @@ def upgrade_command(file: Path | None) -> None:
     for key in result.added:
         print(f"added {key}")
     print(f"{path} upgraded; the old one is {result.backup}")
+    try:
+        configuration(path)
+    except ConfigErrors as errors:
+        print(f"it cannot be used yet, nor could the old one:\n{errors}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -31,6 +31,8 @@ def served(url: str, headers: Mapping[str, str]) -> Iterator[Finding]:
         return
     if answer.is_success:
         yield from findings(answer.json()["problems"])
+        if answer.json().get("kept"):
+            yield Finding(None, "the running service goes on with the configuration before that change")
     elif answer.status_code not in SAID_ELSEWHERE:
         yield Finding(False, f"configuration, not tried: the agent runtime answered {answer.status_code}")
 

@@ -26,7 +26,8 @@ async def models(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
     view = await call.services.store.conversation(call.turn.conversation)
-    chosen = _name(call, view) or next((model.name for model in offered if model.default), "")
+    chosen = _name(call, view) or await _of_agent(call, view)
+    chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
     return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
 
@@ -52,33 +53,41 @@ async def model(call: Invocation) -> Result:
         return await _set(call, name)
     if back:
         return await _set(call, "")
-    near = difflib.get_close_matches(name, offered, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(name, offered, n=3, cutoff=0.6)
     return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
     """The model of the conversation, as people read it. Asks nobody: `/status` has to be quick."""
-    name = _name(call, view)
-    return f"`{name}`" if name else call.texts("model_default")
+    if name := _name(call, view):
+        return f"`{name}`"
+    agent = chosen_agent(call, view)
+    return call.texts("model_agent", name=agent) if agent else call.texts("model_default")
 
 
 async def _named(call: Invocation, view: ConversationView | None) -> str:
     """The same, with the default one's name where that is known."""
-    if not _name(call, view) and (name := await _default(call, view)):
-        return call.texts("model_default_named", name=name)
-    return model_of(call, view)
-
-
-async def _default(call: Invocation, view: ConversationView | None) -> str:
-    """The default model's name; "" where the runtime does not say it now, or an agent may have its own."""
-    if chosen_agent(call, view):
-        return ""
+    if _name(call, view):
+        return model_of(call, view)
     try:
         async with asyncio.timeout(LISTING_SECONDS):
+            if own := await _of_agent(call, view):
+                return call.texts("model_agent_named", name=own, agent=chosen_agent(call, view))
             offered = await call.services.runtime.models()
     except (RuntimeProblem, TimeoutError):
+        return model_of(call, view)
+    default = next((one.name for one in offered if one.default), "")
+    return call.texts("model_default_named", name=default) if default else model_of(call, view)
+
+
+async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
+    """The model that the conversation's agent has of its own, "" for none or where nobody says it now."""
+    agent = chosen_agent(call, view)
+    try:
+        offered = await call.services.runtime.agents() if agent else ()
+    except RuntimeProblem:
         return ""
-    return next((one.name for one in offered if one.default), "")
+    return next((one.model for one in offered if one.name == agent), "")
 
 
 def _name(call: Invocation, view: ConversationView | None) -> str:

@@ -9,6 +9,7 @@ import httpx
 import structlog
 
 from bot.clock import Clock
+from bot.errors import ConfigUnusable
 from bot.runtime.spawn import RuntimeProcess
 from bot.runtime.transport import unix_transport
 
@@ -19,6 +20,8 @@ BACKOFF = (0.0, 0.5, 2.0, 5.0, 15.0)
 LASTED = 30.0
 STOP_GRACE = 1.5
 BASE_URL = "http://127.0.0.1"
+UNUSABLE = 2
+"""How a runtime ends whose configuration can't be used: only a person can mend it."""
 
 
 class RuntimeChild:
@@ -50,7 +53,10 @@ class RuntimeChild:
         )
 
     async def run(self) -> None:
-        """Keep the process alive until cancelled."""
+        """Keep the process alive until cancelled.
+
+        Raises ConfigUnusable where its first life ended for that; later ones found the file good before.
+        """
         failures = 0
         try:
             while True:
@@ -59,6 +65,8 @@ class RuntimeChild:
                 failures = 0 if self._clock.now() - started > LASTED else failures + 1
                 pause = BACKOFF[min(failures, len(BACKOFF) - 1)]
                 self.trouble = await asyncio.to_thread(self._process.last_words) if code else ""
+                if code == UNUSABLE and self.starts == 1 and self.trouble:
+                    raise ConfigUnusable(self.trouble)
                 cause = {"cause": self.trouble} if self.trouble else {}
                 log.error("runtime_ended", **cause, code=code, again_in=pause, log=str(self._process.log))
                 await self._clock.sleep(pause)

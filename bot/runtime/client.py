@@ -320,7 +320,8 @@ def _model(entry: dict[str, Any]) -> ModelInfo:
 
 
 def _agent(entry: dict[str, Any]) -> AgentInfo:
-    return AgentInfo(str(entry["name"]), str(entry.get("description") or ""), str(entry.get("problem") or ""))
+    told = (str(entry.get(name) or "") for name in ("description", "problem", "model"))
+    return AgentInfo(str(entry["name"]), *told)
 
 
 def _skill(entry: dict[str, Any]) -> SkillInfo:

@@ -164,11 +164,14 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class AgentInfo:
-    """An agent of one's own; `problem` says why it can't be used ("" where it can)."""
+    """An agent of one's own: `model` is its own ("" for the usual one), `problem` says why it can't be used
+    ("" where it can).
+    """
 
     name: str
     description: str = ""
     problem: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

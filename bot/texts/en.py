@@ -58,6 +58,8 @@ ENGLISH: Mapping[str, str] = {
     "model_now": "This conversation uses {name}. `/models` lists what there is.",
     "model_default": "the default model",
     "model_default_named": "the default model (`{name}`)",
+    "model_agent": "that of the agent `{name}`",
+    "model_agent_named": "`{name}`, that of the agent `{agent}`",
     "model_set": "This conversation uses {name} from the next turn on.",
     "model_set_busy": "This conversation uses {name} when the running turn has ended.",
     "model_unknown": "There is no model `{name}`.{nearest} `/models` lists them.",

@@ -58,6 +58,8 @@ CHINESE: Mapping[str, str] = {
     "model_now": "本对话使用 {name}。`/models` 会列出可用的模型。",
     "model_default": "默认模型",
     "model_default_named": "默认模型（`{name}`）",
+    "model_agent": "智能体 `{name}` 的模型",
+    "model_agent_named": "`{name}`,即智能体 `{agent}` 的模型",
     "model_set": "从下一轮起,本对话使用 {name}。",
     "model_set_busy": "正在运行的一轮结束后,本对话使用 {name}。",
     "model_unknown": "没有模型 `{name}`。{nearest}`/models` 会列出可用的模型。",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.ports.sandbox import SandboxError
 from agent.sandbox.provisioner.guarding import TokenMissing, check_token
+from agent.serve import port_number
 
 TOKEN_VARIABLE = "ROEBOT_SANDBOX_TOKEN"  # noqa: S105 - a name, not a token
 PORT = 2027
@@ -21,8 +22,8 @@ PORT = 2027
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.provisioner", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=PORT, help="0: any free one")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
+    parser.add_argument("--port", type=port_number, default=PORT, help="0: any free one (%(default)s)")
     parser.add_argument("--port-file", type=Path, help="gets the port when the service accepts")
     parser.add_argument("--certificate", type=Path, help="a file with its certificate, for https")
     parser.add_argument("--key", type=Path, help="a file with the certificate's key")
@@ -35,7 +36,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     parser.add_argument("--config", type=Path, help="a file of YAML with the settings of the backend")
     parser.add_argument("--settings", help="the same as JSON, in place of a file")
-    parser.add_argument("--most", type=int, default=100, help="sandboxes at once")
+    parser.add_argument("--most", type=int, default=100, help="sandboxes at once (%(default)s)")
     parser.add_argument("--idle-seconds", type=float, default=600.0, help="without use, after which one goes")
     return parser.parse_args(arguments)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -68,8 +69,13 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         """Start, and say so."""
         await super().startup(sockets)
-        if self.started and self._port_file is not None:
-            port = self.servers[0].sockets[0].getsockname()[1]
+        if not self.started:
+            return
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        scheme = "https" if self.config.is_ssl else "http"
+        line = f"roebot sandbox: ready at {scheme}://{host}:{port}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - for who started it
+        if self._port_file is not None:
             part = self._port_file.with_suffix(".part")
             part.write_text(f"{port}\n")
             part.rename(self._port_file)

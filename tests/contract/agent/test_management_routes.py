@@ -16,6 +16,7 @@ from agent.api.endpoints import guarded
 from agent.check.report import report
 from agent.config.errors import ConfigErrors
 from agent.errors import ModelUnavailable, ToolUnavailable
+from agent.extensions.source import ExtensionsSource
 from agent.lead import make_lead_agent
 from agent.models.source import ModelSource, source_of
 from agent.results import (
@@ -441,7 +442,7 @@ async def test_a_bad_configuration_gives_way_to_one_with_other_faults(home: Path
     await asyncio.to_thread(source.verify)
     config.write_text(CONFIG + BAD_TOOL.replace(" g,", " web,"))
     source.expire()
-    found = await report(source, home, {})
+    found = await report(source, home, {}, ExtensionsSource(environ={}, cwd=home.parent))
     assert [problem.where for problem in found.problems if problem.serious] == [f"{config}:10: tools[0]"]
     config.write_text(CONFIG + BAD_GUARDRAIL)
     source.expire()

@@ -267,7 +267,7 @@ class TestRealOnly:
             (tmp_path / "agents" / name / "config.yaml").write_text(text)
         coder, lame, poet = await self.subject.port.agents()
         assert (coder, poet) == (AgentInfo("coder", "Writes code."), AgentInfo("poet"))
-        assert (lame.name, lame.description) == ("lame", "")
+        assert (lame.name, lame.description, lame.model) == ("lame", "", "")
         assert "legs" in lame.problem
 
     async def test_skills_are_listed_and_switched(self, tmp_path: Path) -> None:

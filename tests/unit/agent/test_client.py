@@ -478,3 +478,22 @@ def test_what_can_not_be_used_is_listed(tmp_path: Path) -> None:
     assert "tests.unit.agent.test_client has no gone" in problem.what
     with AgentClient(ECHO, read_file=False, home=tmp_path) as client:
         assert ConfigReport.model_validate(client.get_config_problems()).problems == []
+
+
+def test_it_prints_nothing(tmp_path: Path) -> None:
+    """What there is to tell goes to `logging`, where the program has not chosen otherwise."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import logging\n"
+        "logging.basicConfig(level='INFO', filename='log')\n"
+        "from agent.client import AgentClient\n"
+        "config = {'models': [{'name': 'm', 'use': 'agent.testing:ScriptedChatModel'}],\n"
+        "          'guardrails': {'enabled': True, 'provider': {'allowed': []}}}\n"
+        "with AgentClient(config, home='home') as client:\n"
+        '    print(client.chat(\'[tool=bash {"command": "ls"}] so\'))\n'
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    assert "event='tool_denied'" in (tmp_path / "log").read_text()

@@ -58,6 +58,24 @@ async def test_the_first_and_why(environ: dict[str, str], first: str, reason: st
 
 
 @pytest.mark.parametrize(
+    ("environ", "first", "lacking"),
+    [
+        ({"ROEBOT_MODEL": "anthropic"}, "local", "ANTHROPIC_API_KEY is not set"),
+        ({"ROEBOT_MODEL": "anthropic:x", "OPENAI_API_KEY": "k"}, "openai", "ANTHROPIC_API_KEY is not set"),
+        ({"ROEBOT_MODEL": "gemini"}, "local", "GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
+        ({"ROEBOT_MODEL": "ollama"}, "local", "no Ollama is running"),
+        ({"ROEBOT_MODEL": "gpt-of-tomorrow"}, "local", "no provider key is set"),
+    ],
+)
+async def test_a_wish_that_can_not_be_met_is_told(environ: dict[str, str], first: str, lacking: str) -> None:
+    catalog = await discover(environ, probe=no_ollama)
+    assert catalog.pick(None).name == first
+    wish = environ["ROEBOT_MODEL"]
+    assert catalog.unmet == f"ROEBOT_MODEL asks for {wish}, and {lacking}: {first} answers instead."
+    assert catalog.reason == catalog.unmet
+
+
+@pytest.mark.parametrize(
     ("choice", "name", "model"),
     [
         ("gpt-of-tomorrow", "openai", "gpt-of-tomorrow"),

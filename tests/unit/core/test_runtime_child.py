@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bot.runtime.child import RuntimeChild
+from bot.errors import ConfigUnusable
+from bot.runtime.child import UNUSABLE, RuntimeChild
 from bot.runtime.spawn import LAST_WORDS_LIMIT, RuntimeProcess
 
 pytestmark = pytest.mark.may_block
@@ -30,20 +31,41 @@ class OneLife:
         await asyncio.Event().wait()
 
 
-async def test_why_it_ended_is_in_the_log_and_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("config.yaml", "models: [{name: m, use: 'pathlib:Path'}]\n", WHY),
+        (
+            "extensions_config.json",
+            '{"mcpServers": {"time": {"comand": "x"}}}',
+            "extensions_config.json:1: mcpServers.time.comand: unknown key; did you mean command?",
+        ),
+    ],
+)
+async def test_what_only_a_person_can_mend_ends_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, why: str
+) -> None:
+    """A later life's file was good before, so it may be good again."""
     config = tmp_path / "config.yaml"
-    config.write_text("models: [{name: m, use: 'pathlib:Path'}]\n")
+    config.write_text("{}")
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    child = RuntimeChild(RuntimeProcess(tmp_path, config, folder=tmp_path), OneLife())
+    with pytest.raises(ConfigUnusable) as raised:
+        await child.run()
+    assert str(raised.value) == why
+    assert child.trouble == why
     clock = OneLife()
     child = RuntimeChild(RuntimeProcess(tmp_path, config, folder=tmp_path), clock)
+    child.starts = 1
     with capture_logs() as logs:
         life = asyncio.create_task(child.run())
         await clock.ended.wait()
         life.cancel()
         await asyncio.gather(life, return_exceptions=True)
     (ended,) = [event for event in logs if event["event"] == "runtime_ended"]
-    assert (ended["cause"], ended["code"]) == (WHY, 1)
+    assert (ended["cause"], ended["code"]) == (why, UNUSABLE)
     assert ended["log"] == str(tmp_path / "logs" / "agent.log")
-    assert child.trouble == WHY
 
 
 def test_the_last_words_are_those_of_the_last_life(tmp_path: Path) -> None:

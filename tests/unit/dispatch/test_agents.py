@@ -12,7 +12,7 @@ from tests.unit.dispatch.test_dispatcher import closed
 from tests.unit.dispatch.test_edges import first_run
 
 OWN = (
-    AgentInfo("coder", "Writes code."),
+    AgentInfo("coder", "Writes code.", model="big"),
     AgentInfo("lame", problem='The agent "lame" can\'t be used: it limps.'),
     AgentInfo("poet"),
 )

@@ -62,6 +62,24 @@ async def test_the_next_run_has_the_accounts_model_again(
         assert model_of(at) == expected
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["/agent coder", "/models"], "✓ `big`"),
+        (["/agent coder", "/model"], "This conversation uses `big`, that of the agent `coder`."),
+        (["/agent coder", "/status"], "Model: that of the agent `coder`"),
+        (["/agent coder", "/model small", "/models"], "✓ `small`"),
+        (["/agent coder", "/model small", "/status"], "Model: `small`"),
+        (["/agent poet", "/models"], "✓ `small`"),
+        (["/agent poet", "/model"], "the default model (`small`)"),
+    ],
+)
+async def test_an_agent_may_have_a_model_of_its_own(at: Bench, lines: list[str], expected: str) -> None:
+    at.runtime.own = OWN
+    async with at.running():
+        assert expected in await said(at, *lines)
+
+
 async def test_so_has_one_that_waited_meanwhile(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
@@ -102,15 +120,3 @@ async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench)
     at.runtime.offered = (ModelInfo("small", "Small", default=True), ModelInfo("default", "D"))
     async with at.running():
         assert "uses `default` from" in await said(at, "/model default")
-
-
-@pytest.mark.parametrize("line", ["/model", "/status"])
-async def test_the_default_is_not_named_where_an_agent_may_have_a_model_of_its_own(
-    at: Bench, line: str
-) -> None:
-    at.runtime.own = OWN
-    async with at.running():
-        await said(at, "/agent coder")
-        text = await said(at, line)
-    assert "the default model" in text
-    assert "`small`" not in text

@@ -1,5 +1,6 @@
 """The passport: what the agent may do, within which limits."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,13 +90,16 @@ async def test_of_several_capabilities_the_one_that_allows_most_counts() -> None
 
 async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "passport.yaml"
-    guardrail = GuardrailMiddleware(provider=PolicyProvider(path))
+    path.write_text(yaml.safe_dump(PASSPORT))
+    guardrail = GuardrailMiddleware(provider=await asyncio.to_thread(PolicyProvider, path))
 
     async def told() -> str:
         model = scripted(calls("delete", path="x"), says("ok"))
         return texts(await say(chain(model, guardrail, tools=[delete]), "go"))[2]
 
-    assert "could not be checked" in await told(), "there is no file yet"
+    assert await told() == "deleted x"
+    path.unlink()
+    assert "could not be checked" in await told()
     path.write_text(yaml.safe_dump(PASSPORT))
     assert await told() == "deleted x"
     path.write_text(yaml.safe_dump(PASSPORT | {"status": "revoked"}))
@@ -107,6 +111,24 @@ async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken
 def test_a_mapping_that_is_no_passport_is_refused() -> None:
     with pytest.raises(ValidationError):
         PolicyProvider({"capabilities": [{"id": "x", "tools": []}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "policy: .*passport.yaml: No such file or directory"),
+        ("[", "policy: .*passport.yaml is no YAML"),
+        ("capabilities: [{id: x}]", "wrong: capabilities.0.tools"),
+    ],
+)
+def test_a_file_that_is_no_passport_is_told_when_it_is_named(
+    tmp_path: Path, text: str | None, told: str
+) -> None:
+    path = tmp_path / "passport.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(GuardrailUnavailable, match=told):
+        load_provider("agent.guardrails:PolicyProvider", {"policy": str(path)})
 
 
 def test_a_provider_is_loaded_by_name() -> None:
