@@ -283,7 +283,7 @@ async def test_other_codes_of_too_many_calls(
 
 
 async def test_the_limit_of_the_app_blocks_the_account(emulator: FeishuEmulator, running: Running) -> None:
-    emulator.limits(True)
+    emulator.limits(True, scale=20)
     chats = [emulator.people.make_group(str(number)) for number in range(60)]
     posts = [running.adapter.send(says("hi", group(chat))) for chat in chats]
     found = await asyncio.gather(*posts, return_exceptions=True)
