@@ -77,14 +77,6 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "links",
-        "remote: links are not followed",
-        FILES,
-        "status = os.stat(name, dir_fd=folder, follow_symlinks=False)\n        if",
-        "status = os.stat(name, dir_fd=folder)\n        if",
-        f"{COPIED}::test_a_tree_does_not_follow_links",
-    ),
-    Mutation(
-        "links",
         "remote: no file with a second name",
         FILES,
         "and status.st_nlink == 1",
