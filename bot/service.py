@@ -40,6 +40,7 @@ from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
+from bot.runtime.port import Trouble
 from bot.runtime.spawn import RuntimeProcess
 from bot.store import BotStore, open_database
 from bot.texts import Texts, texts_for
@@ -206,13 +207,13 @@ class Service:
         late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
         log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
         await asyncio.to_thread(self.announce, outcome.loaded.path)
-        if problems := await self.problems():
+        if problems := [problem.line for problem in await self.problems() if problem.serious]:
             log.error("config_rejected", by="agent", problems="\n".join(problems))
 
-    async def problems(self, *, serious: bool = True) -> Sequence[str]:
+    async def problems(self) -> Sequence[Trouble]:
         """What the agent runtime can't use of the configuration, as far as it says; see its client."""
         try:
-            return await self.runtime.problems(serious=serious)
+            return await self.runtime.problems()
         except RuntimeProblem:
             return []
 

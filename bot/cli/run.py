@@ -81,6 +81,7 @@ async def _banner(address: str, service: Service) -> None:
     """Say where the service is and what answers there, in one piece that no log line tears apart."""
     model = await _model_line(service)
     accounts = await _settled(service)
+    problems = sorted(await service.problems(), key=lambda problem: not problem.serious)
     lines = [
         f"Roebot is ready: {address}",
         "",
@@ -91,8 +92,7 @@ async def _banner(address: str, service: Service) -> None:
         ),
         f"home     {service.settings.home}",
         f"model    {model}",
-        *(f"problem  {problem}" for problem in await service.problems()),
-        *(f"note     {note}" for note in await service.problems(serious=False)),
+        *(f"{'problem ' if problem.serious else 'note    '} {problem.line}" for problem in problems),
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)

@@ -24,6 +24,7 @@ from bot.runtime.port import (
     ServerInfo,
     ServerState,
     SkillInfo,
+    Trouble,
     Upload,
     Usage,
 )
@@ -227,10 +228,8 @@ class LangGraphRuntime:
             response = await self._manage().put(path, json={"enabled": enabled})
             _check(response)
 
-    async def problems(self, *, serious: bool = True) -> Sequence[str]:
-        """What of the configuration the runtime can't use, a line each; none where it has no route for that.
-
-        Not `serious`: what it does without, such as commands where nothing isolates them.
+    async def problems(self) -> Sequence[Trouble]:
+        """What of the configuration the runtime can't use; none where it has no route for that.
 
         Raises RuntimeUnreachable or RuntimeRefused.
         """
@@ -239,8 +238,10 @@ class LangGraphRuntime:
             if response.status_code == httpx.codes.NOT_FOUND:
                 return []
             _check(response)
-        found = [entry for entry in response.json()["problems"] if bool(entry.get("serious")) is serious]
-        return [": ".join(filter(None, (entry["where"], entry["what"]))) for entry in found]
+        return [
+            Trouble(": ".join(filter(None, (entry["where"], entry["what"]))), bool(entry.get("serious")))
+            for entry in response.json()["problems"]
+        ]
 
     async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
         """See RuntimePort."""

@@ -175,6 +175,14 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """A line about what is configured and can't be used. Not `serious`: what the agent does without."""
+
+    line: str
+    serious: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SkillInfo:
     """A skill of the agent: `path` is its SKILL.md as the agent sees it.
 

@@ -15,6 +15,7 @@ from bot.cli import doctor_agent
 from bot.cli.doctor import _unready, look
 from bot.cli.finding import Finding
 from bot.home import announce
+from bot.runtime.port import Trouble
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
@@ -75,7 +76,7 @@ async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> N
         (line,) = [one for one in found if "agents/lame" in one.text]
         assert line.good is False
         assert 'there is no model named "gone"' in line.text
-        assert list(await service.service.problems()) == [line.text]
+        assert [one.line for one in await service.service.problems() if one.serious] == [line.text]
 
 
 async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
@@ -119,5 +120,4 @@ async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
         found = await asyncio.to_thread(_told, tmp_path, None)
         note = "sandbox: No container can be started here: no-such-engine is missing."
         assert Finding(None, note) in found
-        assert await service.service.problems() == []
-        assert await service.service.problems(serious=False) == [note]
+        assert await service.service.problems() == [Trouble(note, serious=False)]
