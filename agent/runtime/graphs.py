@@ -17,7 +17,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
 from agent.errors import GraphLoadError, NotFound
-from agent.heap import settle
+from agent.heap import loading, settle
 from agent.runtime.domain import Assistant, Json
 from agent.runtime.ids import assistant_uuid
 
@@ -96,8 +96,11 @@ class GraphRegistry:
         if name not in self._loaded:
             async with self._lock:
                 if name not in self._loaded:
-                    self._loaded[name] = await asyncio.to_thread(self._sources[name])
-                    settle()
+                    loading()
+                    try:
+                        self._loaded[name] = await asyncio.to_thread(self._sources[name])
+                    finally:
+                        settle()
         return self._loaded[name]
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
+from bot.heap import loading
 from bot.home import Running, prepare_home, running
 from bot.runtime.spawn import RuntimeProcess
 
@@ -32,6 +33,7 @@ DENIED = (401, 403)
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
     """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
+    loading()
     folder = home_folder(home)
     loaded = configuration(file, folder)
     server = {key: value for key, value in (("host", host), ("port", port)) if value is not None}

@@ -9,7 +9,7 @@ import pytest
 
 LOOK = """
 import gc
-from {package}.heap import YOUNGEST, settle
+from {package}.heap import YOUNGEST, loading, settle
 before = gc.get_freeze_count()
 settle()
 settled = gc.get_freeze_count()
@@ -17,9 +17,13 @@ kept = [[] for _ in range(100)]
 settle()
 assert before == 0 and settled > 1000, (before, settled)
 assert gc.get_freeze_count() == settled, "nothing was loaded since"
+loading()
+assert not gc.isenabled()
 import wave
 settle()
 assert gc.get_freeze_count() > settled + 100, "a module was loaded"
+loading()
+settle()
 assert gc.get_threshold()[0] == YOUNGEST and gc.isenabled()
 """
 
