@@ -18,7 +18,7 @@ from tests.faults.chats import SCALE, Chat, chat_on
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns, turns
-from tests.harness.standing import check_answered, whole
+from tests.harness.standing import Standing, check_answered, whole
 from tests.harness.wires import WIRES
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
@@ -158,6 +158,9 @@ async def test_a_reply_of_five_seconds_stands_soon_after_a_restart(place: str, s
         await ready(service, chat)
         await chat.asks(LONG)
         await eventually(lambda: _shown(chat), service, chat)
+        first = await chat.standing()
+        # What has changed was posted for certain: its receipt is on disk.
+        await eventually(lambda: _other_than(chat, first), service, chat)
         service.kill()
         await restarted(service, chat, LONG_ANSWER, RESTART_SECONDS)
         assert service.stop() == 0
@@ -198,6 +201,10 @@ async def test_terminate_in_mid_stream_publishes_nothing_partial(place: str, ser
 
 async def _shown(chat: Chat) -> bool:
     return bool(await chat.standing())
+
+
+async def _other_than(chat: Chat, first: Sequence[Standing]) -> bool:
+    return [*await chat.standing()] != [*first]
 
 
 def test_every_platform_with_an_emulator_is_killed() -> None:
