@@ -143,7 +143,7 @@ async def _all_ended(before: set[asyncio.Task[object]]) -> None:
     """No task is left that was not there before; the emulated platform's own may take a moment."""
 
     def left() -> list[str]:
-        return [task.get_name() for task in asyncio.all_tasks() - before if not _of_a_platform(task)]
+        return [repr(task) for task in asyncio.all_tasks() - before if not _of_a_platform(task)]
 
     try:
         await eventually(lambda: not left())
@@ -156,7 +156,8 @@ def _of_a_platform(task: asyncio.Task[object]) -> bool:
     coroutine = task.get_coro()
     code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
     where = getattr(code, "co_filename", "")
-    return "emulators" in where or "uvicorn" in where or "starlette" in where
+    named = task.get_name().startswith("emulator:")
+    return named or "emulators" in where or "uvicorn" in where or "starlette" in where
 
 
 def _no_secret(platform: PlatformDriver, *texts: str) -> None:

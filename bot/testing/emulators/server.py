@@ -98,7 +98,7 @@ class LoopbackServer:
     async def running(self) -> AsyncIterator[None]:
         """Listen until the block ends; open connections are cut at its end."""
         task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="emulator-server")
-        listening = asyncio.create_task(self._server.listening.wait())
+        listening = asyncio.create_task(self._server.listening.wait(), name="emulator:listens")
         try:
             await asyncio.wait({task, listening}, return_when=asyncio.FIRST_COMPLETED)
             yield

@@ -120,7 +120,7 @@ class Gateway:
         await send({"type": "websocket.accept"})
         socket = Socket(scope)
         self.sockets.append(socket)
-        writer = asyncio.create_task(socket.write(send, lambda: self._flowing))
+        writer = asyncio.create_task(socket.write(send, lambda: self._flowing), name="emulator:writes")
         socket.send({"op": HELLO, "d": {"heartbeat_interval": int(self.heartbeat * 1000)}})
         try:
             while (message := await receive())["type"] == "websocket.receive":

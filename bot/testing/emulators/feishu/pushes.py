@@ -78,7 +78,7 @@ class Pushes:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something until `close`."""
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, name="emulator:pushes")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

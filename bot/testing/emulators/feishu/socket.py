@@ -151,7 +151,7 @@ class LongConnection:
         return frames
 
     async def _serve(self, connection: _Connection, receive: Receive) -> None:
-        closing = asyncio.ensure_future(connection.closing.wait())
+        closing = asyncio.create_task(connection.closing.wait(), name="emulator:closes")
         try:
             while True:
                 incoming = asyncio.ensure_future(receive())
