@@ -1,6 +1,5 @@
 """Who may do what: closed unless a rule opens it."""
 
-from bot.access.people import People
 from bot.access.policy import AccessPolicy, Role
 
-__all__ = ["AccessPolicy", "People", "Role"]
+__all__ = ["AccessPolicy", "Role"]

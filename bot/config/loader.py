@@ -30,7 +30,9 @@ _KEYS: Sequence[Pattern] = (
 )
 _VALUES: Mapping[Pattern, frozenset[str]] = {
     **AGENT_VALUES,
-    ("channels", "*", "busy"): frozenset({"steer"}),
+    ("access", "default"): frozenset({"pair"}),
+    ("channels", "*", "access", "default"): frozenset({"pair"}),
+    ("channels", "*", "busy"): frozenset({"interrupt", "steer", "reject"}),
 }
 
 

@@ -27,7 +27,6 @@ class ConversationView:
     model: str
     plan: bool
     agent: str
-    busy: str
     title: str
     created_at: float
     active_at: float
@@ -139,7 +138,6 @@ def _conversation(row: Any) -> ConversationView:
         thread_id=row.thread_id,
         model=row.model,
         plan=bool(row.plan),
-        busy=row.busy,
         agent=row.agent,
         title=row.title,
         created_at=row.created_at,
