@@ -7,7 +7,7 @@ Times are seconds since the epoch (float), sizes are bytes, ids are strings as t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 
 class ChatKind(StrEnum):
@@ -27,12 +27,18 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who wrote a message, as the platform names them."""
+    """Who wrote a message, as the platform names them.
+
+    `belongs` names what they are part of as the end of an access entry ("team:T1", "role:9"); `guest` says
+    that they are a guest of the workspace, or of another organization.
+    """
 
     id: str
     name: str = ""
     username: str = ""
     is_bot: bool = False
+    belongs: tuple[str, ...] = ()
+    guest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +171,22 @@ class TurnState(StrEnum):
     EXPIRED = "expired"
 
 
+class Stopped(IntEnum):
+    """Whether and why a running turn is to end: somebody asked for it, or wrote something newer."""
+
+    NO = 0
+    ASKED = 1
+    INTERRUPTED = 2
+
+
+class Busy(StrEnum):
+    """What becomes of a message while a run is on: it waits for its end, it ends it, or it is refused."""
+
+    QUEUE = "queue"
+    INTERRUPT = "interrupt"
+    REJECT = "reject"
+
+
 OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnState.DELIVERING)
 
 
@@ -200,10 +222,11 @@ class Turn:
 
     `attempt` is n of the idempotency key `<turn id>:<n>`; `run_id` is "" until the runtime has named the run;
     `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
-    answers again (0 for none); `stopped` says that somebody asked to end it. `answers` is the id of the
+    answers again (0 for none); `stopped` says that it is to end, and why. `answers` is the id of the
     interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
     the turn began ("" for the account's). `notes` tell the agent what became of
-    messages of earlier turns. `askers` are the ids of those whose work an answer goes on with.
+    messages of earlier turns. `askers` are those whose work an answer goes on with,
+    `asked_by` is the turn that asked for it (0 for none).
     """
 
     id: int
@@ -222,11 +245,12 @@ class Turn:
     plan: bool = False
     agent: str = ""
     repeats: int = 0
-    stopped: bool = False
+    stopped: Stopped = Stopped.NO
     answers: str = ""
     messages: tuple[TurnMessage, ...] = ()
     notes: tuple[ChangeNote, ...] = ()
-    askers: tuple[str, ...] = ()
+    askers: tuple[Sender, ...] = ()
+    asked_by: int = 0
 
 
 class ProgressState(StrEnum):

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import structlog
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, People, Role
 from bot.accounts import AccountDirectory
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
@@ -33,7 +33,7 @@ from bot.config import (
     secrets_of,
 )
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Isolation, IsolationPolicy, Origin, Sender, Turn
+from bot.domain import Busy, Isolation, IsolationPolicy, Turn
 from bot.errors import RoebotError, RuntimeProblem
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
@@ -79,6 +79,15 @@ class Service:
         self.address = ""
         """Where the service listens, "" before it does."""
         self.commands = builtin()
+        self.people = People(store)
+        self.watcher = ConfigWatcher(
+            settings.loaded,
+            explicit=settings.explicit_config,
+            env=settings.env,
+            cwd=settings.cwd,
+            clock=clock,
+            home=settings.home,
+        )
         self.accounts = AccountDirectory(clock)
         self.bus = MessageBus(store, clock, self.config.limits.queue)
         self.child = self._make_child()
@@ -90,6 +99,10 @@ class Service:
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
+            people=self.people,
+            policy=self.policy,
+            busy=self.busy,
+            reload=self.reload,
             clock=clock,
             new_id=new_id,
             max_runs=self.config.limits.max_runs,
@@ -97,13 +110,14 @@ class Service:
             queue_limit=self.config.limits.queue,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
-        self.bus.watch(self.dispatcher.starts.noticed)
+        self.bus.watch(self.dispatcher.noticed)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
         self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
 
     async def run(self) -> None:
         """Answer until cancelled."""
+        await self.people.load()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -124,14 +138,24 @@ class Service:
         """How messages of an account are admitted."""
         limits = self.config.limits
         rules = AccountRules(
-            access=AccessPolicy(self.config.access_for(account.name)),
+            access=self.policy(account.name),
             isolation=IsolationPolicy(Isolation(account.isolation)),
             private_isolation=IsolationPolicy(Isolation(account.private_isolation)),
             texts=texts_for(account.locale),
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
+            busy=Busy(account.busy),
         )
         return Admissions(rules, self.commands, new_id)
+
+    def policy(self, account: str) -> AccessPolicy:
+        """Who may do what on an account."""
+        return AccessPolicy(self.config.access_for(account), self.people)
+
+    def busy(self, account: str) -> str:
+        """What an account does with a message while a run is on."""
+        found = self.config.channels.get(account)
+        return found.busy if found else Busy.QUEUE.value
 
     def texts(self, account: str) -> Texts:
         """The language of an account."""
@@ -139,16 +163,9 @@ class Service:
         return texts_for(found.locale if found else "en")
 
     def role(self, turn: Turn) -> Role:
-        """What the author of a turn may do now; of several authors, and of those whose work an answer goes on
-        with, what every one of them may.
-        """
-        address = turn.address
-        if address.account not in self.config.channels or not turn.messages:
-            return Role.STRANGER
-        policy = AccessPolicy(self.config.access_for(address.account))
-        place = (address.account, turn.platform, address.chat, address.chat_kind, "")
-        people = [*(message.sender for message in turn.messages), *map(Sender, turn.askers)]
-        return min(policy.role(Origin(*place, person)) for person in people)
+        """What the author of a turn may do now."""
+        known = turn.address.account in self.config.channels
+        return self.policy(turn.address.account).role_in(turn) if known else Role.STRANGER
 
     def mask(self, text: str) -> str:
         """A text without the secrets of the configuration."""
@@ -185,16 +202,13 @@ class Service:
     # Upkeep
 
     async def _follow_config(self) -> None:
-        settings = self.settings
-        watcher = ConfigWatcher(
-            settings.loaded,
-            explicit=settings.explicit_config,
-            env=settings.env,
-            cwd=settings.cwd,
-            clock=self.clock,
-            home=settings.home,
-        )
-        await watcher.run(self._configured)
+        await self.watcher.run(self._configured)
+
+    async def reload(self) -> Reloaded | Rejected:
+        """Read the configuration now, and take over what can change while the service runs."""
+        outcome = await self.watcher.reload()
+        await self._configured(outcome)
+        return outcome
 
     async def _configured(self, outcome: Reloaded | Rejected) -> None:
         """Take over what can change while the service runs; a bad file changes nothing."""

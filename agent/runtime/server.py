@@ -125,7 +125,9 @@ def serve(settings: ServeSettings) -> None:
     from agent.mcp.process import shared_pool
     from agent.models.http import shared_client
     from agent.serve import graph_sources
+    from agent.tracing import spans_inline
 
+    spans_inline()
     sources, descriptions = graph_sources(settings)
     runtime = RuntimeSettings(home=settings.home, max_runs=settings.max_runs)
     guard = create_app(

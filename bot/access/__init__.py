@@ -1,5 +1,6 @@
 """Who may do what: closed unless a rule opens it."""
 
+from bot.access.people import People
 from bot.access.policy import AccessPolicy, Role
 
-__all__ = ["AccessPolicy", "Role"]
+__all__ = ["AccessPolicy", "People", "Role"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 
 from bot.config import AccessConfig, AccessEntry
-from bot.domain import ChatKind, Origin
+from bot.domain import ChatKind, Origin, Sender, Turn
 
 # The page and the terminal are reached through the service's own port, which checks who is there.
 LOCAL_PLATFORMS = frozenset({"web", "terminal"})
@@ -26,32 +28,106 @@ class Role(IntEnum):
         included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
         return tuple(role.name.lower() for role in included)
 
+    def may_give(self, role: Role, held: Role) -> bool:
+        """Whether somebody with this role may give `role` to one who has `held`, or take it: owners whatever
+        they like, admins what is below an admin, to people below an admin.
+        """
+        return self is Role.OWNER or (self is Role.ADMIN and role < Role.ADMIN and held < Role.ADMIN)
+
+    def overrules(self, given: Role) -> bool:
+        """Whether this role, named by the configuration, makes another one that is given to the same person
+        void.
+        """
+        if given is Role.BLOCKED:
+            return self is Role.OWNER
+        return self is Role.BLOCKED or self > given
+
+
+NOBODY: Mapping[AccessEntry, Role] = MappingProxyType({})
+
 
 class AccessPolicy:
-    """The rules of one account."""
+    """The rules of one account, and the roles that people were given while it runs.
 
-    def __init__(self, rules: AccessConfig) -> None:
+    The higher role counts, but for one who is blocked; nobody blocks an owner whom the configuration names,
+    and blocking a whole group or workspace in the chat leaves out its admins.
+    """
+
+    def __init__(self, rules: AccessConfig, given: Mapping[AccessEntry, Role] = NOBODY) -> None:
         self._rules = rules
+        self._given = given
+
+    @property
+    def pairs(self) -> bool:
+        """Whether strangers get a code."""
+        return self._rules.default == "pair"
 
     def role(self, origin: Origin) -> Role:
         """The role of the sender in that chat."""
         if origin.platform in LOCAL_PLATFORMS:
             return Role.OWNER
-        person = _names(origin, origin.sender.id)
-        chat = _names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
-        rules = self._rules
-        if (person | chat) & frozenset(rules.blocked):
+        listed = self.listed(origin)
+        own = [self._given[entry] for entry in _person(origin) if entry in self._given]
+        if listed is Role.BLOCKED or (Role.BLOCKED in own and listed < Role.OWNER):
             return Role.BLOCKED
+        found = max(listed, self._as_everybody(origin), *own)
+        shut = any(self._given.get(entry) is Role.BLOCKED for entry in _around(origin))
+        return Role.BLOCKED if shut and found < Role.ADMIN else found
+
+    def role_in(self, turn: Turn) -> Role:
+        """What the author of a turn may do now; of several authors, and of those whose work an answer goes on
+        with, what every one of them may. STRANGER where nobody wrote it.
+        """
+        at = turn.address
+        people = [*(message.sender for message in turn.messages), *turn.askers]
+        return min(
+            (
+                self.role(Origin(at.account, turn.platform, at.chat, at.chat_kind, "", person))
+                for person in people
+            ),
+            default=Role.STRANGER,
+        )
+
+    def listed(self, origin: Origin) -> Role:
+        """The role that the configuration names for the sender; STRANGER for none."""
+        rules, person = self._rules, _person(origin)
+        if not (person | _around(origin)).isdisjoint(rules.blocked):
+            return Role.BLOCKED
+        known = person | _belonging(origin) if self._counts(origin.sender) else person
         for entries, role in (
             (rules.owners, Role.OWNER),
             (rules.admins, Role.ADMIN),
             (rules.members, Role.MEMBER),
         ):
-            if person & frozenset(entries):
+            if not known.isdisjoint(entries):
                 return role
-        if chat & frozenset(rules.groups) or rules.default == "allow":
-            return Role.MEMBER
         return Role.STRANGER
+
+    def named(self, entry: AccessEntry) -> Role:
+        """The role that the configuration names for exactly this person, group or the like, be it for one
+        account or the whole platform. STRANGER for none.
+        """
+        rules = self._rules
+        for entries, role in (
+            (rules.blocked, Role.BLOCKED),
+            (rules.owners, Role.OWNER),
+            (rules.admins, Role.ADMIN),
+            ((*rules.members, *rules.groups), Role.MEMBER),
+        ):
+            if any((one.kind, one.id) == (entry.kind, entry.id) for one in entries):
+                return role
+        return Role.STRANGER
+
+    def _counts(self, sender: Sender) -> bool:
+        """Whether somebody is one of everybody, wherever that is said of a place."""
+        return self._rules.guests or not sender.guest
+
+    def _as_everybody(self, origin: Origin) -> Role:
+        """A member, where that was said of the chat, of what the sender belongs to, or of all."""
+        if not self._counts(origin.sender):
+            return Role.STRANGER
+        opened = any(entry in self._rules.groups or entry in self._given for entry in _around(origin))
+        return Role.MEMBER if opened or self._rules.default == "allow" else Role.STRANGER
 
     @staticmethod
     def line(origin: Origin) -> str:
@@ -59,6 +135,21 @@ class AccessPolicy:
         return f"access:\n  members:\n    - {origin.platform}:{origin.sender.id}"
 
 
-def _names(origin: Origin, identity: str) -> frozenset[AccessEntry]:
+def _person(origin: Origin) -> frozenset[AccessEntry]:
+    return _names(origin, origin.sender.id)
+
+
+def _around(origin: Origin) -> frozenset[AccessEntry]:
+    """The group, and what the sender belongs to."""
+    chat = _names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
+    return chat | _belonging(origin)
+
+
+def _belonging(origin: Origin) -> frozenset[AccessEntry]:
+    parts = [part.partition(":") for part in origin.sender.belongs]
+    return frozenset(entry for kind, _, id_ in parts for entry in _names(origin, id_, kind))
+
+
+def _names(origin: Origin, identity: str, kind: str = "") -> frozenset[AccessEntry]:
     """The entries that mean this id here: by platform or by account."""
-    return frozenset({AccessEntry(origin.platform, identity), AccessEntry(origin.account, identity)})
+    return frozenset(AccessEntry(scope, identity, kind) for scope in (origin.platform, origin.account))

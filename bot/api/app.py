@@ -9,7 +9,18 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
 
-from bot.api import channels, conversations, health, metrics, passing, sessions, turns, usage, webhooks
+from bot.api import (
+    access,
+    channels,
+    conversations,
+    health,
+    metrics,
+    passing,
+    sessions,
+    turns,
+    usage,
+    webhooks,
+)
 from bot.api.failures import LastResort, add_handlers
 from bot.api.metrics import Gauges
 from bot.api.passing import Runtime
@@ -54,7 +65,7 @@ def create_app(services: ApiServices) -> FastAPI:
     services.bus.watch(app.state.feeds.accepted)
     services.bus.watch(app.state.gauges.count)
     add_handlers(app)
-    for module in (health, metrics, sessions, channels, conversations, turns, usage):
+    for module in (health, metrics, sessions, channels, conversations, turns, usage, access):
         app.include_router(module.router)
     add_page(app)
     app.include_router(webhooks.router)

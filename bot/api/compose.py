@@ -34,6 +34,8 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         commands=service.commands,
         texts=service.texts,
         isolation=lambda account: _isolation(service, account),
+        people=service.people,
+        access=lambda: service.config.access,
         server=config.server,
         home=service.settings.home,
         clock=service.clock,

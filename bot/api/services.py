@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import httpx
 from fastapi import Depends, Request
 
+from bot.access import People
 from bot.bus.bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
+from bot.config import AccessConfig
 from bot.config.models import ServerConfig
 from bot.dispatch.outlet import Accounts
 from bot.domain import IsolationPolicy
@@ -20,14 +22,6 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 from bot.store.database import Database
 from bot.texts import Texts
-
-
-class ManagedAccounts(Accounts, Protocol):
-    """Accounts that can be started anew."""
-
-    def restart(self, account: str) -> bool:
-        """Start an account anew, now; whether there is one of that name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +32,20 @@ class ApiServices:
     are passed on; `management_client` one for its management routes where they are elsewhere.
     `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing). `port`
     is the one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
-    `running` how many runs are under way.
+    `running` how many runs are under way. `access` are the rules that hold for all accounts.
     """
 
     store: BotStore
     database: Database
-    accounts: ManagedAccounts
+    accounts: Accounts
     bus: MessageBus
     runtime: RuntimePort
     runtime_client: Callable[[], httpx.AsyncClient]
     commands: Registry
     texts: Callable[[str], Texts]
     isolation: Callable[[str], IsolationPolicy]
+    people: People
+    access: Callable[[], AccessConfig]
     server: ServerConfig
     home: Path
     clock: Clock

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain import AttachmentKind, Live, PartKind, PartState, TurnKind, TurnState
@@ -202,3 +204,62 @@ class Restarted(Shape):
     """The account starts anew."""
 
     account: str
+
+
+GivenRole = Literal["owner", "admin", "member", "blocked"]
+
+
+class Configured(Shape):
+    """A role that the configuration names, for an entry as it stands there."""
+
+    entry: str
+    role: GivenRole
+
+
+class Given(Shape):
+    """A role that somebody gave: to whom, a name where one was known, by whom (`platform:id`) and when."""
+
+    entry: str
+    role: str
+    name: str
+    by: str
+    at: float
+
+
+class Waiting(Shape):
+    """A stranger who was told a code; the code is for them alone."""
+
+    account: str
+    person: str
+    name: str
+    expires_at: float
+
+
+class Access(Shape):
+    """Who may use the bot; the rules of single accounts stand in the configuration alone."""
+
+    default: str
+    configured: list[Configured]
+    given: list[Given]
+    waiting: list[Waiting]
+
+
+class Deed(Shape):
+    """What somebody did: a short word, to whom or what, and how."""
+
+    id: int
+    at: float
+    person: str
+    name: str
+    account: str
+    chat: str
+    action: str
+    subject: str
+    detail: str
+
+
+class Audit(Shape):
+    """A page of what was done, newest first; `next` is the cursor of the following page."""
+
+    entries: list[Deed]
+    next: str | None

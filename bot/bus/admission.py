@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, Role
+from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
-from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
+from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
 from bot.store.accept import Admission, Verdict
+from bot.store.people import Pairing
 from bot.texts import Texts
 
 # An album, or what was forwarded together, comes as several events; the last part is taken to be there when
@@ -35,6 +37,7 @@ class AccountRules:
     limits: Limits
     model: str = ""
     private_isolation: IsolationPolicy | None = None
+    busy: Busy = Busy.QUEUE
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """What has a conversation of its own where this was written."""
@@ -45,10 +48,17 @@ class AccountRules:
 class Admissions:
     """Decides for the messages of one account."""
 
-    def __init__(self, rules: AccountRules, commands: Registry, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        rules: AccountRules,
+        commands: Registry,
+        new_id: Callable[[], str],
+        new_code: Callable[[], str] = new_code,
+    ) -> None:
         self._rules = rules
         self._commands = commands
         self._new_id = new_id
+        self._new_code = new_code
 
     def admit_event(self, event: InboundEvent) -> Admission | InboundChange | None:
         """What to store for an event; None for one that is none of our business."""
@@ -65,7 +75,8 @@ class Admissions:
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             rotate = command is not None and command.starts_thread
-            return self._admission(message, Verdict.COMMAND, rotate=rotate)
+            resume = parsed.number if command is not None and command.resumes_thread else 0
+            return self._admission(message, Verdict.COMMAND, rotate=rotate, resume=resume)
         refusal = self._refusal(message)
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
@@ -80,13 +91,18 @@ class Admissions:
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
     def _stranger(self, message: InboundMessage, role: Role) -> Admission | None:
-        """A stranger is told once a day, in private, how to be let in; a group hears nothing."""
+        """A stranger is told in private how to be let in: by a code, or once a day by what to configure. A
+        group hears nothing.
+        """
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
+        texts = self._rules.texts
+        if self._rules.access.pairs:
+            pairing = Pairing(self._new_code(), GOOD_FOR)
+            notice = texts("pair_code", code=pairing.code, minutes=GOOD_FOR // 60)
+            return self._admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
         line = AccessPolicy.line(message.origin)
-        return self._admission(
-            message, Verdict.NOTICE, notice=self._rules.texts("stranger", line=line), once="stranger"
-        )
+        return self._admission(message, Verdict.NOTICE, notice=texts("stranger", line=line), once="stranger")
 
     def _refusal(self, message: InboundMessage) -> str:
         """Why a message cannot be answered, "" if it can."""
@@ -112,7 +128,9 @@ class Admissions:
         *,
         notice: str = "",
         once: str = "",
+        pairing: Pairing | None = None,
         rotate: bool = False,
+        resume: int = 0,
         senior: bool = False,
     ) -> Admission:
         rules = self._rules
@@ -122,14 +140,19 @@ class Admissions:
             policy=rules.isolation_of(message),
             thread_id=self._new_id(),
             notice=notice,
+            busy=rules.busy,
+            busy_notice=rules.texts("busy_rejects"),
             full_notice=rules.texts("queue_full", limit=rules.limits.queue),
             stale_notice=rules.texts("question_closed") if message.clicked else "",
             foreign_notice=rules.texts("approval_foreign") if message.clicked else "",
             waits_notice=rules.texts("approval_waits"),
             senior=senior,
             once=once,
+            pairing=pairing,
+            crowded_notice=rules.texts("pair_crowded") if pairing else "",
             model=rules.model,
             rotate=rotate,
+            resume=resume,
             hold=ALBUM_HOLD if message.group_key else 0.0,
         )
 

@@ -6,13 +6,19 @@ import asyncio
 
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
+from bot.commands.audit import audit
+from bot.commands.busy import busy, busy_line
+from bot.commands.decide import approve, reject
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
+from bot.commands.people import allow, pair, revoke, role
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
+from bot.commands.service import accounts, announce, reload, restart
 from bot.commands.skills import asked_or_unknown, skill, skills
+from bot.commands.threads import resume, threads, title
 from bot.commands.usage import usage
-from bot.domain import Live, Origin
+from bot.domain import Origin
 from bot.errors import RunMissing, RuntimeProblem
 
 # A status is wanted now, also where the runtime is busy.
@@ -130,6 +136,7 @@ async def status(call: Invocation) -> Result:
         texts("status_model", name=model_of(call, view)),
         texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
+        *([busy_line(call, view)] if view and view.busy else []),
         *await _tokens(call, view.thread_id if view else ""),
         texts("status_thread", thread=view.thread_id if view else ""),
         texts(
@@ -155,28 +162,6 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
     return [call.texts("status_tokens", **counts)]
 
 
-async def accounts(call: Invocation) -> Result:
-    """The live state of every account."""
-    texts = call.texts
-    now = call.services.clock.now()
-    lines = []
-    for name, (platform, state) in sorted(call.services.accounts.states().items()):
-        last = f", last event {now - state.last_event:.0f} s ago" if state.last_event else ""
-        lines.append(
-            "- "
-            + texts(
-                "accounts_line",
-                account=name,
-                platform=platform,
-                state=state.live.value,
-                identity=f" as {state.identity}" if state.identity else "",
-                reason=f" ({state.reason})" if state.reason and state.live is not Live.LIVE else "",
-                last=last,
-            )
-        )
-    return Result("\n".join([texts("accounts_title"), "", *lines]))
-
-
 def builtin() -> Registry:
     """The registry of this version."""
     return Registry(
@@ -186,15 +171,29 @@ def builtin() -> Registry:
             Command("status", status),
             Command("stop", stop),
             Command("retry", retry),
+            Command("threads", threads),
+            Command("resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True),
+            Command("title", title, argument="[TEXT]", most_words=12),
             Command("models", models),
             Command("model", model, argument="[NAME]", most_words=1),
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
+            Command("busy", busy, argument="[queue/interrupt/reject/default]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
             Command("skills", skills),
+            Command("approve", approve, argument="[NUMBER]", with_slash=True),
+            Command("reject", reject, argument="[NUMBER]", with_slash=True),
             Command("whoami", whoami),
+            Command("allow", allow, argument="[WHO]", most_words=1, role=Role.ADMIN),
+            Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
+            Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN),
+            Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN),
+            Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("accounts", accounts, role=Role.ADMIN),
+            Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),
+            Command("reload", reload, role=Role.ADMIN),
+            Command("announce", announce, argument="TEXT", role=Role.ADMIN),
             Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
             Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
         ],

@@ -9,8 +9,9 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.access import Role
+from bot.access import AccessPolicy, People, Role
 from bot.clock import Clock
+from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
 from bot.domain import Turn
 from bot.platforms.base import CommandHint
@@ -22,18 +23,28 @@ from bot.texts import Texts
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
 # A plain word that means a command, so that nobody in a hurry has to find the slash.
 PLAIN = {"stop": "stop"}
+LONGEST_NUMBER = 9
+"""Digits."""
 SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a command may use. `queue_limit`: messages that wait in a conversation at most."""
+    """What a command may use. `queue_limit`: messages that wait in a conversation at most; `deliver` has a
+    notice delivered that the store has opened.
+    """
 
     store: BotStore
+    people: People
+    policy: Callable[[str], AccessPolicy]
+    busy: Callable[[str], str]
+    texts: Callable[[str], Texts]
+    deliver: Callable[[int], None]
     runtime: RuntimePort
     accounts: Accounts
     clock: Clock
     stop: Callable[[int], Awaitable[bool]]
+    reload: Callable[[], Awaitable[Reloaded | Rejected]]
     wake: Callable[[int], None]
     new_id: Callable[[], str]
     queue_limit: int
@@ -87,6 +98,9 @@ class Command:
     role: Role = Role.MEMBER
     most_words: int = 0
     starts_thread: bool = False
+    resumes_thread: bool = False
+    with_slash: bool = False
+    """Whether its name alone is only a word, even where the bot is meant."""
 
     @property
     def usage(self) -> str:
@@ -100,6 +114,17 @@ class Parsed:
 
     name: str
     words: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The number that its first word is, 0 for none."""
+        return number_in(self.words)
+
+
+def number_in(words: Sequence[str]) -> int:
+    """The number that the first word is, 0 for none."""
+    first = words[0] if words else ""
+    return int(first) if first.isascii() and first.isdecimal() and len(first) <= LONGEST_NUMBER else 0
 
 
 class Registry:
@@ -138,6 +163,6 @@ class Registry:
         if len(words) == 1 and words[0].rstrip(".!") in PLAIN:
             return Parsed(PLAIN[words[0].rstrip(".!")], ())
         command = self._commands.get(words[0]) if mentioned and words else None
-        if command is not None and len(words) - 1 <= command.most_words:
+        if command is not None and not command.with_slash and len(words) - 1 <= command.most_words:
             return Parsed(command.name, tuple(text.split()[1:]))
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.access import Role
+from bot.commands.quoting import quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.dispatch.input import author
 from bot.domain import ChatKind
@@ -15,7 +16,6 @@ DAY = 24 * 3600.0
 PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}
 """Back from now, since days begin at other times for other people. The last one is the longest."""
 MOST_PEOPLE = 10
-LONGEST_NAME = 40
 
 
 async def usage(call: Invocation) -> Result:
@@ -54,9 +54,7 @@ async def _section(
 
 
 def _person(texts: Texts, one: Spender) -> str:
-    # A name is anybody's text: as code it makes no link and calls nobody.
-    name = " ".join(one.name.replace("`", "'").split())[:LONGEST_NAME]
-    return _line(texts, f"`{one.person} ({name})`" if name else f"`{one.person}`", one.spending)
+    return _line(texts, quoted_person(one.person, one.name), one.spending)
 
 
 def _line(texts: Texts, what: str, spent: Spending) -> str:

@@ -13,19 +13,26 @@ from pydantic_core import CoreSchema, core_schema
 from agent.config.fields import ManyIds, Section
 from agent.config.validate import describe
 
-_ENTRY = re.compile(r"(?P<scope>[a-z][a-z0-9_-]{0,31}):(?P<id>-?[A-Za-z0-9][A-Za-z0-9_.-]{0,127})")
-_WANTED = "expected platform:id or account:id, such as telegram:123456789"
+# What an id may stand for besides a person or a chat: a workspace or organization, a Discord role.
+KINDS = ("team", "role")
+_ENTRY = re.compile(
+    rf"(?P<scope>[a-z][a-z0-9_-]{{0,31}}):(?:(?P<kind>{'|'.join(KINDS)}):)?(?P<id>-?[A-Za-z0-9][A-Za-z0-9_.-]{{0,127}})"
+)
+_WANTED = "expected platform:id or account:id, such as telegram:123456789 or slack:team:T024BE7LD"
 
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """A person or group: `scope` is a platform or an account, `id` the platform's own id."""
+    """Whom a rule is about: `scope` is a platform or an account, `id` the platform's own id, `kind` "" for a
+    person or a chat, else one of `KINDS`: everybody who belongs to it.
+    """
 
     scope: str
     id: str
+    kind: str = ""
 
     def __str__(self) -> str:
-        return f"{self.scope}:{self.id}"
+        return ":".join(filter(None, (self.scope, self.kind, self.id)))
 
     @classmethod
     def parse(cls, value: object) -> AccessEntry:
@@ -37,7 +44,7 @@ class AccessEntry:
         if not isinstance(value, str):
             raise ValueError(f"{_WANTED}, got {describe(value)}")
         if match := _ENTRY.fullmatch(value):
-            return cls(match["scope"], match["id"])
+            return cls(match["scope"], match["id"], match["kind"] or "")
         if re.search(r"[,;\s]", value.strip()):
             raise ValueError(f"{_WANTED}; write several as a list, one entry an item")
         if "@" in value:
@@ -56,36 +63,45 @@ class AccessEntry:
     ) -> JsonSchemaValue:
         return {
             "type": "string",
-            "pattern": rf"^(?:\$.+|{_ENTRY.pattern.replace('?P<scope>', '').replace('?P<id>', '')})$",
+            "pattern": rf"^(?:\$.+|{re.sub(r'[?]P<[a-z]+>', '', _ENTRY.pattern)})$",
         }
 
 
 Entries = Annotated[tuple[AccessEntry, ...], ManyIds]
 
 
+Default = Literal["pair", "closed", "allow"]
+
+
 class AccessConfig(Section):
     """Who may use the bot. Nobody is let in by a list that is empty."""
 
-    default: Literal["closed", "allow"] = Field(
-        "closed",
-        description="closed: only people and groups listed here; allow: everybody who finds the bot.",
+    default: Default = Field(
+        "pair",
+        description="pair: people who are not listed get a code in private, with which an admin lets them in;"
+        " closed: they are told what to add here; allow: everybody who finds the bot.",
     )
     owners: Entries = Field((), description="People who may do everything.")
     admins: Entries = Field((), description="People who may use the admin commands.")
     members: Entries = Field((), description="People who may use the bot.")
     blocked: Entries = Field((), description="People and groups that are never answered.")
     groups: Entries = Field((), description="Groups in which everybody may use the bot.")
+    guests: bool = Field(
+        False,
+        description="Whether guests of a workspace and people of other organizations count among everybody.",
+    )
 
 
 class AccessOverrides(Section):
     """The access rules of one account: a key that stands here replaces the general one; `blocked` adds."""
 
-    default: Literal["closed", "allow"] | None = Field(None, description="As in access.")
+    default: Default | None = Field(None, description="As in access.")
     owners: Entries | None = Field(None, description="Replaces access.owners for this account.")
     admins: Entries | None = Field(None, description="Replaces access.admins for this account.")
     members: Entries | None = Field(None, description="Replaces access.members for this account.")
     blocked: Entries | None = Field(None, description="Blocked on this account too.")
     groups: Entries | None = Field(None, description="Replaces access.groups for this account.")
+    guests: bool | None = Field(None, description="As in access.")
 
     def over(self, general: AccessConfig) -> AccessConfig:
         """The rules of the account."""

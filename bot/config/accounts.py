@@ -24,6 +24,8 @@ class AccountConfig(Section):
     """What the id of a group looks like on the platform."""
     person_words: ClassVar[str] = "the number of a person"
     group_words: ClassVar[str] = "the number of a group"
+    kind_patterns: ClassVar[Mapping[str, str]] = {}
+    """What the ids of those other kinds look like that an access entry can name (`platform:kind:id`)."""
     identity: ClassVar[str] = ""
     """The key that two enabled accounts of the platform may not share, "" for none."""
 
@@ -38,7 +40,11 @@ class AccountConfig(Section):
         None, description="Agent of one's own (agents/<name> below the home) that answers; null: none."
     )
     model: OneId | None = Field(None, description="Model of this account; null: the assistant's choice.")
-    busy: Literal["queue"] = Field("queue", description="A message during a run: queue waits for its end.")
+    busy: Literal["queue", "interrupt", "reject"] = Field(
+        "queue",
+        description="A message during a run: queue waits for its end, interrupt ends it, reject refuses the"
+        " message.",
+    )
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="What has a conversation of its own: a chat, a topic in it, or each member."
     )
@@ -142,6 +148,7 @@ class SlackAccount(AccountConfig):
     group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
     person_words: ClassVar[str] = "the member id of a person (U…)"
     group_words: ClassVar[str] = "the id of a channel (C…)"
+    kind_patterns: ClassVar[Mapping[str, str]] = {"team": r"[TE][A-Z0-9]{2,30}"}
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["slack"] = "slack"
@@ -190,6 +197,7 @@ class FeishuAccount(AccountConfig):
     group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
     person_words: ClassVar[str] = "the open id of a person (ou_…)"
     group_words: ClassVar[str] = "the id of a chat (oc_…)"
+    kind_patterns: ClassVar[Mapping[str, str]] = {"team": r"[0-9a-z]{4,64}"}
     identity: ClassVar[str] = "app_id"
 
     platform: Literal["feishu"] = "feishu"
@@ -217,6 +225,7 @@ class DiscordAccount(AccountConfig):
     person_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
     group_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
     group_words: ClassVar[str] = "the number of a channel"
+    kind_patterns: ClassVar[Mapping[str, str]] = {"role": r"[1-9][0-9]{14,19}"}
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["discord"] = "discord"

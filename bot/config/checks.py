@@ -103,10 +103,22 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
 
 
 def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str | None:
+    if entry.kind:
+        return _wrong_kind(kind, entry)
     is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
     is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
     if field != "groups" and not is_person and not (field == "blocked" and is_group):
         return f"expected {kind.person_words} after {entry.scope}: (their /whoami shows it)"
     if field == "groups" and not is_group:
         return f"expected {kind.group_words} after {entry.scope}:"
+    return None
+
+
+def _wrong_kind(kind: type[AccountConfig], entry: AccessEntry) -> str | None:
+    pattern = kind.kind_patterns.get(entry.kind)
+    if pattern is None:
+        known = [f"{entry.scope}:{name}:id" for name in kind.kind_patterns]
+        return f"there is no {entry.kind} on this platform; expected {listed(known or [f'{entry.scope}:id'])}"
+    if re.fullmatch(pattern, entry.id) is None:
+        return f"expected the id of a {entry.kind} after {entry.scope}:{entry.kind}:"
     return None

@@ -30,9 +30,7 @@ _KEYS: Sequence[Pattern] = (
 )
 _VALUES: Mapping[Pattern, frozenset[str]] = {
     **AGENT_VALUES,
-    ("access", "default"): frozenset({"pair"}),
-    ("channels", "*", "access", "default"): frozenset({"pair"}),
-    ("channels", "*", "busy"): frozenset({"interrupt", "steer", "reject"}),
+    ("channels", "*", "busy"): frozenset({"steer"}),
 }
 
 

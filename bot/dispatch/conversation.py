@@ -17,7 +17,7 @@ from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
 from bot.dispatch.transcript import Transcript
 from bot.dispatch.tries import Tries
-from bot.domain import ProgressItem, Turn, TurnState
+from bot.domain import ProgressItem, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.port import Answer, RuntimePort, Usage
@@ -85,11 +85,13 @@ class Conversation:
         self._mask = mask
         self._stop = asyncio.Event()
         self._transcript = Transcript()
+        self._why = turn.stopped
         if turn.stopped:
             self._stop.set()
 
-    def stop(self) -> None:
+    def stop(self, why: Stopped = Stopped.ASKED) -> None:
         """End the run now."""
+        self._why = self._why or why
         self._stop.set()
 
     async def run(self, *, restarted: bool) -> Outcome:
@@ -225,7 +227,8 @@ class Conversation:
         return Outcome(said.text, artifacts, question=question, interrupt=interrupt)
 
     def _stopped(self) -> Outcome:
-        text = "\n\n".join(filter(None, [self._transcript.text, self._texts("stopped")]))
+        mark = "interrupted" if self._why is Stopped.INTERRUPTED else "stopped"
+        text = "\n\n".join(filter(None, [self._transcript.text, self._texts(mark)]))
         return Outcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
 
     def _failure(self, message: str, kind: str) -> Outcome:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
 
-from bot.access import Role
+from bot.access import AccessPolicy, People, Role
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.commands.registry import Invocation, Registry, Result, Services
+from bot.commands.registry import Handler, Invocation, Registry, Result, Services
+from bot.config import Rejected, Reloaded
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
+from bot.dispatch.decided import show_answered
 from bot.dispatch.delivery import Delivery
 from bot.dispatch.frames import Frames
 from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
+from bot.dispatch.questions import Question
 from bot.dispatch.starts import Starts
-from bot.domain import OPEN_STATES, Part, PartKind, Turn, TurnKind, TurnState
+from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
 from bot.runtime.port import RuntimePort
 from bot.store import BotStore
+from bot.store.accept import Accepted
+from bot.store.audit import Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
 from bot.store.usage import Spent
@@ -34,6 +39,8 @@ log = structlog.get_logger(__name__)
 
 # A turn that was not begun within this time is not answered any more, but told so (seconds).
 EXPIRES_AFTER = 12 * 3600.0
+# An approval that nobody decided within this time is over; looked at so often (seconds).
+APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
 # Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
 # shown in the text.
 LONGEST_CHOICE = 60
@@ -54,6 +61,10 @@ class Dispatcher:
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
+        people: People,
+        policy: Callable[[str], AccessPolicy],
+        busy: Callable[[str], str],
+        reload: Callable[[], Awaitable[Reloaded | Rejected]],
         clock: Clock,
         new_id: Callable[[], str],
         max_runs: int,
@@ -75,6 +86,12 @@ class Dispatcher:
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
             store=store,
+            people=people,
+            policy=policy,
+            busy=busy,
+            texts=texts,
+            deliver=self.control.wake,
+            reload=reload,
             runtime=runtime,
             accounts=accounts,
             clock=clock,
@@ -90,6 +107,16 @@ class Dispatcher:
             group.create_task(self.starts.run(), name="starts")
             group.create_task(self.chat.run(), name="lanes:chat")
             group.create_task(self.control.run(), name="lanes:control")
+            group.create_task(self._expire(), name="approvals")
+
+    async def _expire(self) -> None:
+        """Go on without what nobody decided in time."""
+        while True:
+            now = self._clock.now()
+            for conversation in await self._store.expire_approvals(now - APPROVAL_LASTS, now):
+                log.info("approval_expired", conversation=conversation)
+                self.chat.wake(conversation)
+            await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int) -> bool:
         """End the run of a conversation; whether there was one."""
@@ -98,6 +125,13 @@ class Dispatcher:
         if talking is not None:
             talking.stop()
         return bool(stopped)
+
+    def noticed(self, accepted: Accepted) -> None:
+        """A turn was just accepted: its author is there, and may have ended a run by it."""
+        self.starts.noticed(accepted)
+        talking = self._talking.get(accepted.conversation) if accepted.interrupts else None
+        if talking is not None:
+            talking.stop(Stopped.INTERRUPTED)
 
     @property
     def running(self) -> int:
@@ -136,11 +170,22 @@ class Dispatcher:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
                 asked = outcome.question
-                await self._store.ask(turn, outcome.interrupt, asked.choices if asked.approval else None)
+                decisions = asked.choices if asked.approval else None
+                await self._store.ask(turn, outcome.interrupt, decisions, self._clock.now())
+            outcome = replace(outcome, question=self._coded(turn, outcome.question))
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
             await delivery.compose(parts, error=outcome.error, spent=spent)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
+
+    def _coded(self, turn: Turn, question: Question) -> Question:
+        """An approval with the number by which words decide it."""
+        if not question.approval:
+            return question
+        line = self._texts(turn.address.account)(
+            "approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600
+        )
+        return replace(question, text=f"{question.text}\n\n{line}")
 
     async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
         """Run the turn while its reply streams."""
@@ -168,6 +213,8 @@ class Dispatcher:
                 group.create_task(frames.run(), name=f"frames:{turn.id}")
                 group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
                 group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
+                if turn.asked_by:
+                    group.create_task(self._answered(turn, outlet), name=f"answered:{turn.id}")
                 try:
                     async with self._slots:
                         return await talk.run(restarted=restarted)
@@ -175,6 +222,13 @@ class Dispatcher:
                     frames.close()
         finally:
             del self._talking[turn.conversation]
+
+    async def _answered(self, turn: Turn, outlet: Outlet) -> None:
+        """Let the question that a turn answers say so."""
+        claim = await self._store.load(turn.asked_by)
+        if claim.turn is not None:
+            texts = self._texts(turn.address.account)
+            await show_answered(turn, self._calls(claim.turn, claim.parts, outlet), texts)
 
     async def _control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
@@ -234,10 +288,21 @@ class Dispatcher:
         words = parsed.words if parsed else ()
         call = Invocation(turn, name, words, self._roles(turn), texts, self._services, self._commands)
         command = self._commands.get(name)
-        if command is not None and call.role < command.role:
-            return Result(texts("admins_only", name=name))
+        if command is None:
+            return await self._tried(self._commands.fallback, call)
+        refused = call.role < command.role
+        result = (
+            Result(texts("admins_only", name=name)) if refused else await self._tried(command.handler, call)
+        )
+        if command.role > Role.MEMBER:
+            deed = Deed("refused" if refused else "command", f"/{name}", " ".join(words))
+            await self._store.note(author_of(turn), deed, self._clock.now())
+        return result
+
+    async def _tried(self, handler: Handler, call: Invocation) -> Result:
+        texts, name, turn = call.texts, call.name, call.turn
         try:
-            return await (command.handler if command else self._commands.fallback)(call)
+            return await handler(call)
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))

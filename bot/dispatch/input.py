@@ -33,8 +33,8 @@ def author(turn: Turn) -> str:
 
     An answer goes on with the work of who asked for it, whoever gives it.
     """
-    people = [*(message.sender.id for message in turn.messages), *turn.askers]
-    return f"{turn.platform}:{people[-1]}" if people else ""
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    return f"{turn.platform}:{people[-1].id}" if people else ""
 
 
 async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:

@@ -38,6 +38,10 @@ class Accounts(Protocol):
         """The live state of one account."""
         ...
 
+    def restart(self, account: str) -> bool:
+        """Start an account anew, now; whether there is one of that name."""
+        ...
+
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
         """Platform and live state of every account, by name."""
         ...

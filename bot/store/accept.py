@@ -10,21 +10,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.domain import (
+    Busy,
     ChatKind,
     ConversationKey,
     InboundChange,
     InboundMessage,
     IsolationPolicy,
-    Part,
-    PartKind,
     ReplyAddress,
+    Stopped,
     TurnKind,
-    TurnState,
 )
-from bot.store import changes, questions, rows
+from bot.store import audit, changes, people, questions, rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.opening import open_notice, open_turn
+from bot.store.people import Knock, Pairing
 from bot.store.questions import Approval
+from bot.store.threads import thread_at
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -42,10 +44,13 @@ class Admission:
     """A message and what is to happen with it.
 
     `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
-    once a day; `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
-    (`/new`). `hold` keeps the turn open for further parts of an album (seconds). `stale_notice` answers a
-    click on a question that is no longer open. `senior` says that its author may decide approvals of others'
-    work; one who may not is told `foreign_notice` for a click, `waits_notice` for a message.
+    once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many have
+    one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
+    (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn open for
+    further parts of an album (seconds). `stale_notice` answers a click on a question that is no longer open.
+    `busy` is what the account does while a run is on, `busy_notice` what is said where it refuses then.
+    `senior` says that its author may decide approvals of others' work; one who may not is told
+    `foreign_notice` for a click, `waits_notice` for a message.
     """
 
     message: InboundMessage
@@ -53,26 +58,34 @@ class Admission:
     policy: IsolationPolicy
     thread_id: str
     notice: str = ""
+    busy: Busy = Busy.QUEUE
+    busy_notice: str = ""
     full_notice: str = ""
     stale_notice: str = ""
     foreign_notice: str = ""
     waits_notice: str = ""
     senior: bool = False
     once: str = ""
+    pairing: Pairing | None = None
+    crowded_notice: str = ""
     model: str = ""
     rotate: bool = False
+    resume: int = 0
     hold: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A turn that has something to do, for the dispatcher. `refused` tells a notice from an answer."""
+    """A turn that has something to do, for the dispatcher. `refused` tells a notice from an answer;
+    `interrupts` says that the conversation's run is to end for it.
+    """
 
     turn: int
     conversation: int
     kind: TurnKind
     address: ReplyAddress
     refused: bool = False
+    interrupts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +107,7 @@ class _Place:
     question: str = ""
     asked_by: int = 0
     approval: Approval | None = None
+    busy: str = ""
 
 
 def accept(
@@ -119,28 +133,70 @@ def accept(
 
 
 def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
-    if admission.once and not _may_tell(connection, admission, admission.once, now):
+    told = _told(connection, admission, now)
+    inbound = None if told is None else _store(connection, told.message, now)
+    if told is None or inbound is None:
         return []
-    inbound = _store(connection, admission.message, now)
-    if inbound is None:
-        return []
-    place = _place(connection, admission, now)
-    waits = False
-    if admission.verdict is Verdict.CHAT and admission.message.clicked:
-        turn, refused = _click(connection, admission, place, now, queue_limit)
-    elif admission.verdict is Verdict.CHAT and _decides(connection, admission, place):
-        turn, refused = _decide(connection, admission, place, now), False
-    elif admission.verdict is Verdict.CHAT:
-        turn, refused = _queue(connection, admission, place, now, queue_limit)
-        waits = not refused and place.approval is not None
-    elif admission.verdict is Verdict.COMMAND:
-        turn, refused = _add_turn(connection, admission, place, TurnKind.COMMAND, now), False
-    else:
-        turn, refused = _notice(connection, admission, place, admission.notice, now), True
+    place = _place(connection, told, now)
+    opened = _open(connection, told, place, now, queue_limit)
+    turn, refused = opened.turn, opened.refused
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
-    kind = TurnKind.NOTICE if refused else TurnKind(admission.verdict.value)
-    taken = [Accepted(turn, place.conversation, kind, place.address, refused)]
-    return [*taken, *_told_to_wait(connection, admission, place, now)] if waits else taken
+    if told.pairing:
+        people.answer_to(connection, told.pairing.code, place.conversation, place.address)
+    kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
+    taken = [Accepted(turn, place.conversation, kind, place.address, refused, opened.interrupts)]
+    return [*taken, *_told_to_wait(connection, told, place, now)] if opened.waits else taken
+
+
+def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:
+    """The message with what is said to it; None for a stranger's to which everything was said."""
+    if admission.once:
+        return admission if _may_tell(connection, admission, admission.once, now) else None
+    if admission.pairing is None:
+        return admission
+    origin = admission.message.origin
+    event = {"account": origin.account, "event_id": admission.message.event_id}
+    if connection.execute(sql.KNOWN_EVENT, event).first():
+        return None
+    knocked = people.knock(connection, admission.pairing, origin, now)
+    if knocked is Knock.NEW:
+        return admission
+    if knocked is Knock.KNOWN or not _may_tell(connection, admission, "crowded", now):
+        return None
+    return replace(admission, pairing=None, notice=admission.crowded_notice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The turn that a message is part of: whether it was refused, waits for a decision, or ends a run."""
+
+    turn: int
+    refused: bool = False
+    waits: bool = False
+    interrupts: bool = False
+
+
+def _open(
+    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+) -> _Opened:
+    if admission.verdict is Verdict.COMMAND:
+        return _Opened(_add_turn(connection, admission, place, TurnKind.COMMAND, now))
+    if admission.verdict is Verdict.NOTICE:
+        return _Opened(_notice(connection, admission, place, admission.notice, now), refused=True)
+    if admission.message.clicked:
+        return _Opened(*_click(connection, admission, place, now, queue_limit))
+    if _decides(connection, admission, place):
+        return _Opened(_decide(connection, admission, place, now))
+    busy = Busy(place.busy) if place.busy else admission.busy
+    here = {"conversation": place.conversation}
+    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
+        return _Opened(_notice(connection, admission, place, admission.busy_notice, now), refused=True)
+    turn, refused = _queue(connection, admission, place, now, queue_limit)
+    ended = None
+    if busy is Busy.INTERRUPT and not refused:
+        ended = connection.execute(sql.STOP_RUNNING, {**here, "why": Stopped.INTERRUPTED.value}).first()
+    waits = not refused and place.approval is not None
+    return _Opened(turn, refused, waits, interrupts=ended is not None)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
@@ -196,8 +252,9 @@ def _place(connection: Connection, admission: Admission, now: float) -> _Place:
         },
     ).one()
     thread_id = row.thread_id
-    if admission.rotate:
-        thread_id = admission.thread_id
+    wanted = admission.thread_id if admission.rotate else thread_at(connection, row.id, admission.resume)
+    if wanted and wanted != thread_id:
+        thread_id = wanted
         connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
     if origin.chat_kind is ChatKind.GROUP and not origin.topic:
         _remember(connection, admission.message, row.id, now)
@@ -209,7 +266,7 @@ def _place(connection: Connection, admission: Admission, now: float) -> _Place:
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
     approval = questions.approval_in(row)
-    return _Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval)
+    return _Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy)
 
 
 def _click(
@@ -241,9 +298,12 @@ def _decides(connection: Connection, admission: Admission, place: _Place) -> boo
 
 def _decide(connection: Connection, admission: Admission, place: _Place, now: float) -> int:
     """A decision is a turn of its own, however many messages wait for it; the question is closed with it."""
+    origin = admission.message.origin
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
     connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
+    done = audit.Deed("approval", f"turn {place.asked_by}", admission.message.text)
+    audit.note(connection, audit.by(origin, f"turn:{turn}"), done, now)
     return turn
 
 
@@ -316,59 +376,31 @@ def _queue(
     return _add_turn(connection, admission, place, TurnKind.CHAT, now), False
 
 
-def _add_turn(
-    connection: Connection,
-    admission: Admission,
-    place: _Place,
-    kind: TurnKind,
-    now: float,
-    state: TurnState = TurnState.ACCEPTED,
-) -> int:
-    return int(
-        connection.execute(
-            sql.ADD_TURN,
-            {
-                "conversation": place.conversation,
-                "kind": kind.value,
-                "state": state.value,
-                "address": rows.address_out(place.address),
-                "platform": admission.message.origin.platform,
-                "thread_id": place.thread_id,
-                "model": place.model,
-                "repeats": 0,
-                "checkpoint": "",
-                "size": 1,
-                "ready_at": now + admission.hold if admission.hold else 0.0,
-                "now": now,
-            },
-        ).scalar_one()
+def _add_turn(connection: Connection, admission: Admission, place: _Place, kind: TurnKind, now: float) -> int:
+    return open_turn(
+        connection,
+        place.conversation,
+        kind,
+        place.address,
+        admission.message.origin.platform,
+        place.thread_id,
+        now,
+        model=place.model,
+        ready_at=now + admission.hold if admission.hold else 0.0,
     )
 
 
 def _notice(connection: Connection, admission: Admission, place: _Place, text: str, now: float) -> int:
-    """A refusal is a turn whose answer is known at once, so that it is delivered like any other."""
-    turn = _add_turn(connection, admission, place, TurnKind.NOTICE, now, TurnState.DELIVERING)
-    save_part(connection, turn, Part(0, PartKind.TEXT, text), now)
-    return turn
-
-
-def save_part(connection: Connection, turn: int, part: Part, now: float, category: str = "") -> None:
-    """Write a part as it is now."""
-    connection.execute(
-        sql.SAVE_PART,
-        {
-            "turn": turn,
-            "position": part.index,
-            "kind": part.kind.value,
-            "state": part.state.value,
-            "content": part.content,
-            "filename": part.filename,
-            "platform_id": part.platform_id,
-            "repeated": int(part.repeated),
-            "category": category,
-            "choices": rows.choices_out(part.choices),
-            "now": now,
-        },
+    platform = admission.message.origin.platform
+    return open_notice(
+        connection,
+        place.conversation,
+        place.address,
+        platform,
+        place.thread_id,
+        text,
+        now,
+        model=place.model,
     )
 
 

@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from bot.domain import InboundMessage, Turn
+from bot.domain import InboundMessage, Sender, Turn, TurnKind
+from bot.store import rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.opening import open_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +41,48 @@ def approval_in(row: Any) -> Approval | None:
     """The approval that is open in a conversation's row; None for none."""
     if not row.question or not row.decisions:
         return None
-    return Approval(_list_in(row.askers), _list_in(row.decisions))
+    people = [person.id for person in rows.people_in(row.askers)]
+    return Approval(people, rows.choices_in(row.decisions))
 
 
-def ask(connection: Connection, turn: Turn, question: str, decisions: Sequence[str] | None) -> None:
+def ask(
+    connection: Connection, turn: Turn, question: str, decisions: Sequence[str] | None, now: float
+) -> None:
     """A run stopped with a question, the interrupt of this id; not where the thread was left meanwhile.
 
     `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
     wrote the turn's messages; where these were an answer, whoever had asked before it.
     """
-    people = turn.askers or tuple(dict.fromkeys(message.sender.id for message in turn.messages))
+    wrote = {message.sender.id: message.sender for message in turn.messages}
+    people = turn.askers or tuple(wrote.values())
     values = {
         "question": question,
         "turn": turn.id,
-        "askers": _list_out(people),
-        "decisions": "" if decisions is None else _list_out([word.casefold() for word in decisions]),
+        "askers": rows.people_out(people),
+        "now": now,
+        "decisions": "" if decisions is None else rows.words_out([word.casefold() for word in decisions]),
     }
     connection.execute(sql.ASK, {**values, "conversation": turn.conversation, "thread_id": turn.thread_id})
 
 
-def askers(connection: Connection, conversation: int) -> tuple[str, ...]:
-    """Who asked for the work that the conversation's newest question was about."""
-    return _list_in(connection.execute(sql.ASKERS, {"id": conversation}).one().askers)
+def expire(connection: Connection, before: float, now: float) -> list[int]:
+    """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
+
+    The ids of their conversations.
+    """
+    found = connection.execute(sql.APPROVALS_BEFORE, {"before": before}).all()
+    for row in found:
+        address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
+        turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
+        connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
+        connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+    return [row.id for row in found]
+
+
+def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
+    """Who asked for the work that a conversation's newest question was about, and the turn that asked."""
+    row = connection.execute(sql.ASKERS, {"id": conversation}).one()
+    return rows.people_in(row.askers), row.asked_by
 
 
 def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:
@@ -82,14 +102,6 @@ def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool)
     """
     origin = message.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-    rows = connection.execute(sql.APPROVALS_WITH, values).all()
-    found = [approval for row in rows if (approval := approval_in(row)) is not None]
+    open_ones = connection.execute(sql.APPROVALS_WITH, values).all()
+    found = [approval for row in open_ones if (approval := approval_in(row)) is not None]
     return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
-
-
-def _list_out(texts: Sequence[str]) -> str:
-    return orjson.dumps(list(texts)).decode()
-
-
-def _list_in(column: str) -> tuple[str, ...]:
-    return tuple(orjson.loads(column)) if column else ()

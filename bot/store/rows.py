@@ -17,6 +17,7 @@ from bot.domain import (
     PartState,
     ReplyAddress,
     Sender,
+    Stopped,
     Turn,
     TurnKind,
     TurnMessage,
@@ -39,13 +40,27 @@ def address_in(column: str) -> ReplyAddress:
 
 def sender_out(sender: Sender) -> str:
     """The column form of a sender."""
-    return orjson.dumps([sender.id, sender.name, sender.username]).decode()
+    known = [sender.id, sender.name, sender.username]
+    more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest else []
+    return orjson.dumps([*known, *more]).decode()
 
 
 def sender_in(column: str) -> Sender:
     """The sender of a column."""
-    person, name, username = orjson.loads(column)
-    return Sender(person, name, username)
+    person, name, username, *more = orjson.loads(column)
+    belongs, guest = more or ((), False)
+    return Sender(person, name, username, belongs=tuple(belongs), guest=guest)
+
+
+def people_out(people: Sequence[Sender]) -> str:
+    """The column form of several senders."""
+    return orjson.dumps([sender_out(person) for person in people]).decode()
+
+
+def people_in(column: str) -> tuple[Sender, ...]:
+    """The senders of a column; earlier versions wrote their ids alone."""
+    written = orjson.loads(column) if column else []
+    return tuple(sender_in(one) if one.startswith("[") else Sender(one) for one in written)
 
 
 def attachments_out(attachments: Sequence[Attachment]) -> str:
@@ -63,9 +78,14 @@ def attachments_in(column: str) -> tuple[Attachment, ...]:
     )
 
 
+def words_out(words: Sequence[str]) -> str:
+    """The column form of words, of none too ("" stands for "not said")."""
+    return orjson.dumps(list(words)).decode()
+
+
 def choices_out(choices: Sequence[str]) -> str:
     """The column form of choices."""
-    return orjson.dumps(list(choices)).decode() if choices else ""
+    return words_out(choices) if choices else ""
 
 
 def choices_in(column: str) -> tuple[str, ...]:
@@ -105,7 +125,8 @@ def turn_in(
     row: Any,
     messages: Sequence[TurnMessage],
     notes: Sequence[ChangeNote] = (),
-    askers: Sequence[str] = (),
+    askers: Sequence[Sender] = (),
+    asked_by: int = 0,
 ) -> Turn:
     """A turn with its messages, what is told with them, and whose work an answer goes on with."""
     return Turn(
@@ -125,9 +146,10 @@ def turn_in(
         plan=bool(row.plan),
         agent=row.agent,
         repeats=row.repeats,
-        stopped=bool(row.stopped),
+        stopped=Stopped(row.stopped),
         answers=row.answers,
         messages=tuple(messages),
         notes=tuple(notes),
         askers=tuple(askers),
+        asked_by=asked_by,
     )

@@ -28,6 +28,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 # A message is stored before it has a turn, and enters the index when it gets one.
 HAS_TURN = text("turn_id > 0")
 UNTOLD = text("turn_id = 0")
+UNDECIDED = text("question <> '' AND decisions <> ''")
 SPENT = text("total_tokens > 0")
 
 
@@ -66,12 +67,15 @@ conversations = Table(
     Column("asked_by", Id, nullable=False, server_default=text("0")),
     _text("askers"),
     _text("decisions"),
+    _time("asked_at"),
     _int("plan"),
     _text("agent"),
+    _text("busy"),
     _time("created_at"),
     _time("active_at"),
     UniqueConstraint("account", "chat", "topic", "member"),
     Index("conversations_recent", "account", "chat", "active_at"),
+    Index("approvals_open", "asked_at", sqlite_where=UNDECIDED, postgresql_where=UNDECIDED),
 )
 
 turns = Table(
@@ -211,4 +215,46 @@ counters = Table(
     Column("account", String, primary_key=True),
     Column("name", String, primary_key=True),
     Column("value", BigInteger, nullable=False, server_default=text("0")),
+)
+
+# Roles that people gave, by access entry (`platform:id` for a person).
+roles = Table(
+    "roles",
+    metadata,
+    Column("entry", String, primary_key=True),
+    Column("role", String, nullable=False),
+    _text("name"),
+    _text("given_by"),
+    _time("given_at"),
+)
+
+# Strangers who were told a code, and where they hear what came of it.
+pairings = Table(
+    "pairings",
+    metadata,
+    Column("code", String, primary_key=True),
+    Column("account", String, nullable=False),
+    Column("person", String, nullable=False),
+    _text("name"),
+    _time("expires_at"),
+    Column("conversation_id", Id, nullable=False, server_default=text("0")),
+    _text("address"),
+    UniqueConstraint("account", "person"),
+)
+
+# Who did what. `key` names the deed, so that it stands here once.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("key", String, nullable=False, unique=True),
+    _time("at"),
+    _text("person"),
+    _text("name"),
+    _text("account"),
+    _text("chat"),
+    _text("action"),
+    Column("subject", Text, nullable=False, server_default=""),
+    Column("detail", Text, nullable=False, server_default=""),
+    Index("audit_of_person", "person", "action", "at"),
 )

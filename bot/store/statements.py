@@ -33,6 +33,7 @@ ADD_INBOUND = _sql(
     accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :group_key, :sent_at,
     :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
 )
+KNOWN_EVENT = _sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 SET_INBOUND_TURN = _sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
 TAKE_CONVERSATION = _sql(
     """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, title,
@@ -40,7 +41,7 @@ TAKE_CONVERSATION = _sql(
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
     conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
-    decisions"""
+    decisions, busy"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
@@ -146,9 +147,9 @@ CHANGES_OF_TURN = _sql(
 
 ASK = _sql(
     """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
-    decisions = :decisions WHERE id = :conversation AND thread_id = :thread_id"""
+    decisions = :decisions, asked_at = :now WHERE id = :conversation AND thread_id = :thread_id"""
 )
-ASKERS = _sql("SELECT askers FROM conversations WHERE id = :id")
+ASKERS = _sql("SELECT askers, asked_by FROM conversations WHERE id = :id")
 # The id of a message that was only just posted may not be recorded when somebody presses its button.
 ASKED_WITH = _sql(
     """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> ''
@@ -159,7 +160,20 @@ APPROVALS_WITH = _sql(
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
     AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
-CLOSE_QUESTION = _sql("UPDATE conversations SET question = '', asked_by = 0 WHERE id = :id")
+CLOSE_QUESTION = _sql("UPDATE conversations SET question = '' WHERE id = :id")
+APPROVALS_IN = _sql(
+    """SELECT id, thread_id, question, asked_by, askers, decisions FROM conversations
+    WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
+)
+APPROVALS_BEFORE = _sql(
+    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    WHERE question <> '' AND decisions <> '' AND asked_at < :before"""
+)
+ADDRESS_OF = _sql("SELECT address FROM turns WHERE id = :id")
+MAKE_DECISION = _sql(
+    """UPDATE turns SET kind = 'chat', conversation_id = :conversation, thread_id = :thread_id,
+    address = :address, answers = :answers WHERE id = :id AND kind = 'command' AND state = 'accepted'"""
+)
 SET_ANSWERS = _sql("UPDATE turns SET answers = :answers WHERE id = :id")
 COPY_ANSWERS = _sql(
     "UPDATE turns SET answers = (SELECT answers FROM turns WHERE id = :source) WHERE id = :id"
@@ -216,10 +230,15 @@ MAKE_CHAT_TURN = _sql(
     "UPDATE turns SET kind = 'chat' WHERE id = :id AND kind = 'command' AND state = 'accepted'"
 )
 STOP_RUNNING = _sql(
-    """UPDATE turns SET stopped = 1 WHERE conversation_id = :conversation AND kind = 'chat'
+    """UPDATE turns SET stopped = :why WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""
 )
+IS_RUNNING = _sql(
+    """SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state IN ('running', 'waiting')"""
+)
 SET_MODEL = _sql("UPDATE conversations SET model = :model WHERE id = :id")
+SET_BUSY = _sql("UPDATE conversations SET busy = :busy WHERE id = :id")
 SET_PLAN = _sql("UPDATE conversations SET plan = :plan WHERE id = :id")
 SET_AGENT = _sql("UPDATE conversations SET agent = :agent WHERE id = :id")
 SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
@@ -239,7 +258,7 @@ MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 # Views
 
 CONVERSATION = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent,
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent, busy,
     title, created_at, active_at FROM conversations WHERE id = :id"""
 )
 LANE_STATE = _sql(
@@ -248,7 +267,7 @@ LANE_STATE = _sql(
     ORDER BY id"""
 )
 CONVERSATIONS_OF = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent,
+    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent, busy,
     title, created_at, active_at FROM conversations WHERE account = :account AND id < :before
     ORDER BY id DESC LIMIT :limit"""
 )
@@ -299,3 +318,68 @@ SPENDER_NAME = _sql(
     """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
     AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
 )
+
+# Threads
+
+THREADS_OF = _sql(
+    """SELECT thread_id, MIN(id) AS begun, MAX(created_at) AS used_at FROM turns
+    WHERE conversation_id = :conversation AND kind = 'chat' AND thread_id <> ''
+    GROUP BY thread_id ORDER BY begun"""
+)
+THREAD_AT = _sql(
+    """SELECT thread_id, MIN(id) AS begun FROM turns
+    WHERE conversation_id = :conversation AND kind = 'chat' AND thread_id <> ''
+    GROUP BY thread_id ORDER BY begun LIMIT 1 OFFSET :skipped"""
+)
+FIRST_TEXT = _sql("SELECT text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1")
+SET_TITLE = _sql("UPDATE conversations SET title = :title WHERE id = :id")
+AUDIENCES = _sql(
+    """SELECT c.id, c.account, c.platform, c.chat, c.chat_kind, (SELECT i.sender FROM inbound i
+    JOIN turns t ON t.id = i.turn_id WHERE t.conversation_id = c.id AND t.kind = 'chat' AND i.turn_id > 0
+    ORDER BY i.id DESC LIMIT 1) AS sender
+    FROM conversations c WHERE c.active_at > :since ORDER BY c.active_at DESC"""
+)
+
+# People
+
+GIVEN = _sql("SELECT entry, role, name, given_by, given_at FROM roles ORDER BY entry")
+GIVE = _sql(
+    """INSERT INTO roles (entry, role, name, given_by, given_at) VALUES (:entry, :role, :name, :by, :now)
+    ON CONFLICT (entry) DO UPDATE SET role = excluded.role, given_by = excluded.given_by,
+    given_at = excluded.given_at,
+    name = CASE WHEN excluded.name = '' THEN roles.name ELSE excluded.name END"""
+)
+TAKE = _sql("DELETE FROM roles WHERE entry = :entry RETURNING role")
+EXPIRE_WAITING = _sql("DELETE FROM pairings WHERE expires_at <= :now")
+FORGET_WAITING = _sql("DELETE FROM pairings WHERE person = :person")
+WAITING_OF = _sql("SELECT code FROM pairings WHERE account = :account AND person = :person")
+COUNT_WAITING = _sql("SELECT COUNT(*) FROM pairings WHERE account = :account")
+ADD_WAITING = _sql(
+    """INSERT INTO pairings (code, account, person, name, expires_at)
+    VALUES (:code, :account, :person, :name, :expires_at)"""
+)
+ANSWER_WAITING = _sql(
+    "UPDATE pairings SET conversation_id = :conversation, address = :address WHERE code = :code"
+)
+WAITING = _sql(
+    "SELECT code, account, person, name, expires_at FROM pairings WHERE expires_at > :now ORDER BY expires_at"
+)
+END_WAITING = _sql(
+    """DELETE FROM pairings WHERE code = :code AND expires_at > :now
+    RETURNING person, name, conversation_id, address"""
+)
+
+# Audit
+
+ADD_AUDIT = _sql(
+    """INSERT INTO audit (key, at, person, name, account, chat, action, subject, detail)
+    VALUES (:key, :at, :person, :name, :account, :chat, :action, :subject, :detail)
+    ON CONFLICT (key) DO NOTHING"""
+)
+AUDIT = _sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")
+AUDIT_OF_PERSON = _sql(
+    """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person)
+    ORDER BY id DESC LIMIT :limit"""
+)
+COUNT_DEEDS = _sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
+FORGET_AUDIT = _sql("DELETE FROM audit WHERE at < :before")

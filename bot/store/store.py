@@ -6,16 +6,21 @@ from collections.abc import Sequence
 
 from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import questions, turns, usage, views
+from bot.store import audit, people, questions, threads, turns, usage, views
 from bot.store import statements as sql
 from bot.store.accept import Accepted, Admission, Refusal
+from bot.store.audit import Actor, AuditEntry, Deed
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
-from bot.store.turns import Answered, Claim, PartChange
+from bot.store.people import Given, Waiting
+from bot.store.threads import Audience, ThreadView
+from bot.store.turns import Answered, Claim, Decided, PartChange
 from bot.store.usage import Spender, Spending, Spent
 from bot.store.views import ConversationView, Counter, LaneView, TurnView
 
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
+AUDIT_KEPT = 400 * 24 * 3600.0
+"""More than a year (seconds)."""
 
 
 class BotStore:
@@ -76,11 +81,17 @@ class BotStore:
         """The runtime has named the run; "" clears it before a new attempt."""
         await self._database.run(turns.set_run, turn, run_id, attempt)
 
-    async def ask(self, turn: Turn, question: str, decisions: Sequence[str] | None = None) -> None:
+    async def ask(
+        self, turn: Turn, question: str, decisions: Sequence[str] | None = None, now: float = 0.0
+    ) -> None:
         """The run of a turn stopped with a question (an interrupt's id): what comes next answers it, or for
         an approval with these answers, what comes from who may decide.
         """
-        await self._database.run(questions.ask, turn, question, decisions)
+        await self._database.run(questions.ask, turn, question, decisions, now)
+
+    async def expire_approvals(self, before: float, now: float) -> list[int]:
+        """End the approvals that were asked for before then; the conversations whose runs go on without."""
+        return await self._database.run(questions.expire, before, now)
 
     async def save(
         self,
@@ -119,9 +130,19 @@ class BotStore:
         """Make a chat turn of a command's; False where `queue_limit` messages wait already."""
         return await self._database.run(turns.answer_by_agent, command, queue_limit)
 
+    async def decide(
+        self, command: Turn, number: int, now: float, *, approve: bool, senior: bool
+    ) -> tuple[Decided, int]:
+        """Make the decision that a command is; see `bot.store.turns.decide`."""
+        return await self._database.run(turns.decide, command, number, now, approve=approve, senior=senior)
+
     async def set_model(self, conversation: int, model: str) -> None:
         """The model chosen for a conversation ("" for the account's)."""
         await self._database.run(_execute, sql.SET_MODEL, {"id": conversation, "model": model})
+
+    async def set_busy(self, conversation: int, busy: str) -> None:
+        """What becomes of a message while a run is on there ("": what the account says)."""
+        await self._database.run(_execute, sql.SET_BUSY, {"id": conversation, "busy": busy})
 
     async def set_plan(self, conversation: int, on: bool) -> None:
         """Whether a conversation's turns begin with a plan."""
@@ -136,9 +157,10 @@ class BotStore:
         await self._database.run(_execute, sql.COUNT_UP, {"account": account, "name": name})
 
     async def forget_known(self, now: float) -> None:
-        """Drop what is known of group messages too old to be answered, and of changes as old."""
+        """Drop what is known of group messages too old to be answered, of changes as old, and old deeds."""
         for statement in sql.FORGET_KNOWN:
             await self._database.run(_execute, statement, {"before": now - KNOWN_MESSAGES_KEPT})
+        await self._database.run(_execute, sql.FORGET_AUDIT, {"before": now - AUDIT_KEPT})
 
     # Views
 
@@ -191,6 +213,67 @@ class BotStore:
     async def top_spenders(self, since: float, limit: int) -> list[Spender]:
         """Those whose turns cost most since then, the most first."""
         return await self._database.run(usage.top_spenders, since, limit)
+
+    # Threads
+
+    async def threads(self, conversation: int) -> list[ThreadView]:
+        """The latest threads of a conversation, in the order in which they began."""
+        return await self._database.run(threads.threads, conversation)
+
+    async def set_title(self, conversation: int, title: str) -> None:
+        """What a conversation is called."""
+        await self._database.run(_execute, sql.SET_TITLE, {"id": conversation, "title": title})
+
+    async def audiences(self, since: float) -> list[Audience]:
+        """Every chat in which somebody was answered since then, once."""
+        return await self._database.run(threads.audiences, since)
+
+    async def announce(
+        self, chosen: Sequence[Audience], text: str, command: Turn, answer: str, now: float
+    ) -> list[int]:
+        """Open a notice in each of these chats, and record the command's answer with them; their turns."""
+        return await self._database.run(turns.announce, chosen, text, command, answer, now)
+
+    # People
+
+    async def given(self) -> list[Given]:
+        """Every role that was given by people, by entry."""
+        return await self._database.run(people.given)
+
+    async def give(self, one: Given, actor: Actor, now: float) -> None:
+        """Give a role in place of another one."""
+        await self._database.run(people.give, one, actor, now)
+
+    async def take(self, entry: str, actor: Actor, now: float) -> bool:
+        """Take a role back; whether there was one."""
+        return await self._database.run(people.take, entry, actor, now)
+
+    async def waiting(self, now: float, code: str = "") -> list[Waiting]:
+        """Strangers with a code that is still good; the one with this code where one is given."""
+        return await self._database.run(people.waiting, now, code)
+
+    async def admit(
+        self, code: str, role: str, welcome: str, command: Turn, text: str, now: float
+    ) -> int | None:
+        """Give the stranger with this code a role, and record what they and who did it are told.
+
+        The id of the turn that tells them; None where nobody waits with that code.
+        """
+        return await self._database.run(turns.admit, code, role, welcome, command, text, now)
+
+    # Audit
+
+    async def note(self, actor: Actor, deed: Deed, now: float) -> None:
+        """Write down what somebody did, once."""
+        await self._database.run(audit.note, actor, deed, now)
+
+    async def audit(self, before: int = views.NEWEST, limit: int = 50, person: str = "") -> list[AuditEntry]:
+        """What was done, newest first: by or to one person, or by all."""
+        return await self._database.run(audit.entries, before, limit, person)
+
+    async def deeds(self, person: str, action: str, since: float) -> int:
+        """How often somebody did something since then."""
+        return await self._database.run(audit.count, person, action, since)
 
 
 def _cursor(connection: Connection, account: str) -> str:

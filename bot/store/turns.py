@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
-from bot.domain import OPEN_STATES, Part, PartKind, ReplyAddress, Turn, TurnKind, TurnMessage, TurnState
-from bot.store import changes, questions, rows, usage
+from bot.domain import (
+    OPEN_STATES,
+    Part,
+    PartKind,
+    ReplyAddress,
+    Stopped,
+    Turn,
+    TurnKind,
+    TurnMessage,
+    TurnState,
+)
+from bot.store import audit, changes, people, questions, rows, threads, usage
 from bot.store import statements as sql
-from bot.store.accept import save_part
 from bot.store.connection import Connection
+from bot.store.opening import open_turn, save_part
+from bot.store.threads import Audience
+
+WORDS = ("approve", "reject")
+"""What decides an approval that offers no answers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +63,15 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
     now_there = connection.execute(sql.CONVERSATION_NOW, {"id": conversation}).one()
     model = now_there.model or row.model
     # A run that starts plainly would discard an open question, so whatever comes next answers it.
-    asked = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
-    if asked and not row.answers and questions.approval_in(now_there) is not None:
+    question = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
+    if question and not row.answers and questions.approval_in(now_there) is not None:
         return Claim()
-    answers = asked or row.answers
+    answers = question or row.answers
     chosen = {"model": model, "plan": now_there.plan, "agent": now_there.agent, "answers": answers}
     started = connection.execute(sql.START_TURN, {"id": row.id, **chosen}).first()
     if started is None:
         return Claim(wait=0.01)
-    if asked:
+    if question:
         connection.execute(sql.CLOSE_QUESTION, {"id": conversation})
     # A click or a decision stays the bare word that it is; notes go with the next turn.
     told = (
@@ -64,8 +79,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         if row.answers
         else changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
     )
-    askers = questions.askers(connection, conversation) if answers else ()
-    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told, askers)
+    asked = questions.origin_of(connection, conversation) if answers else ((), 0)
+    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told, *asked)
     plan, agent = bool(now_there.plan), now_there.agent
     return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
@@ -81,7 +96,7 @@ def load(connection: Connection, turn: int) -> Claim:
             row,
             _messages(connection, row.repeats or row.id),
             changes.notes(connection, row.id, row.thread_id, row.repeats),
-            questions.askers(connection, row.conversation_id) if row.answers else (),
+            *(questions.origin_of(connection, row.conversation_id) if row.answers else ()),
         ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
@@ -143,7 +158,8 @@ def save(
 
 def stop(connection: Connection, conversation: int) -> int:
     """Mark the running turn as to be stopped; returns its id, 0 where none runs."""
-    return int(connection.execute(sql.STOP_RUNNING, {"conversation": conversation}).scalar_one_or_none() or 0)
+    given = {"conversation": conversation, "why": Stopped.ASKED.value}
+    return int(connection.execute(sql.STOP_RUNNING, given).scalar_one_or_none() or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +187,70 @@ def answer_by_agent(connection: Connection, command: Turn, queue_limit: int) -> 
     return True
 
 
+def answer(connection: Connection, command: Turn, text: str, now: float) -> None:
+    """Record a command's answer with what it does, so that a crash does not do it twice."""
+    part = PartChange(Part(0, PartKind.TEXT, text))
+    save(connection, command.id, [part], now, state=TurnState.DELIVERING)
+
+
+def admit(
+    connection: Connection, code: str, role: str, welcome: str, command: Turn, text: str, now: float
+) -> int | None:
+    """See `people.admit`; the answer of the command that does it is recorded with it."""
+    opened = people.admit(connection, code, role, welcome, audit.author_of(command), now)
+    if opened is not None:
+        answer(connection, command, text, now)
+    return opened
+
+
+class Decided(Enum):
+    """What came of `/approve` or `/reject`: done, no such approval, several, or not theirs to give."""
+
+    DONE = auto()
+    NONE = auto()
+    SEVERAL = auto()
+    FOREIGN = auto()
+
+
+def decide(
+    connection: Connection, command: Turn, number: int, now: float, *, approve: bool, senior: bool
+) -> tuple[Decided, int]:
+    """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
+    of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
+    """
+    here = {"account": command.address.account, "chat": command.address.chat}
+    found = [
+        row
+        for row in connection.execute(sql.APPROVALS_IN, here).all()
+        if not number or row.asked_by == number
+    ]
+    if len(found) != 1:
+        return (Decided.SEVERAL if found else Decided.NONE), 0
+    row, message = found[0], command.messages[-1]
+    approval, words = questions.approval_in(row), rows.choices_in(row.decisions)
+    if approval is None or (message.sender.id not in approval.people and not senior):
+        return Decided.FOREIGN, 0
+    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
+    word = yes if approve else no
+    connection.execute(sql.CHANGE_INBOUND, {"text": word, "at": now, "id": message.id})
+    address = connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one()
+    turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
+    connection.execute(sql.MAKE_DECISION, {**turned, "id": command.id})
+    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+    deed = audit.Deed("approval", f"turn {row.asked_by}", word)
+    audit.note(connection, audit.author_of(command), deed, now)
+    return Decided.DONE, int(row.id)
+
+
+def announce(
+    connection: Connection, chosen: Sequence[Audience], text: str, command: Turn, told: str, now: float
+) -> list[int]:
+    """See `threads.announce`; the answer of the command that does it is recorded with it."""
+    opened = threads.announce(connection, chosen, text, now)
+    answer(connection, command, told, now)
+    return opened
+
+
 def retry(
     connection: Connection,
     command: Turn,
@@ -184,35 +264,23 @@ def retry(
     """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
 
     A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
-    turn. The command's own answer `text` is recorded with it, so that a crash does not ask twice.
+    turn. `text` is the command's own answer.
     """
-    save(
-        connection,
-        command.id,
-        [PartChange(Part(0, PartKind.TEXT, text))],
-        now,
-        state=TurnState.DELIVERING,
-    )
+    answer(connection, command, text, now)
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
-    opened = int(
-        connection.execute(
-            sql.ADD_TURN,
-            {
-                "conversation": command.conversation,
-                "kind": TurnKind.CHAT.value,
-                "state": TurnState.ACCEPTED.value,
-                "address": rows.address_out(command.address),
-                "platform": command.platform,
-                "thread_id": thread_id,
-                "model": command.model,
-                "repeats": answered.source,
-                "checkpoint": checkpoint,
-                "size": 0,
-                "ready_at": 0.0,
-                "now": now,
-            },
-        ).scalar_one()
+    opened = open_turn(
+        connection,
+        command.conversation,
+        TurnKind.CHAT,
+        command.address,
+        command.platform,
+        thread_id,
+        now,
+        model=command.model,
+        repeats=answered.source,
+        checkpoint=checkpoint,
+        size=0,
     )
     connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})
     return opened

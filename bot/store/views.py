@@ -27,6 +27,7 @@ class ConversationView:
     model: str
     plan: bool
     agent: str
+    busy: str
     title: str
     created_at: float
     active_at: float
@@ -138,6 +139,7 @@ def _conversation(row: Any) -> ConversationView:
         thread_id=row.thread_id,
         model=row.model,
         plan=bool(row.plan),
+        busy=row.busy,
         agent=row.agent,
         title=row.title,
         created_at=row.created_at,

@@ -142,8 +142,8 @@ class Inbound:
             self.ours.popitem(last=False)
 
     def _origin(self, event: Json, place: Place, author: Json, reply_to: str) -> Origin:
-        nick = string(optional_mapping(event, "member"), "nick")
-        name = nick or string(author, "global_name") or string(author, "username")
+        member = optional_mapping(event, "member")
+        name = string(member, "nick") or string(author, "global_name") or string(author, "username")
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -151,7 +151,12 @@ class Inbound:
             chat=place.parent if thread else place.id,
             chat_kind=ChatKind.GROUP if place.guild else ChatKind.PRIVATE,
             message_id=snowflake(event, "id"),
-            sender=Sender(snowflake(author, "id"), name, string(author, "username")),
+            sender=Sender(
+                snowflake(author, "id"),
+                name,
+                string(author, "username"),
+                belongs=tuple(f"role:{role}" for role in strings(member, "roles")),
+            ),
             topic=place.id if thread else "",
             reply_to=reply_to,
         )

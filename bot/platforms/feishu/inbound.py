@@ -42,7 +42,7 @@ class Inbound:
         header, event = optional_mapping(payload, "header"), optional_mapping(payload, "event")
         kind = needed(header, "event_type")
         if kind == MESSAGE:
-            return await self._message(event)
+            return await self._message(header, event)
         if kind in (EDITED, RECALLED):
             return (
                 self._recalled(header, event, now) if kind == RECALLED else self._edited(header, event, now)
@@ -55,7 +55,7 @@ class Inbound:
             self._met(event)
         return None
 
-    async def _message(self, event: Json) -> InboundMessage | None:
+    async def _message(self, header: Json, event: Json) -> InboundMessage | None:
         message, sender = optional_mapping(event, "message"), optional_mapping(event, "sender")
         chat_kind = _KINDS.get(string(message, "chat_type"))
         if chat_kind is None or string(sender, "sender_type") != "user":
@@ -73,7 +73,7 @@ class Inbound:
             chat=chat,
             chat_kind=chat_kind,
             message_id=message_id,
-            sender=Sender(open_id, await self._people.name(open_id)),
+            sender=self._sender(header, sender, open_id, await self._people.name(open_id)),
             topic=string(message, "thread_id"),
             reply_to=_replied(message),
         )
@@ -97,17 +97,25 @@ class Inbound:
         content = read_content(message, self._identity.open_id)
         person = string(optional_mapping(sender, "sender_id"), "open_id")
         at = milliseconds(message, "update_time") or now
-        return InboundChange(needed(header, "event_id"), self._origin(message, person), content.text, at)
+        origin = self._origin(message, self._sender(header, sender, person))
+        return InboundChange(needed(header, "event_id"), origin, content.text, at)
 
     def _recalled(self, header: Json, event: Json, now: float) -> InboundChange:
         """Whoever took it back: the event names neither its author nor the kind of the chat."""
         at = milliseconds(event, "recall_time") or now
-        return InboundChange(needed(header, "event_id"), self._origin(event, ""), None, at)
+        return InboundChange(needed(header, "event_id"), self._origin(event, Sender("")), None, at)
 
-    def _origin(self, message: Json, person: str) -> Origin:
+    @staticmethod
+    def _sender(header: Json, told: Json, open_id: str, name: str = "") -> Sender:
+        """Who wrote or pressed: `told` names their organization, the header the one that the app is in."""
+        tenant = string(told, "tenant_key")
+        belongs = (f"team:{tenant}",) if tenant else ()
+        return Sender(open_id, name, belongs=belongs, guest=tenant != string(header, "tenant_key"))
+
+    def _origin(self, message: Json, person: Sender) -> Origin:
         kind = _KINDS.get(string(message, "chat_type"), ChatKind.GROUP)
         chat, message_id = needed(message, "chat_id"), needed(message, "message_id")
-        return Origin(self._account, "feishu", chat, kind, message_id, Sender(person))
+        return Origin(self._account, "feishu", chat, kind, message_id, person)
 
     async def _answers_us(self, message: Json) -> bool:
         parent = string(message, "parent_id")
@@ -119,14 +127,15 @@ class Inbound:
         if not isinstance(value, dict) or not isinstance(said, str) or not said:
             return None
         context = optional_mapping(event, "context")
-        open_id = needed(optional_mapping(event, "operator"), "open_id")
+        operator = optional_mapping(event, "operator")
+        open_id = needed(operator, "open_id")
         origin = Origin(
             account=self._account,
             platform="feishu",
             chat=needed(context, "open_chat_id"),
             chat_kind=ChatKind.GROUP if value.get("group") is True else ChatKind.PRIVATE,
             message_id=needed(context, "open_message_id"),
-            sender=Sender(open_id, await self._people.name(open_id)),
+            sender=self._sender(header, operator, open_id, await self._people.name(open_id)),
             topic=string(value, "topic"),
             reply_to=needed(context, "open_message_id"),
         )

@@ -167,7 +167,7 @@ class SlackAdapter:
 
         calls = Calls(self.name, client, health, on_refused)
         group.create_task(self._watch(refused), name=f"slack-refused:{self.name}")
-        places = Places(client, identity.user)
+        places = Places(client, identity.user, identity.team, context.clock)
         scale = self._config.rate_scale
         streams = Streams(calls, context.clock, group, scale)
         secret = self._config.signing_secret

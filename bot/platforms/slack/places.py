@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import structlog
 
-from bot.domain import ChatKind, ReplyAddress
+from bot.clock import Clock
+from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, reason
@@ -18,6 +20,8 @@ V = TypeVar("V")
 
 ASK_SECONDS = 1.5
 """Slack waits 3 s for the acknowledgement of an event."""
+KNOWN_SECONDS = 3600.0
+"""So long what Slack said of a person is believed."""
 
 
 class Recent(Generic[V]):
@@ -45,32 +49,50 @@ class Recent(Generic[V]):
         return self._values.pop(key, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody as Slack describes them; one whom it does not describe counts as a guest of no workspace."""
+
+    name: str = ""
+    teams: tuple[str, ...] = ()
+    guest: bool = True
+    asked_at: float = 0.0
+
+
 class Places:
     """Remembers for one account; everything can be asked again after a restart."""
 
-    def __init__(self, client: Client, bot: str) -> None:
+    def __init__(self, client: Client, bot: str, team: str, clock: Clock) -> None:
         self._client = client
         self._bot = bot
-        self._names: Recent[str] = Recent()
+        self._team = team
+        self._clock = clock
+        self._people: Recent[Person] = Recent()
         self._threads: Recent[bool] = Recent()
         self._asked: Recent[tuple[str, str]] = Recent()
         self._direct: Recent[str] = Recent()
         self._responses: Recent[str] = Recent(256)
 
-    async def name(self, user: str) -> str:
-        """The name that a person goes by, "" where Slack does not tell."""
-        known = self._names.get(user)
-        if known is not None:
+    async def sender(self, user: str, name: str = "") -> Sender:
+        """A person with what Slack tells of them."""
+        known = await self._person(user)
+        teams = tuple(f"team:{team}" for team in known.teams)
+        return Sender(user, name or known.name, belongs=teams, guest=known.guest)
+
+    async def _person(self, user: str) -> Person:
+        now = self._clock.now()
+        known = self._people.get(user)
+        if known is not None and now - known.asked_at < KNOWN_SECONDS:
             return known
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.web.users_info(user=user)
         except CALL_ERRORS as error:
-            log.info("slack.name_unknown", reason=reason(error) or type(error).__name__)
-            return ""
-        name = _name(answer.get("user"))
-        self._names.put(user, name)
-        return name
+            log.info("slack.person_unknown", reason=reason(error) or type(error).__name__)
+            return known or Person()
+        found = person_in(answer.get("user"), self._team, now)
+        self._people.put(user, found)
+        return found
 
     async def ours(self, chat: str, thread: str) -> bool:
         """Whether a thread was begun with the bot: then what follows in it is meant for it.
@@ -123,11 +145,25 @@ class Places:
         return self._responses.get(message) or ""
 
 
-def _name(user: object) -> str:
+def person_in(user: object, team: str, now: float) -> Person:
+    """What `users.info` says of somebody; a member of an organization's other workspaces belongs to all of
+    them (`enterprise_user`).
+    """
     person: Json = user if isinstance(user, dict) else {}
-    profile = person.get("profile")
-    profile = profile if isinstance(profile, dict) else {}
+    teams = [person.get("team_id"), *(_mapping(person, "enterprise_user").get("teams") or ())]
+    theirs = tuple(dict.fromkeys(one for one in teams if isinstance(one, str) and one))
+    limited = any(person.get(key) for key in ("is_restricted", "is_ultra_restricted", "is_stranger"))
+    return Person(_name(person), theirs, limited or team not in theirs, now)
+
+
+def _name(person: Json) -> str:
+    profile = _mapping(person, "profile")
     for found in (profile.get("display_name"), profile.get("real_name"), person.get("name")):
         if isinstance(found, str) and found:
             return found
     return ""
+
+
+def _mapping(of: Json, key: str) -> Json:
+    found = of.get(key)
+    return found if isinstance(found, dict) else {}

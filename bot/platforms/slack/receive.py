@@ -142,7 +142,7 @@ class Receiver:
         async with order:
             if isinstance(heard, InboundChange):
                 self.counts.edits += 1
-                await self._inbox.accept([heard])
+                await self._inbox.accept([await self._by_whom(heard)])
                 return
             message = await self._complete(heard)
             refused = await self._inbox.accept([message])
@@ -165,8 +165,14 @@ class Receiver:
             self._places.asked(origin.chat, origin.topic, origin.sender.id, heard.team or self._identity.team)
             if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
                 self._places.began(origin.chat, origin.topic)
-        name = origin.sender.name or await self._places.name(origin.sender.id)
-        return replace(message, origin=replace(origin, sender=replace(origin.sender, name=name)))
+        sender = await self._places.sender(origin.sender.id, origin.sender.name)
+        return replace(message, origin=replace(origin, sender=sender))
+
+    async def _by_whom(self, changed: InboundChange) -> InboundChange:
+        if changed.text is None or not changed.origin.sender.id:
+            return changed
+        sender = await self._places.sender(changed.origin.sender.id)
+        return replace(changed, origin=replace(changed.origin, sender=sender))
 
     async def _follows(self, chat: str, thread: str) -> bool:
         try:

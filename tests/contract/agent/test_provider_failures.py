@@ -110,7 +110,8 @@ async def test_failures(
     llmock: LLMock, provider: str, fault: Callable[[LLMock], LLMock], category: str, retryable: bool
 ) -> None:
     fault(llmock)
-    error = await failing(spec(provider, llmock.base_url(provider), timeout=0.5))
+    patience = 0.5 if category == "timeout" else 10.0
+    error = await failing(spec(provider, llmock.base_url(provider), timeout=patience))
     assert (error.category, error.retryable) == (category, retryable)
     if category == "rate_limit":
         assert str(error).endswith("(it asks to wait 7 s).")

@@ -17,7 +17,7 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
-from bot.store import BotStore, Database
+from bot.store import BotStore
 from bot.store.accept import Admission, Refusal, Verdict
 from bot.store.turns import PartChange
 
@@ -28,11 +28,6 @@ EVE = Sender("9", "Eve")
 """An admin."""
 CHOICES = ("Approve", "reject")
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
-
-
-@pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
 
 
 def said(text: str, sender: Sender = ANN, kind: ChatKind = GROUP, **more: object) -> Admission:
@@ -260,10 +255,10 @@ async def test_who_asked_first_decides_all_that_follows(store: BotStore) -> None
     await accept(store, click(sender=EVE))
     deciding = (await store.claim(asked.conversation, 103.0)).turn
     assert deciding is not None
-    assert (deciding.answers, deciding.askers) == ("i1", (ANN.id,))
+    assert (deciding.answers, deciding.askers) == ("i1", (ANN,))
     again = (await store.load(deciding.id)).turn
     assert again is not None
-    assert again.askers == (ANN.id,)
+    assert again.askers == (ANN,)
     await stands(store, deciding, question="i2")
     assert len(await refused(store, click(sender=BEN))) == 1
     await accept(store, said("Approve"))
@@ -276,7 +271,7 @@ async def test_an_ordinary_turn_goes_on_with_nobodys_work(store: BotStore) -> No
     decided, thanks = await next_turn(store, asked.conversation), await next_turn(store, asked.conversation)
     assert decided is not None
     assert thanks is not None
-    assert (decided.askers, thanks.askers) == ((ANN.id,), ())
+    assert (decided.askers, thanks.askers) == ((ANN,), ())
 
 
 async def test_a_clarification_is_answered_by_anybody(store: BotStore) -> None:

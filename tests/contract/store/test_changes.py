@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from bot.domain import Attachment, AttachmentKind, ChangeNote, ChatKind, Turn, TurnState
-from bot.store import BotStore, Database
+from bot.store import BotStore
 from bot.store.accept import Verdict
 from bot.store.changes import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 
 from .made import ANN, BEN, accept, admission, changed, message
 
 FILE = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
-
-
-@pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
 
 
 async def begun(store: BotStore, conversation: int) -> Turn:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Turn, TurnKind, TurnState
-from bot.store import BotStore, Database
+from bot.store import BotStore
 from bot.store.accept import Verdict
 from bot.store.turns import PartChange
 
 from .made import BEN, accept, admission, message
 
 ASKED = "b1"
-
-
-@pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
 
 
 async def asking(store: BotStore, *, posted: str = ASKED, kind: ChatKind = ChatKind.PRIVATE) -> Turn:

@@ -31,11 +31,6 @@ from bot.store.turns import PartChange
 from .made import ANN, BEN, QUEUE, accept, admission, changed, message
 
 
-@pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
-
-
 async def test_a_message_becomes_a_turn_that_can_be_claimed(store: BotStore) -> None:
     file = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
     [accepted] = await accept(store, admission(message("hi", attachments=(file,))), cursor="41")

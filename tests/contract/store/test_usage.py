@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
-from bot.store import BotStore, Database, open_database
+from bot.store import BotStore, open_database
 from bot.store import statements as sql
 from bot.store.accept import Verdict
 from bot.store.connection import Connection, Statement
@@ -19,11 +19,6 @@ from .made import ANN, BEN, accept, admission, message
 
 NOTHING = Spending(0, 0, 0, 0)
 ANNS, BENS = "telegram:7", "telegram:8"
-
-
-@pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
 
 
 async def answered(

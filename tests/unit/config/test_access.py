@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .conftest import Folder
 
 V = "config_version: 1\n"
-WANTED = "expected platform:id or account:id, such as telegram:123456789"
+WANTED = "expected platform:id or account:id, such as telegram:123456789 or slack:team:T024BE7LD"
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ WANTED = "expected platform:id or account:id, such as telegram:123456789"
         ("telegram:-1001234567890", AccessEntry("telegram", "-1001234567890")),
         ("web:ann.b-c_d", AccessEntry("web", "ann.b-c_d")),
         ("my-bot_2:7", AccessEntry("my-bot_2", "7")),
+        ("slack:team:T1", AccessEntry("slack", "T1", "team")),
+        ("discord:role:987", AccessEntry("discord", "987", "role")),
     ],
 )
 def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
@@ -128,13 +130,13 @@ def test_one_entry_is_a_list_of_one(folder: Folder) -> None:
     "text", ["access:\n", "access: {}\n", "access: {owners: }\n", "access: {owners: []}\n"]
 )
 def test_an_empty_list_lets_nobody_in(folder: Folder, text: str) -> None:
-    assert folder.load(V + text).config.access == AccessConfig(default="closed")
+    assert folder.load(V + text).config.access == AccessConfig(default="pair")
 
 
 @pytest.mark.parametrize("default", ["open", "everybody", "true", "''"])
 def test_another_default_is_refused(folder: Folder, default: str) -> None:
     (line,) = folder.refuse(V + f"access: {{default: {default}}}\n")
-    assert line.startswith("config.yaml:2: access.default: expected closed or allow, got ")
+    assert line.startswith("config.yaml:2: access.default: expected pair, closed or allow, got ")
 
 
 def test_an_account_overrides_what_it_names_and_adds_to_blocked(folder: Folder) -> None:
@@ -181,3 +183,27 @@ def test_entries_of_an_account_name_no_other(folder: Folder) -> None:
 def test_an_account_name_is_a_scope_even_when_it_is_disabled(folder: Folder) -> None:
     text = V + "channels: {old: {platform: telegram, enabled: false}}\naccess: {blocked: ['old:5']}\n"
     assert folder.load(text).config.access.blocked == (AccessEntry("old", "5"),)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("telegram:team:T1", "there is no team on this platform; expected telegram:id"),
+        ("discord:team:123456789012345678", "there is no team on this platform; expected discord:role:id"),
+        ("slack:role:1", "there is no role on this platform; expected slack:team:id"),
+        ("slack:team:U0123", "expected the id of a team after slack:team:"),
+        ("discord:role:12", "expected the id of a role after discord:role:"),
+    ],
+)
+@pytest.mark.parametrize("role", ["members", "blocked", "groups"])
+def test_a_kind_is_one_of_the_platform(folder: Folder, role: str, entry: str, told: str) -> None:
+    assert folder.refuse(V + f"access: {{{role}: ['{entry}']}}\n") == [
+        f"config.yaml:2: access.{role}[0]: {told}"
+    ]
+
+
+@pytest.mark.parametrize("role", ["owners", "admins", "members", "blocked", "groups"])
+def test_everybody_of_a_workspace_or_with_a_role(folder: Folder, role: str) -> None:
+    written = ["slack:team:T024BE7LD", "discord:role:123456789012345678", "feishu:team:736588c9260f175d"]
+    access = folder.load(V + f"access: {{{role}: {written}}}\n").config.access
+    assert [str(entry) for entry in getattr(access, role)] == written

@@ -34,7 +34,7 @@ def test_no_file_is_the_zero_configuration(tmp_path: Path) -> None:
     assert (config.runtime.url, config.runtime.assistant_id) == (None, "lead_agent")
     assert (config.limits.max_runs, config.limits.queue) == (256, 20)
     assert (config.limits.message_characters, config.limits.file_mb) == (100_000, 20)
-    assert config.access.default == "closed"
+    assert config.access.default == "pair"
     assert [type(account) for account in config.accounts] == [WebAccount, TerminalAccount]
     assert config.models == ()
     assert config.checkpointer.type == "sqlite"
@@ -330,12 +330,6 @@ REFUSED = [
         "checkpointer.type",
         f"postgres {NOT_YET}; choose another or remove it",
     ),
-    ("access: {default: pair}", "access.default", f"pair {NOT_YET}; choose another or remove it"),
-    (
-        "channels: {web: {access: {default: pair}}}",
-        "channels.web.access.default",
-        f"pair {NOT_YET}; choose another or remove it",
-    ),
     *[
         (
             f"channels: {{web: {{{key}: {value}}}}}",
@@ -343,9 +337,7 @@ REFUSED = [
             f"{value} {NOT_YET}; choose another or remove it",
         )
         for key, value in [
-            ("busy", "interrupt"),
             ("busy", "steer"),
-            ("busy", "reject"),
         ]
     ],
     ("channels: {slack: {bot_token: x}}", "channels.slack.app_token", None),

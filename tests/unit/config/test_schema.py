@@ -84,7 +84,6 @@ def test_what_the_loader_takes_fits(folder: Folder, text: str) -> None:
         "channels: []",
         "access: {owners: 123456}",
         "access: {owners: ['telegram']}",
-        "access: {default: pair}",
         "models: [{name: m}]",
         "models: [{use: 'a:B', name: null}]",
         "models: {name: m, use: 'a:B'}",

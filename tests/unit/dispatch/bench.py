@@ -8,16 +8,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, People, Role
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.commands.builtin import builtin
-from bot.config import AccessConfig, AccessEntry
+from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
-from bot.domain import AccountState, Isolation, IsolationPolicy, Live
+from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live
 from bot.platforms.base import AdapterContext, Manifest
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
@@ -37,19 +38,33 @@ class Bench:
     clock: ManualClock
     adapter: RecordingAdapter
     runtime: ScriptedRuntime
-    role: Role = Role.OWNER
+    role: Role | None = Role.OWNER
+    """Everybody's; None: what the rules say."""
+    busy: Busy = Busy.QUEUE
+    default: Literal["pair", "closed", "allow"] = "closed"
     policy: IsolationPolicy = field(default_factory=lambda: IsolationPolicy(Isolation.TOPIC))
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
     manifest: Manifest = MANIFEST
     outlet: Outlet | None = None
     mask: Callable[[str], str] = str
     model: str = ""
+    restarted: list[str] = field(default_factory=list)
+    reloaded: Reloaded | Rejected = field(
+        default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
+    )
 
     def get(self, account: str) -> Outlet | None:
         return self.outlet if account == "rec" else None
 
     def state(self, account: str) -> AccountState:
         return self.live
+
+    def restart(self, account: str) -> bool:
+        self.restarted.append(account)
+        return account == "rec"
+
+    async def reload(self) -> Reloaded | Rejected:
+        return self.reloaded
 
     def states(self) -> dict[str, tuple[str, AccountState]]:
         return {"rec": ("recording", self.live)}
@@ -62,13 +77,24 @@ class Bench:
         self.outlet = Outlet("rec", self.adapter, self.manifest, governor)
         if connected:
             self.outlet.ready.set()
+        members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
+        access = AccessConfig(default=self.default, members=members, admins=(AccessEntry("recording", "9"),))
+        people = People(self.store)
+        await people.load()
+        rules = AccountRules(
+            AccessPolicy(access, people), self.policy, texts_for("en"), Limits(), self.model, busy=self.busy
+        )
         dispatcher = Dispatcher(
             store=self.store,
             runtime=self.runtime,
             accounts=self,
             commands=builtin(),
             texts=lambda _account: texts_for("en"),
-            roles=lambda _turn: self.role,
+            roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
+            people=people,
+            policy=lambda _account: rules.access,
+            busy=lambda _account: self.busy,
+            reload=self.reload,
             clock=self.clock,
             new_id=lambda: f"fresh-{next(numbers)}",
             max_runs=8,
@@ -76,11 +102,13 @@ class Bench:
         )
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
-        bus.watch(dispatcher.starts.noticed)
-        members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
-        access = AccessConfig(members=members, admins=(AccessEntry("recording", "9"),))
-        rules = AccountRules(AccessPolicy(access), self.policy, texts_for("en"), Limits(), model=self.model)
-        admissions = Admissions(rules, builtin(), lambda: f"thread-{next(numbers)}-{id(bus)}")
+        bus.watch(dispatcher.noticed)
+        admissions = Admissions(
+            rules,
+            builtin(),
+            new_id=lambda: f"thread-{next(numbers)}-{id(bus)}",
+            new_code=lambda: f"CODE-{next(numbers):04d}",
+        )
         work = asyncio.create_task(dispatcher.run())
         self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
         if recover:

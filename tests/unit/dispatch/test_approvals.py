@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind
 from bot.runtime.port import Ended, Interrupted
 from bot.testing.runtime import ScriptedRun
@@ -20,7 +21,8 @@ CALL = {
     "tool": "delete",
     "args": {"path": "a"},
 }
-QUESTION = "🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?"
+CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
+QUESTION = f"🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
 FOREIGN = "Only the person who asked for this, or an admin, can decide it."
 
 
@@ -153,3 +155,122 @@ async def test_in_private_what_was_written_before_is_no_decision(asking: Bench) 
         assert len(asking.runtime.runs) == 1
         await asking.adapter.hears("reject")
         assert await settled(asking, 2) == ["Decided: reject.", "Heard: approve."]
+
+
+class TestInWords:
+    """`/approve` and `/reject`."""
+
+    @pytest.mark.parametrize("words", ["/approve", "/approve 1"])
+    @pytest.mark.parametrize(("person", "name"), [(ANN, "P7"), (EVE, "P9")])
+    async def test_who_asked_and_admins_decide(
+        self, asking: Bench, words: str, person: str, name: str
+    ) -> None:
+        asking.role = None
+        async with asking.running():
+            await asked(asking)
+            await asking.adapter.hears(words, person=person, kind=GROUP)
+            assert await settled(asking, 1) == [f"Decided: {name}: approve."]
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `{name}`"
+        [entry] = await asking.store.audit()
+        assert (entry.person, entry.deed.action, entry.deed.detail) == (
+            f"recording:{person}",
+            "approval",
+            "approve",
+        )
+
+    async def test_a_reject(self, asking: Bench) -> None:
+        async with asking.running():
+            await asked(asking)
+            await asking.adapter.hears("/reject", kind=GROUP)
+            assert await settled(asking, 1) == ["Decided: P7: reject."]
+
+    @pytest.mark.parametrize(
+        ("words", "person", "told"),
+        [
+            ("/approve", BEN, FOREIGN),
+            ("/approve 1", BEN, FOREIGN),
+            ("/approve 2", ANN, "No such approval is open in this chat."),
+            ("/approve it", ANN, "Name an approval by its number, as in `/approve 12`"),
+        ],
+    )
+    async def test_what_decides_nothing(self, asking: Bench, words: str, person: str, told: str) -> None:
+        asking.role = None
+        async with asking.running():
+            await asked(asking)
+            await asking.adapter.hears(words, person=person, kind=GROUP)
+            [said] = await settled(asking, 1)
+            assert said.startswith(told)
+        assert len(asking.runtime.runs) == 1
+        assert asking.adapter.texts()[0] == QUESTION
+
+    async def test_it_is_decided_once(self, asking: Bench) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            await asking.adapter.hears("/approve 1", kind=GROUP)
+            await settled(asking, 1)
+            await asking.adapter.hears("/approve 1", kind=GROUP, to=message)
+            assert (await settled(asking, 2))[-1] == "No such approval is open in this chat."
+        assert len(asking.runtime.runs) == 2
+
+    async def test_a_decision_outlives_a_restart(self, asking: Bench) -> None:
+        async with asking.running():
+            await asked(asking)
+        async with asking.running(recover=False):
+            await asking.adapter.hears("/approve", kind=GROUP)
+        async with asking.running():
+            assert await settled(asking, 1) == ["Decided: P7: approve."]
+
+
+class TestShown:
+    """Below the question stands who decided, and the buttons are gone."""
+
+    async def test_a_click(self, asking: Bench) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
+            await settled(asking, 1)
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject`, by `P9`"
+
+    async def test_other_words(self, asking: Bench) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            await says(asking, "no, that is the wrong file", ANN, message)
+            await settled(asking, 1)
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ answered by `P7`"
+
+    async def test_a_message_that_cannot_be_edited_stays(self, asking: Bench) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            del asking.adapter.shown[message]
+            await asking.adapter.presses("approve", message, kind=GROUP)
+            await asking.until(lambda: asking.adapter.texts() == ["Decided: P7: approve."])
+
+
+class TestExpiry:
+    """What nobody decides is over after a day, and the agent goes on without."""
+
+    @pytest.mark.parametrize("restart", [False, True])
+    async def test_after_a_day_the_work_goes_on_without(self, asking: Bench, *, restart: bool) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            await says(asking, "and the weather?", BEN, message)
+            await settled(asking, 1)
+            if not restart:
+                await asking.clock.advance(APPROVAL_LASTS + EXPIRY_EVERY)
+                await asking.rest(1.0)
+        if restart:
+            await asking.clock.advance(APPROVAL_LASTS + EXPIRY_EVERY)
+        async with asking.running():
+            await asking.until(lambda: "Decided: ." in asking.adapter.texts())
+            await asking.until(lambda: asking.adapter.texts()[0].endswith("⌛ nobody decided in time"))
+            await asking.adapter.presses("approve", message, kind=GROUP)
+            await asking.until(
+                lambda: asking.adapter.texts()[-1].startswith("This question is no longer open")
+            )
+
+    async def test_not_a_minute_before(self, asking: Bench) -> None:
+        async with asking.running():
+            await asked(asking)
+            await asking.clock.advance(APPROVAL_LASTS - EXPIRY_EVERY)
+            await asking.rest(1.0)
+            assert asking.adapter.texts() == [QUESTION]

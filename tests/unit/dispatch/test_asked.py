@@ -20,7 +20,8 @@ CALL = {
     "args": {"path": "/tmp/a", "note": "**now**\n```\nThe owner has approved."},
     "call_id": "c1",
 }
-SHOWN_CALL = """🔐 **Waiting for approval:** `delete`
+CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
+SHOWN_CALL = f"""🔐 **Waiting for approval:** `delete`
 
 ```
 path: /tmp/a
@@ -31,6 +32,8 @@ note:
 ```
 
 May the agent use delete?
+
+{CODE}
 - approve
 - reject"""
 
@@ -78,11 +81,11 @@ def clarification(**more: Any) -> dict[str, Any]:
         (
             {**CALL, "args": {}, "options": []},
             "🔐 **Waiting for approval:** `delete`\n\nIt is called without arguments.\n\n"
-            "May the agent use delete?",
+            f"May the agent use delete?\n\n{CODE}",
         ),
         (
             {"type": "approval", "options": ["approve"]},
-            "🔐 **Waiting for approval:** `?`\n\nIt is called without arguments.\n- approve",
+            f"🔐 **Waiting for approval:** `?`\n\nIt is called without arguments.\n\n{CODE}\n- approve",
         ),
     ],
 )

@@ -42,7 +42,7 @@ async def test_a_click_resumes_the_run_with_the_choice(asking: Bench) -> None:
         await asking.adapter.presses("blue", message)
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
         await asking.rest(2.0)
-    assert asking.adapter.texts() == ["Which one?", "You chose blue."]
+    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue`, by `P7`", "You chose blue."]
     first, second = (run.request for run in asking.runtime.runs.values())
     assert (first.answers, second.answers) == ("", "i1")
     assert second.thread_id == first.thread_id
@@ -88,7 +88,7 @@ async def test_a_kill_after_the_click_answers_it_once(asking: Bench) -> None:
     async with asking.running():
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
         await asking.rest(2.0)
-    assert asking.adapter.texts() == ["Which one?", "You chose blue."]
+    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue`, by `P7`", "You chose blue."]
 
 
 async def test_a_choice_that_is_called_like_a_command_is_a_choice(asking: Bench) -> None:

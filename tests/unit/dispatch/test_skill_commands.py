@@ -47,7 +47,7 @@ def content(run: ScriptedRun) -> list[str]:
         ("/release_notes since May", ["The skill `release-notes` is switched off."]),
         ("/meeting_action x", ["no command `/meeting_action`. Did you mean `/meeting_actions`?"]),
         ("/release_note x", ["There is no command `/release_note`. `/help`"]),
-        ("/hlep", ["Did you mean `/help`?"]),
+        ("/hlep", ["Did you mean `/help`"]),
     ],
 )
 async def test_what_it_says(at: Bench, text: str, expected: list[str]) -> None:

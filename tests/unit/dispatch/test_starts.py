@@ -49,6 +49,9 @@ class Stage:
     def state(self, account: str) -> AccountState:
         return AccountState(Live.LIVE)
 
+    def restart(self, account: str) -> bool:
+        return False
+
     def states(self) -> dict[str, tuple[str, AccountState]]:
         return {}
 

@@ -17,6 +17,7 @@ from bot.testing.emulators.discord.state import (
     Channel,
     Interaction,
     Message,
+    User,
 )
 from bot.testing.emulators.discord.wire import (
     ALL_PERMISSIONS,
@@ -110,7 +111,7 @@ class People:
             number, token, place, person, "", self._world.wall(), pressed=message
         )
         data = {"custom_id": custom_id(message.components, label), "component_type": BUTTON, "id": 2}
-        wire = self._interaction(number, token, person.wire(), place, data)
+        wire = self._interaction(number, token, person, place, data)
         self._emit("INTERACTION_CREATE", {**wire, "type": 3, "message": message_wire(message)})
         return number
 
@@ -144,7 +145,7 @@ class People:
         )
         options = [{"name": "text", "type": 3, "value": words}] if words else []
         data = {"id": self._command_id(command), "name": command, "type": 1, "options": options}
-        self._emit("INTERACTION_CREATE", self._interaction(number, token, person.wire(), place, data))
+        self._emit("INTERACTION_CREATE", self._interaction(number, token, person, place, data))
         return number
 
     def dm(self, user: int = PERSON, name: str = "") -> int:
@@ -200,7 +201,7 @@ class People:
         self._emit(event, channel_wire(channel))
 
     def _interaction(
-        self, number: int, token: str, person: dict[str, Any], place: Channel, data: dict[str, Any]
+        self, number: int, token: str, person: User, place: Channel, data: dict[str, Any]
     ) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "id": str(number),
@@ -218,8 +219,8 @@ class People:
             "app_permissions": str(ALL_PERMISSIONS),
         }
         if place.guild is None:
-            return {**wire, "user": person, "context": 1}
-        member = {**member_wire(place.guild, person), "permissions": "0"}
+            return {**wire, "user": person.wire(), "context": 1}
+        member = {**member_wire(place.guild, person), "user": person.wire(), "permissions": "0"}
         return {**wire, "guild_id": str(place.guild.id), "member": member, "context": 0}
 
     def _command_id(self, name: str) -> str:

@@ -25,6 +25,8 @@ class User:
     id: int
     name: str
     is_bot: bool = False
+    roles: list[int] = field(default_factory=list)
+    """Those that the user has in every server."""
 
     def wire(self) -> dict[str, Any]:
         """The user object."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.testing.emulators.discord.components import labels
-from bot.testing.emulators.discord.state import DM, EPHEMERAL, THREADS, Channel, Guild, Message
+from bot.testing.emulators.discord.state import DM, EPHEMERAL, THREADS, Channel, Guild, Message, User
 from bot.testing.emulators.discord.world import EPOCH_MS, World
 
 ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
@@ -50,7 +50,7 @@ def message_wire(message: Message, *, nested: bool = False, event: bool = False)
     guild = message.channel.guild
     if event and guild is not None:
         wire["guild_id"] = str(guild.id)
-        wire["member"] = member_wire(guild)
+        wire["member"] = member_wire(guild, message.sender)
     if event:
         wire["channel_type"] = message.channel.type
     return {**wire, **message.extra}
@@ -94,11 +94,15 @@ def channel_wire(channel: Channel) -> dict[str, Any]:
     return wire
 
 
-def member_wire(guild: Guild, person: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The member object, with the user in it where given."""
-    wire: dict[str, Any] = {"roles": [], "joined_at": timestamp(guild.id), "nick": None, "flags": 0}
-    wire |= {"deaf": False, "mute": False}
-    return {**wire, "user": person} if person else wire
+def member_wire(guild: Guild, user: User) -> dict[str, Any]:
+    """The member object of somebody, without the user in it."""
+    wire: dict[str, Any] = {
+        "roles": [str(role) for role in user.roles],
+        "joined_at": timestamp(guild.id),
+        "nick": None,
+        "flags": 0,
+    }
+    return wire | {"deaf": False, "mute": False}
 
 
 def _everyone(guild: Guild) -> dict[str, Any]:
@@ -145,7 +149,7 @@ def guild_wire(world: World, guild: Guild) -> dict[str, Any]:
         "stage_instances": [],
         "guild_scheduled_events": [],
         "soundboard_sounds": [],
-        "members": [member_wire(guild, world.bot.wire())],
+        "members": [{**member_wire(guild, world.bot), "user": world.bot.wire()}],
         "channels": [channel_wire(channel) for channel in world.channels_of(guild)],
         "threads": [channel_wire(channel) for channel in world.threads(guild)],
         "joined_at": timestamp(guild.id),

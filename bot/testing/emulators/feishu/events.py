@@ -7,10 +7,8 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.feishu.state import Message, Person
+from bot.testing.emulators.feishu.state import TENANT, Message, Person
 from bot.testing.emulators.feishu.world import World
-
-TENANT = "emulatedtenant"
 
 
 class Envelopes:
@@ -43,7 +41,11 @@ class Envelopes:
 
     def click(self, message: Message, person: Person, value: Any, token: str) -> dict[str, Any]:
         """`card.action.trigger`."""
-        operator = {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "tenant_key": TENANT}
+        operator = {
+            "open_id": person.open_id,
+            "union_id": f"on_{person.open_id}",
+            "tenant_key": person.tenant,
+        }
         context = {"open_message_id": message.id, "open_chat_id": message.chat.id}
         event = {
             "operator": operator,
@@ -90,7 +92,7 @@ def _content(message: Message) -> dict[str, Any]:
     sender = {
         "sender_id": ids(message.sender),
         "sender_type": "app" if message.sender.is_bot else "user",
-        "tenant_key": TENANT,
+        "tenant_key": message.sender.tenant,
     }
     wire: dict[str, Any] = {
         "message_id": message.id,

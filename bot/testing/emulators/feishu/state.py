@@ -9,13 +9,18 @@ P2P = "p2p"
 GROUP = "group"
 
 
+TENANT = "emulatedtenant"
+"""The organization that the app is in."""
+
+
 @dataclass(slots=True)
 class Person:
-    """A person or a bot; `open_id` is what apps see of it."""
+    """A person or a bot; `open_id` is what apps see of it, `tenant` its organization."""
 
     open_id: str
     name: str
     is_bot: bool = False
+    tenant: str = TENANT
 
 
 @dataclass(slots=True)

@@ -1,0 +1,33 @@
+"""`/audit`: who did what."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.commands.quoting import quoted, quoted_person
+from bot.commands.registry import Invocation, Result
+from bot.domain import ChatKind
+from bot.store.audit import AuditEntry
+
+SHOWN = 20
+LONGEST_DEED = 200
+
+
+async def audit(call: Invocation) -> Result:
+    """The newest deeds, of everybody or by and to one person."""
+    if call.turn.address.chat_kind is not ChatKind.PRIVATE:
+        return Result(call.texts("audit_private"))
+    person = call.words[0] if call.words else ""
+    if person and ":" not in person:
+        person = f"{call.turn.platform}:{person}"
+    found = await call.services.store.audit(limit=SHOWN, person=person)
+    if not found:
+        return Result(call.texts("audit_none"))
+    return Result("\n".join([call.texts("audit_title"), "", *(f"- {_line(one)}" for one in found)]))
+
+
+def _line(one: AuditEntry) -> str:
+    """One deed, as people wrote it."""
+    at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    what = " ".join(filter(None, (one.deed.action, one.deed.subject, one.deed.detail)))
+    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_DEED)}"

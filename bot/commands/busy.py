@@ -1,0 +1,32 @@
+"""`/busy`: what becomes of a message while a run is on in this conversation."""
+
+from __future__ import annotations
+
+from bot.commands.quoting import quoted
+from bot.commands.registry import Invocation, Result, nearest, nearest_line
+from bot.domain import Busy
+from bot.store.views import ConversationView
+
+DEFAULT = "default"
+
+
+async def busy(call: Invocation) -> Result:
+    """Choose it, take the choice back, or show what holds."""
+    texts, store, here = call.texts, call.services.store, call.turn.conversation
+    if not call.words:
+        return Result(busy_line(call, await store.conversation(here)))
+    word = call.words[0].lower()
+    known = [*Busy, DEFAULT]
+    if word not in known:
+        near = nearest_line(texts, nearest(word, known), mark="")
+        names = ", ".join(map(quoted, known))
+        return Result(texts("busy_unknown", name=quoted(word), names=names, nearest=near))
+    await store.set_busy(here, "" if word == DEFAULT else word)
+    return Result(busy_line(call, await store.conversation(here)))
+
+
+def busy_line(call: Invocation, view: ConversationView | None) -> str:
+    """What holds in the conversation, and where that comes from."""
+    chosen = view.busy if view else ""
+    policy = chosen or call.services.busy(call.turn.address.account)
+    return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))

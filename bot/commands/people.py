@@ -1,0 +1,177 @@
+"""`/allow`, `/revoke`, `/role`, `/pair`: who may use the bot, decided in the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.access import Role
+from bot.access.codes import as_code
+from bot.commands.quoting import quoted, quoted_person
+from bot.commands.registry import Invocation, Result, nearest_line
+from bot.config import AccessEntry
+from bot.domain import ChatKind
+from bot.store.audit import Deed, author_of
+from bot.store.people import Given, Waiting
+
+HERE = "here"
+GIVEN_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
+MOST_WRONG, WRONG_WITHIN = 5, 3600.0
+"""So many wrong codes in so many seconds, and no more are looked at."""
+WRONG_CODE = "wrong code"
+MOST_SHOWN = 50
+
+
+async def allow(call: Invocation) -> Result:
+    """Make a member of somebody, or of everybody in this group."""
+    if not call.words:
+        return Result(await _everybody(call))
+    return await _give(call, call.words[0], Role.MEMBER)
+
+
+async def role(call: Invocation) -> Result:
+    """Give somebody a role, or show who has one."""
+    if not call.words:
+        return Result(await _everybody(call))
+    if len(call.words) == 1:
+        return _shown(call, call.words[0])
+    wanted = GIVEN_ROLES.get(call.words[1].lower())
+    if wanted is None:
+        return Result(
+            call.texts("role_unknown", role=quoted(call.words[1]), roles=", ".join(map(quoted, GIVEN_ROLES)))
+        )
+    return await _give(call, call.words[0], wanted)
+
+
+async def revoke(call: Invocation) -> Result:
+    """Take a role back that was given."""
+    texts, services = call.texts, call.services
+    entry = _entry(call, call.words[0] if call.words else "")
+    if isinstance(entry, Result):
+        return entry
+    held, named = _held(call, entry), _named(call, entry)
+    if not call.role.may_give(Role.STRANGER, held):
+        return Result(texts("role_too_high", who=entry, role=_name(held)))
+    taken = await services.store.take(str(entry), author_of(call.turn), services.clock.now())
+    await services.people.load()
+    if named is not Role.STRANGER:
+        return Result(texts("revoke_configured", who=entry, role=_name(named)))
+    return Result(texts("revoke_done" if taken else "revoke_nothing", who=entry))
+
+
+async def pair(call: Invocation) -> Result:
+    """Let the stranger in who has this code, or show who waits."""
+    texts, services, now = call.texts, call.services, call.services.clock.now()
+    if not call.words:
+        return Result(_waiting(call, await services.store.waiting(now)))
+    author = author_of(call.turn)
+    if await services.store.deeds(author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
+        return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
+    *words, last = call.words
+    role = GIVEN_ROLES.get(last.lower(), Role.MEMBER) if words else Role.MEMBER
+    code = as_code(" ".join(words if words and last.lower() in GIVEN_ROLES else call.words))
+    if not call.role.may_give(role, Role.STRANGER):
+        return Result(texts("role_not_yours", role=_name(role)))
+    found = await services.store.waiting(now, code)
+    if not found:
+        await services.store.note(author, Deed(WRONG_CODE), now)
+        return Result(texts("pair_wrong"))
+    who = found[0]
+    text = texts("pair_done", who=quoted_person(who.person, who.name), role=_name(role))
+    welcome = services.texts(who.account)("pair_welcome")
+    told = await services.store.admit(code, _name(role), welcome, call.turn, text, now)
+    if told is None:
+        return Result(texts("pair_wrong"))
+    await services.people.load()
+    services.deliver(told)
+    return Result(text, composed=True)
+
+
+async def _give(call: Invocation, who: str, wanted: Role) -> Result:
+    texts, services = call.texts, call.services
+    entry = _entry(call, who)
+    if isinstance(entry, Result):
+        return entry
+    if wanted > Role.MEMBER and (entry.kind or who == HERE):
+        return Result(texts("role_for_people", role=_name(wanted)))
+    held, named = _held(call, entry), _named(call, entry)
+    if not call.role.may_give(wanted, held):
+        key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
+        return Result(texts(key, who=entry, role=_name(max(wanted, held))))
+    if named.overrules(wanted):
+        return Result(texts("role_configured", who=entry, role=_name(named)))
+    now = services.clock.now()
+    author = author_of(call.turn)
+    await services.store.give(Given(str(entry), _name(wanted), "", author.person, now), author, now)
+    await services.people.load()
+    return Result(texts("role_given", who=entry, role=_name(wanted)))
+
+
+def _entry(call: Invocation, who: str) -> AccessEntry | Result:
+    """Whom the word means: this group, an entry, or an id of this platform; else what to write."""
+    address = call.turn.address
+    if who.lower() == HERE:
+        if address.chat_kind is not ChatKind.GROUP:
+            return Result(call.texts("who_here"))
+        return AccessEntry(call.turn.platform, address.chat)
+    try:
+        entry = AccessEntry.parse(who if ":" in who else f"{call.turn.platform}:{who}")
+    except ValueError:
+        return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
+    states = call.services.accounts.states()
+    known = {*states, *(platform for platform, _ in states.values())}
+    if entry.scope not in known:
+        near = nearest_line(call.texts, sorted(known), mark="")
+        return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
+    return entry
+
+
+def _named(call: Invocation, entry: AccessEntry) -> Role:
+    return call.services.policy(call.turn.address.account).named(entry)
+
+
+def _held(call: Invocation, entry: AccessEntry) -> Role:
+    return max(_named(call, entry), call.services.people.held(entry))
+
+
+def _shown(call: Invocation, who: str) -> Result:
+    entry = _entry(call, who)
+    if isinstance(entry, Result):
+        return entry
+    held = _held(call, entry)
+    blocked = Role.BLOCKED in (_named(call, entry), call.services.people.get(entry))
+    return Result(call.texts("role_shown", who=entry, role=_name(Role.BLOCKED if blocked else held)))
+
+
+async def _everybody(call: Invocation) -> str:
+    """Who was given a role; what the configuration says is in its file."""
+    given = await call.services.store.given()
+    lines = [
+        "- "
+        + call.texts("people_line", who=quoted_person(one.entry, one.name), role=one.role, by=quoted(one.by))
+        for one in given[:MOST_SHOWN]
+    ]
+    more = [call.texts("people_more", count=len(given) - MOST_SHOWN)] if len(given) > MOST_SHOWN else []
+    if not given:
+        return call.texts("people_none")
+    return "\n".join([call.texts("people_title"), "", *lines, *more])
+
+
+def _waiting(call: Invocation, found: Sequence[Waiting]) -> str:
+    if not found:
+        return call.texts("pair_nobody")
+    now = call.services.clock.now()
+    lines = [
+        "- "
+        + call.texts(
+            "pair_line",
+            who=quoted_person(one.person, one.name),
+            account=one.account,
+            minutes=(one.expires_at - now) / 60,
+        )
+        for one in found
+    ]
+    return "\n".join([call.texts("pair_title"), "", *lines])
+
+
+def _name(of: Role) -> str:
+    return of.name.lower()

@@ -1,0 +1,96 @@
+"""`/accounts`, `/restart`, `/reload`, `/announce`: the service itself, for admins."""
+
+from __future__ import annotations
+
+from bot.access import Role
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.commands.quoting import quoted
+from bot.commands.registry import NAME, Invocation, Result, nearest, nearest_line
+from bot.config import Reloaded
+from bot.domain import Live, Origin
+from bot.store.threads import Audience
+
+RECENT = 30 * 24 * 3600.0
+"""Chats in which somebody was answered within so many seconds hear an announcement."""
+MOST_CHATS = 500
+LONGEST_ANNOUNCEMENT = 2000
+MOST_PROBLEMS = 10
+
+
+async def accounts(call: Invocation) -> Result:
+    """The live state of every account."""
+    texts = call.texts
+    now = call.services.clock.now()
+    lines = []
+    for name, (platform, state) in sorted(call.services.accounts.states().items()):
+        last = f", last event {now - state.last_event:.0f} s ago" if state.last_event else ""
+        lines.append(
+            "- "
+            + texts(
+                "accounts_line",
+                account=name,
+                platform=platform,
+                state=state.live.value,
+                identity=f" as {state.identity}" if state.identity else "",
+                reason=f" ({state.reason})" if state.reason and state.live is not Live.LIVE else "",
+                last=last,
+            )
+        )
+    return Result("\n".join([texts("accounts_title"), "", *lines]))
+
+
+async def restart(call: Invocation) -> Result:
+    """Start an account anew; what was accepted goes on when it is there again."""
+    known = sorted(call.services.accounts.states())
+    name = call.words[0] if call.words else ""
+    if not name:
+        return Result(call.texts("restart_which", accounts=", ".join(map(quoted, known))))
+    if not call.services.accounts.restart(name):
+        near = nearest_line(call.texts, nearest(name, known), mark="")
+        return Result(call.texts("restart_unknown", account=quoted(name), nearest=near))
+    return Result(call.texts("restart_done", account=name))
+
+
+async def reload(call: Invocation) -> Result:
+    """Read the configuration now, and say what changed or what is wrong with it."""
+    texts = call.texts
+    outcome = await call.services.reload()
+    if not isinstance(outcome, Reloaded):
+        lines = str(outcome.errors).splitlines()
+        shown = [f"- {quoted(line, 300)}" for line in lines[:MOST_PROBLEMS]]
+        return Result("\n".join([texts("reload_rejected"), "", *shown]))
+    if not outcome.sections:
+        return Result(texts("reload_same"))
+    return Result(texts("reload_done", sections=", ".join(map(quoted, sorted(outcome.sections)))))
+
+
+async def announce(call: Invocation) -> Result:
+    """Say something in every chat in which somebody was answered lately."""
+    texts, services, now = call.texts, call.services, call.services.clock.now()
+    written = NAME.fullmatch(call.turn.messages[-1].text.strip())
+    text = ((written["rest"] if written else "") or "").strip()
+    if not text:
+        return Result(texts("announce_what"))
+    if len(text) > LONGEST_ANNOUNCEMENT:
+        return Result(texts("announce_too_long", limit=LONGEST_ANNOUNCEMENT))
+    chosen = [one for one in await services.store.audiences(now - RECENT) if _hears(call, one)]
+    if not chosen:
+        return Result(texts("announce_nobody"))
+    answer = texts("announce_done", count=len(chosen[:MOST_CHATS]))
+    opened = await services.store.announce(
+        chosen[:MOST_CHATS], texts("announcement", text=text), call.turn, answer, now
+    )
+    for turn in opened:
+        services.deliver(turn)
+    return Result(answer, composed=True)
+
+
+def _hears(call: Invocation, one: Audience) -> bool:
+    """Whether it is another chat of an account that runs, and who wrote there last may still do so."""
+    here, there = call.turn.address, one.address
+    if (here.account, here.chat) == (there.account, there.chat) or one.platform in LOCAL_PLATFORMS:
+        return False
+    if call.services.accounts.get(there.account) is None:
+        return False
+    origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
+    return call.services.policy(there.account).role(origin) >= Role.MEMBER

@@ -1,0 +1,68 @@
+"""`/threads`, `/resume`, `/title`: the threads that this conversation has had."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.commands.quoting import quoted
+from bot.commands.registry import Invocation, Result, number_in
+from bot.store.threads import ThreadView
+
+LONGEST_TITLE = 120
+LONGEST_BEGIN = 60
+
+
+async def threads(call: Invocation) -> Result:
+    """List them, the one in use marked."""
+    return Result(await _listed(call))
+
+
+async def resume(call: Invocation) -> Result:
+    """The accept transaction has turned to the thread already; say so."""
+    number = number_in(call.words)
+    if not number:
+        return Result(await _listed(call))
+    found = await call.services.store.threads(call.turn.conversation)
+    known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
+    if known is None or known.number != number:
+        return Result(call.texts("resume_unknown", number=number))
+    lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
+    busy = lane.turn is not None or lane.queued > 0
+    # What waited for an approval on the other thread does so no longer.
+    call.services.wake(call.turn.conversation)
+    key = "resume_while_busy" if busy else "resume_done"
+    return Result(call.texts(key, number=number, begins=_begins(known)))
+
+
+async def title(call: Invocation) -> Result:
+    """Name the conversation, or say what it is called."""
+    store, texts = call.services.store, call.texts
+    if not call.words:
+        view = await store.conversation(call.turn.conversation)
+        known = view.title if view else ""
+        return Result(texts("title_is", title=quoted(known, LONGEST_TITLE)) if known else texts("title_none"))
+    wanted = " ".join(call.words)
+    if len(wanted) > LONGEST_TITLE:
+        return Result(texts("title_too_long", limit=LONGEST_TITLE))
+    await store.set_title(call.turn.conversation, wanted)
+    return Result(texts("title_is", title=quoted(wanted, LONGEST_TITLE)))
+
+
+async def _listed(call: Invocation) -> str:
+    view = await call.services.store.conversation(call.turn.conversation)
+    now = view.thread_id if view else ""
+    found = await call.services.store.threads(call.turn.conversation)
+    if not found:
+        return call.texts("threads_none")
+    lines = [f"- {_line(call, one, now)}" for one in reversed(found)]
+    return "\n".join([call.texts("threads_title"), "", *lines, "", call.texts("threads_more")])
+
+
+def _line(call: Invocation, one: ThreadView, now: str) -> str:
+    at = datetime.fromtimestamp(one.used_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    mark = call.texts("threads_current") if one.thread_id == now else ""
+    return call.texts("threads_line", number=one.number, begins=_begins(one), at=at, mark=mark)
+
+
+def _begins(one: ThreadView) -> str:
+    return quoted(one.begins or "…", LONGEST_BEGIN)

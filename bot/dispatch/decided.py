@@ -1,0 +1,45 @@
+"""An answered question says so: who answered it and how stands below it, in the place of its buttons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from bot.commands.quoting import quoted
+from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.reply import Edit
+from bot.domain import Part, PartKind, Turn
+from bot.errors import DeliveryError
+from bot.platforms.base import EditsMessages, Operation
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+
+async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
+    """Edit the question that `asked` brought, once; what cannot be edited stays as it is."""
+    part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
+    adapter = asked.adapter
+    if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
+        return
+    shown = replace(part, content=f"{part.content}\n\n{_line(answer, part, texts)}", choices=())
+    if len(adapter.renderer.split(shown.content)) > 1:
+        shown = replace(part, choices=())
+    try:
+        async with asked.outlet.governor.must(asked.turn.address, Operation.FINAL):
+            await asked.edit(Edit(shown), final=True)
+    except DeliveryError as problem:
+        log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
+        return
+    await asked.flush()
+
+
+def _line(answer: Turn, part: Part, texts: Texts) -> str:
+    if not answer.messages:
+        return texts("answered_never")
+    message = answer.messages[-1]
+    said = message.text.strip().casefold()
+    chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
+    who = quoted(message.sender.name or message.sender.id)
+    return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

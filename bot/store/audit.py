@@ -1,0 +1,96 @@
+"""Who did what: one row for a deed, written in the transaction that does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain import Origin, Turn
+from bot.store import statements as sql
+from bot.store.connection import Connection
+
+MOST_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did something and where. `person` is `platform:id`; `key` is the deed's own, so that it is written
+    down once however often it is tried.
+    """
+
+    key: str
+    person: str
+    name: str
+    account: str
+    chat: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What was done: a short word, to whom or what, and how; each plain text that may quote anybody."""
+
+    action: str
+    subject: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A deed as it was written down; `at` in seconds since the epoch."""
+
+    id: int
+    at: float
+    person: str
+    name: str
+    account: str
+    chat: str
+    deed: Deed
+
+
+def by(origin: Origin, key: str) -> Actor:
+    """The author of a message."""
+    sender = origin.sender
+    return Actor(key, f"{origin.platform}:{sender.id}", sender.name, origin.account, origin.chat)
+
+
+def author_of(turn: Turn) -> Actor:
+    """The author of a command; what the command does is one deed."""
+    sender, address = turn.messages[-1].sender, turn.address
+    person = f"{turn.platform}:{sender.id}"
+    return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
+
+
+def note(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
+    """Write a deed down, once."""
+    connection.execute(
+        sql.ADD_AUDIT,
+        {
+            "key": actor.key,
+            "at": now,
+            "person": actor.person,
+            "name": actor.name,
+            "account": actor.account,
+            "chat": actor.chat,
+            "action": deed.action,
+            "subject": deed.subject[:MOST_TEXT],
+            "detail": deed.detail[:MOST_TEXT],
+        },
+    )
+
+
+def entries(connection: Connection, before: int, limit: int, person: str) -> list[AuditEntry]:
+    """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
+    statement = sql.AUDIT_OF_PERSON if person else sql.AUDIT
+    given = {"before": before, "limit": limit, **({"person": person} if person else {})}
+    return [_entry(row) for row in connection.execute(statement, given).all()]
+
+
+def count(connection: Connection, person: str, action: str, since: float) -> int:
+    """How often somebody did something since then."""
+    given = {"person": person, "action": action, "since": since}
+    return int(connection.execute(sql.COUNT_DEEDS, given).scalar_one())
+
+
+def _entry(row: Any) -> AuditEntry:
+    deed = Deed(row.action, row.subject, row.detail)
+    return AuditEntry(row.id, row.at, row.person, row.name, row.account, row.chat, deed)

@@ -1,0 +1,95 @@
+"""Opens turns and writes their parts, whatever they come from."""
+
+from __future__ import annotations
+
+from bot.domain import Part, PartKind, ReplyAddress, TurnKind, TurnState
+from bot.store import rows
+from bot.store import statements as sql
+from bot.store.connection import Connection
+
+
+def open_turn(
+    connection: Connection,
+    conversation: int,
+    kind: TurnKind,
+    address: ReplyAddress,
+    platform: str,
+    thread_id: str,
+    now: float,
+    *,
+    state: TurnState = TurnState.ACCEPTED,
+    model: str = "",
+    repeats: int = 0,
+    checkpoint: str = "",
+    size: int = 1,
+    ready_at: float = 0.0,
+) -> int:
+    """Add a turn with `size` messages; its id."""
+    return int(
+        connection.execute(
+            sql.ADD_TURN,
+            {
+                "conversation": conversation,
+                "kind": kind.value,
+                "state": state.value,
+                "address": rows.address_out(address),
+                "platform": platform,
+                "thread_id": thread_id,
+                "model": model,
+                "repeats": repeats,
+                "checkpoint": checkpoint,
+                "size": size,
+                "ready_at": ready_at,
+                "now": now,
+            },
+        ).scalar_one()
+    )
+
+
+def open_notice(
+    connection: Connection,
+    conversation: int,
+    address: ReplyAddress,
+    platform: str,
+    thread_id: str,
+    text: str,
+    now: float,
+    *,
+    model: str = "",
+    size: int = 1,
+) -> int:
+    """Add a turn whose answer is known at once, so that it is delivered like any other; its id."""
+    turn = open_turn(
+        connection,
+        conversation,
+        TurnKind.NOTICE,
+        address,
+        platform,
+        thread_id,
+        now,
+        state=TurnState.DELIVERING,
+        model=model,
+        size=size,
+    )
+    save_part(connection, turn, Part(0, PartKind.TEXT, text), now)
+    return turn
+
+
+def save_part(connection: Connection, turn: int, part: Part, now: float, category: str = "") -> None:
+    """Write a part as it is now."""
+    connection.execute(
+        sql.SAVE_PART,
+        {
+            "turn": turn,
+            "position": part.index,
+            "kind": part.kind.value,
+            "state": part.state.value,
+            "content": part.content,
+            "filename": part.filename,
+            "platform_id": part.platform_id,
+            "repeated": int(part.repeated),
+            "category": category,
+            "choices": rows.choices_out(part.choices),
+            "now": now,
+        },
+    )

@@ -1,0 +1,138 @@
+"""Who was given a role, and who waits to be let in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from bot.domain import Origin, ReplyAddress
+from bot.store import audit, rows
+from bot.store import statements as sql
+from bot.store.audit import Actor, Deed
+from bot.store.connection import Connection
+from bot.store.opening import open_notice
+
+MOST_WAITING = 5
+"""So many strangers of one account wait at once with a code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A role that was given: to whom (an access entry, a `name` where one was known), by whom and when."""
+
+    entry: str
+    role: str
+    name: str
+    by: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The code that a stranger may get, and for how long it is good (seconds)."""
+
+    code: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A stranger who has a code: `person` is `platform:id`."""
+
+    code: str
+    account: str
+    person: str
+    name: str
+    expires_at: float
+
+
+class Knock(Enum):
+    """What became of a stranger's message: a code is theirs now, was before, or too many wait."""
+
+    NEW = auto()
+    KNOWN = auto()
+    CROWDED = auto()
+
+
+def given(connection: Connection) -> list[Given]:
+    """Every role that was given, by entry."""
+    return [
+        Given(row.entry, row.role, row.name, row.given_by, row.given_at)
+        for row in connection.execute(sql.GIVEN).all()
+    ]
+
+
+def give(connection: Connection, one: Given, actor: Actor, now: float) -> None:
+    """Give a role in place of another one; somebody who waited with a code does so no longer."""
+    connection.execute(
+        sql.GIVE,
+        {"entry": one.entry, "role": one.role, "name": one.name, "by": actor.person, "now": now},
+    )
+    connection.execute(sql.FORGET_WAITING, {"person": one.entry})
+    audit.note(connection, actor, Deed("give", one.entry, one.role), now)
+
+
+def take(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
+    """Take a role back; whether there was one."""
+    taken = connection.execute(sql.TAKE, {"entry": entry}).first() is not None
+    if taken:
+        audit.note(connection, actor, Deed("take", entry), now)
+    return taken
+
+
+def knock(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> Knock:
+    """A stranger wrote in private: the code is theirs unless they have one, or too many wait."""
+    connection.execute(sql.EXPIRE_WAITING, {"now": now})
+    person = f"{origin.platform}:{origin.sender.id}"
+    if connection.execute(sql.WAITING_OF, {"account": origin.account, "person": person}).first():
+        return Knock.KNOWN
+    if connection.execute(sql.COUNT_WAITING, {"account": origin.account}).scalar_one() >= MOST_WAITING:
+        return Knock.CROWDED
+    connection.execute(
+        sql.ADD_WAITING,
+        {
+            "code": pairing.code,
+            "account": origin.account,
+            "person": person,
+            "name": origin.sender.name,
+            "expires_at": now + pairing.seconds,
+        },
+    )
+    return Knock.NEW
+
+
+def answer_to(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
+    """Where somebody who waits with this code hears that they are let in."""
+    given = {"code": code, "conversation": conversation, "address": rows.address_out(address)}
+    connection.execute(sql.ANSWER_WAITING, given)
+
+
+def waiting(connection: Connection, now: float, code: str = "") -> list[Waiting]:
+    """Who waits with a code that is still good; only the one with this code where one is given."""
+    found = connection.execute(sql.WAITING, {"now": now}).all()
+    return [
+        Waiting(row.code, row.account, row.person, row.name, row.expires_at)
+        for row in found
+        if not code or row.code == code
+    ]
+
+
+def admit(connection: Connection, code: str, role: str, welcome: str, actor: Actor, now: float) -> int | None:
+    """Give the one who waits with this code a role, and tell them; the id of the turn that does.
+
+    None where nobody waits with it any more.
+    """
+    row = connection.execute(sql.END_WAITING, {"code": code, "now": now}).first()
+    if row is None:
+        return None
+    give(connection, Given(row.person, role, row.name, actor.person, now), actor, now)
+    return open_notice(
+        connection,
+        row.conversation_id,
+        rows.address_in(row.address),
+        row.person.partition(":")[0],
+        "",
+        welcome,
+        now,
+        size=0,
+    )

@@ -1,0 +1,28 @@
+"""The organization of who writes, changes and presses, and who is of another one."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.state import TENANT
+
+from .conftest import ADA, BEN, Running, eventually, group
+from .test_choices import CHOICES, question, value
+
+
+@pytest.mark.parametrize(("tenant", "guest"), [(TENANT, False), ("another", True), ("", True)])
+async def test_who_is_of_another_organization(
+    running: Running, emulator: FeishuEmulator, tenant: str, *, guest: bool
+) -> None:
+    emulator.world.person(ADA).tenant = emulator.world.person(BEN).tenant = tenant
+    place = emulator.people.make_group("team")
+    said = emulator.people.says("@Roebot first", chat=place)
+    asked = await running.adapter.send(question(group(place)))
+    emulator.people.clicks(asked, value(running, CHOICES[0], place), user=BEN)
+    messages = await running.shelf.until(2)
+    emulator.people.edits(said.id, "@Roebot second")
+    await eventually(lambda: running.shelf.changes)
+    senders = [one.origin.sender for one in (*messages, *running.shelf.changes)]
+    assert [sender.guest for sender in senders] == [guest] * 3
+    assert [sender.belongs for sender in senders] == [(f"team:{tenant}",) if tenant else ()] * 3

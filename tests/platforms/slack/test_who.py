@@ -1,0 +1,81 @@
+"""The workspace of who writes, changes and presses; guests, and people of another organization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.domain import Sender
+from bot.platforms.slack.places import KNOWN_SECONDS, person_in
+from bot.testing.emulators.slack import SlackEmulator
+
+from .conftest import PERSON, Running, eventually
+
+TEAM = "T0EMULATE"
+
+
+async def heard(running: Running, **more: Any) -> Sender:
+    """Who the adapter says it was."""
+    count = len(running.shelf.messages)
+    running.emulator.people.says("@roebot hello", **more)
+    return (await running.shelf.until(count + 1))[-1].origin.sender
+
+
+async def test_a_member(running: Running) -> None:
+    sender = await heard(running)
+    assert (sender.belongs, sender.guest) == ((f"team:{running.emulator.world.team}",), False)
+
+
+async def test_a_guest(running: Running) -> None:
+    running.emulator.world.user(PERSON).is_guest = True
+    assert (await heard(running)).guest
+
+
+async def test_somebody_of_another_workspace(running: Running) -> None:
+    shared = running.emulator.people.make_channel("shared", shared=True)
+    sender = await heard(running, user="U0GUEST", team="T0THEIRS", channel=shared)
+    assert (sender.belongs, sender.guest) == (("team:T0THEIRS",), True)
+
+
+async def test_an_edit_names_them_too(running: Running) -> None:
+    said = running.emulator.people.says("first")
+    await running.shelf.until(1)
+    running.emulator.people.edits(said.channel, said.ts, "second")
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert (change.origin.sender.guest, len(change.origin.sender.belongs)) == (False, 1)
+
+
+async def test_one_whom_slack_does_not_describe_is_a_guest(running: Running, emulator: SlackEmulator) -> None:
+    emulator.fault("error", method="users.info", status=200, description="missing_scope", times=-1)
+    sender = await heard(running)
+    assert (sender.name, sender.belongs, sender.guest) == ("", (), True)
+
+
+async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Running) -> None:
+    assert not (await heard(by_hand)).guest
+    by_hand.emulator.world.user(PERSON).is_guest = True
+    assert not (await heard(by_hand)).guest
+    await by_hand.clock.advance(KNOWN_SECONDS)
+    assert (await heard(by_hand)).guest
+
+
+@pytest.mark.parametrize(
+    ("user", "teams", "guest"),
+    [
+        ({"team_id": TEAM}, (TEAM,), False),
+        ({"team_id": TEAM, "is_restricted": True}, (TEAM,), True),
+        ({"team_id": TEAM, "is_ultra_restricted": True}, (TEAM,), True),
+        ({"team_id": "T2"}, ("T2",), True),
+        ({"team_id": "T2", "enterprise_user": {"teams": ["T2", TEAM]}}, ("T2", TEAM), False),
+        ({"team_id": TEAM, "is_stranger": True}, (TEAM,), True),
+        ({"team_id": 5, "enterprise_user": {"teams": [None]}}, (), True),
+        ({}, (), True),
+        (None, (), True),
+        ("nobody", (), True),
+    ],
+)
+def test_what_slack_says_of_people(user: object, teams: tuple[str, ...], *, guest: bool) -> None:
+    found = person_in(user, TEAM, 0.0)
+    assert (found.teams, found.guest) == (teams, guest)

@@ -1,0 +1,106 @@
+"""Roles, who waits and who did what, over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.store.accept import Verdict
+from bot.store.audit import Actor, Deed
+from bot.store.people import Pairing
+from tests.contract.store.made import accept, admission, message
+from tests.platforms.web.serving import World, world
+from tests.unit.core.test_access import entries
+
+
+async def role_of(service: World, entry: str) -> str:
+    """The role that was given, "" for none."""
+    given = (await service.http.get("/api/access")).json()["given"]
+    return next((one["role"] for one in given if one["entry"] == entry), "")
+
+
+async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        answer = await service.http.put("/api/access/telegram:7", json={"role": "admin"})
+        assert answer.status_code == 200
+        assert answer.json() | {"at": 0} == {
+            "entry": "telegram:7",
+            "role": "admin",
+            "name": "",
+            "by": "web:owner",
+            "at": 0,
+        }
+        assert await role_of(service, "telegram:7") == "admin"
+        assert service.service.people
+        assert (await service.http.delete("/api/access/telegram:7")).status_code == 204
+        assert (await service.http.delete("/api/access/telegram:7")).status_code == 404
+        assert not service.service.people
+        listed = (await service.http.get("/api/audit")).json()
+        assert [(one["action"], one["subject"], one["person"]) for one in listed["entries"]] == [
+            ("take", "telegram:7", "web:owner"),
+            ("give", "telegram:7", "web:owner"),
+        ]
+        assert listed["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "body", "status", "told"),
+    [
+        ("telegram", {"role": "member"}, 422, "expected platform:id"),
+        ("@ann", {"role": "member"}, 422, "expected platform:id"),
+        ("telegram:7", {"role": "king"}, 422, "role"),
+        ("telegram:7", {}, 422, "role"),
+        ("slack:team:T1", {"role": "admin"}, 422, "everybody of slack:team:T1"),
+    ],
+)
+async def test_what_cannot_be_given(
+    tmp_path: Path, entry: str, body: dict[str, str], status: int, told: str
+) -> None:
+    async with world(tmp_path) as service:
+        answer = await service.http.put(f"/api/access/{entry}", json=body)
+        assert (answer.status_code, told in answer.text) == (status, True), answer.text
+        assert (await service.http.get("/api/access")).json()["given"] == []
+
+
+async def test_who_waits_is_listed_without_the_code(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        store, now = service.service.store, service.service.clock.now()
+        asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", 3600.0))
+        await accept(store, asked, now=now)
+        answer = await service.http.get("/api/access")
+        [one] = answer.json()["waiting"]
+        assert (one["account"], one["person"], one["name"]) == ("tg", "telegram:7", "Ann")
+        assert "SECR" not in answer.text
+
+
+async def test_deeds_page_by_page_and_of_one_person(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        now = service.service.clock.now()
+        for number in range(5):
+            actor = Actor(f"k{number}", f"telegram:{number % 2}", "", "tg", "c1")
+            await service.service.store.note(actor, Deed("command", f"/{number}"), now + number)
+        first = (await service.http.get("/api/audit", params={"limit": 3})).json()
+        assert [one["subject"] for one in first["entries"]] == ["/4", "/3", "/2"]
+        rest = (await service.http.get("/api/audit", params={"limit": 3, "cursor": first["next"]})).json()
+        assert [one["subject"] for one in rest["entries"]] == ["/1", "/0"]
+        mine = (await service.http.get("/api/audit", params={"person": "telegram:1"})).json()
+        assert [one["subject"] for one in mine["entries"]] == ["/3", "/1"]
+
+
+async def test_what_the_configuration_says_is_changed_there(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        rules = service.service.config.access.model_copy(
+            update={"owners": entries("telegram:1"), "blocked": entries("telegram:2")}
+        )
+        service.service.config = service.service.config.model_copy(update={"access": rules})
+        shown = (await service.http.get("/api/access")).json()
+        assert shown["configured"] == [
+            {"entry": "telegram:1", "role": "owner"},
+            {"entry": "telegram:2", "role": "blocked"},
+        ]
+        for entry, role in (("telegram:1", "blocked"), ("telegram:1", "admin"), ("telegram:2", "member")):
+            answer = await service.http.put(f"/api/access/{entry}", json={"role": role})
+            assert answer.status_code == 409, answer.text
+            assert "by config.yaml; change that there" in answer.text
+        assert (await service.http.get("/api/access")).json()["given"] == []

@@ -1,0 +1,289 @@
+"""Roles that people give each other in the chat, strangers who are let in, and what is written down of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from bot.access.codes import ALPHABET, as_code, new_code
+from bot.commands.people import MOST_WRONG
+from bot.domain import ChatKind
+from bot.store.audit import Actor, Deed
+from bot.store.people import MOST_WAITING, Given
+from bot.testing.runtime import saying
+from tests.unit.dispatch.bench import Bench
+
+OWNER, ADMIN, MEMBER, STRANGER = "1", "9", "7", "30"
+HOUR = 3600.0
+
+
+@pytest.fixture
+def team(at: Bench) -> Iterator[Bench]:
+    """A bench where the rules decide, strangers pair, and everything is answered."""
+    at.role, at.default = None, "pair"
+    at.runtime.script = saying("hello")
+    yield at
+
+
+async def says(at: Bench, text: str, person: str = ADMIN, *, chat: str = "", **more: object) -> str:
+    """What somebody is told for what they say, in a private chat of theirs unless a chat is named."""
+    chat = chat or f"private-{person}"
+    before = len(at.adapter.texts(chat))
+    await at.adapter.hears(text, chat=chat, person=person, **more)
+    await at.until(lambda: len(at.adapter.texts(chat)) > before)
+    await at.rest(0.2)
+    return at.adapter.texts(chat)[-1]
+
+
+async def silence(at: Bench, text: str, person: str, *, chat: str = "", **more: object) -> None:
+    """Nobody answers that."""
+    chat = chat or f"private-{person}"
+    before = at.adapter.texts(chat)
+    await at.adapter.hears(text, chat=chat, person=person, **more)
+    await at.rest(1.0)
+    assert at.adapter.texts(chat) == before
+
+
+async def knocks(at: Bench, person: str = STRANGER) -> str:
+    """A stranger writes, and is told a code."""
+    told = await says(at, "hi", person)
+    found = re.search(r"/pair (\S+)`", told)
+    assert found, told
+    return found[1]
+
+
+async def crown(at: Bench) -> None:
+    """Somebody is an owner, by the page."""
+    one = Given(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
+    await at.store.give(one, Actor("test", "web:owner", "", "web", ""), 0.0)
+
+
+async def deeds(at: Bench) -> list[Deed]:
+    return [one.deed for one in await at.store.audit()]
+
+
+class TestPairing:
+    async def test_a_code_lets_a_stranger_in(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert (
+                await says(team, f"/pair {code}")
+                == "`recording:30 (P30)` is let in as member, and was told so."
+            )
+            await team.rest(0.5)
+            assert team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
+            assert await says(team, "hi again", STRANGER) == "hello"
+        assert await deeds(team) == [Deed("give", "recording:30", "member")]
+
+    async def test_an_owner_can_make_more_of_them(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert await says(team, f"/pair {code} owner") == "Only an owner can make somebody owner."
+            await crown(team)
+        async with team.running():
+            assert "is let in as owner" in await says(team, f"/pair {code} owner", OWNER)
+            assert "`recording:30`: **owner**" in await says(team, f"/role {STRANGER}", STRANGER)
+
+    @pytest.mark.parametrize("written", [str.lower, lambda code: code.replace("-", " "), "  {}  ".format])
+    async def test_it_may_be_written_carelessly(self, team: Bench, written: object) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert callable(written)
+            assert "is let in" in await says(team, f"/pair {written(code)}")
+
+    async def test_a_stranger_hears_of_it_once_while_it_is_good(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            await silence(team, "hello?", STRANGER)
+            await team.clock.advance(HOUR)
+            again = await knocks(team)
+            assert again != code
+            assert (await says(team, f"/pair {code}")).startswith("Nobody waits with that code.")
+            assert "is let in" in await says(team, f"/pair {again}")
+
+    async def test_few_wait_at_once(self, team: Bench) -> None:
+        async with team.running():
+            for number in range(MOST_WAITING):
+                await knocks(team, str(100 + number))
+            assert "too many people wait" in await says(team, "hi", "200")
+            await silence(team, "hi", "200")
+            await team.clock.advance(HOUR)
+            await knocks(team, "200")
+
+    async def test_who_guesses_is_locked_out(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            for _ in range(MOST_WRONG):
+                assert (await says(team, "/pair WRON-GONE")).startswith("Nobody waits")
+            assert (await says(team, f"/pair {code}")).startswith("That were 5 wrong codes")
+            await team.clock.advance(HOUR)
+            assert "is let in" in await says(team, f"/pair {await knocks(team)}")
+
+    async def test_members_can_let_nobody_in(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert await says(team, f"/pair {code}", MEMBER) == "`/pair` is for admins."
+            assert await deeds(team) == [Deed("refused", "/pair", code)]
+
+    async def test_who_waits_is_shown_without_the_codes(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, "/pair") == "Nobody waits to be let in."
+            code = await knocks(team)
+            shown = await says(team, "/pair")
+            assert "`recording:30 (P30)` on `rec`, 60 more minutes" in shown
+            assert code not in shown
+
+    async def test_groups_hear_nothing(self, team: Bench) -> None:
+        async with team.running():
+            await silence(team, "hi", STRANGER, chat="g1", kind=ChatKind.GROUP)
+            assert await team.store.waiting(team.clock.now()) == []
+
+    async def test_a_role_given_ends_the_waiting(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            await says(team, f"/allow {STRANGER}")
+            assert (await says(team, f"/pair {code}")).startswith("Nobody waits")
+
+    async def test_closed_as_before(self, team: Bench) -> None:
+        team.default = "closed"
+        async with team.running():
+            assert "config.yaml" in await says(team, "hi", STRANGER)
+            await silence(team, "hi", STRANGER)
+
+
+class TestRoles:
+    async def test_allow_and_revoke(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, f"/allow {STRANGER}") == "`recording:30` is member now."
+            assert await says(team, "hi", STRANGER) == "hello"
+            assert (
+                await says(team, f"/revoke recording:{STRANGER}")
+                == "`recording:30` has no role of mine any more."
+            )
+            await knocks(team)
+            assert await says(team, f"/revoke {STRANGER}") == "`recording:30` was given no role."
+        assert await deeds(team) == [
+            Deed("command", "/revoke", STRANGER),
+            Deed("take", "recording:30"),
+            Deed("give", "recording:30", "member"),
+        ]
+
+    async def test_a_group(self, team: Bench) -> None:
+        where = {"chat": "g1", "kind": ChatKind.GROUP}
+        async with team.running():
+            await silence(team, "hi", STRANGER, **where)
+            assert await says(team, "/allow here", **where) == "`recording:g1` is member now."
+            assert await says(team, "hi", STRANGER, **where) == "hello"
+            await knocks(team)
+            await says(team, "/revoke here", **where)
+            await silence(team, "hi", STRANGER, **where)
+            assert await says(team, "/allow here") == "`here` means a group, and this is none."
+
+    async def test_blocked_people_are_never_answered(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "/role 30 blocked")
+            await silence(team, "hi", STRANGER)
+            assert await says(team, "/role 30") == "`recording:30`: **blocked**."
+            await says(team, "/allow 30")
+            assert await says(team, "hi", STRANGER) == "hello"
+
+    async def test_they_outlive_a_restart(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/allow {STRANGER}")
+        async with team.running():
+            assert await says(team, "hi", STRANGER) == "hello"
+
+    @pytest.mark.parametrize("wanted", ["admin", "owner"])
+    async def test_admins_make_no_admins(self, team: Bench, wanted: str) -> None:
+        async with team.running():
+            assert await says(team, f"/role 30 {wanted}") == f"Only an owner can make somebody {wanted}."
+
+    async def test_owners_do_and_admins_cannot_undo_it(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            assert await says(team, "/role 30 admin", OWNER) == "`recording:30` is admin now."
+            for attempt in ("/role 30 member", "/role 30 blocked", "/revoke 30", "/allow 30"):
+                assert await says(team, attempt) == "`recording:30` is admin; only an owner can change that."
+            assert "`recording:30`: **admin**, by `recording:1`" in await says(team, "/role", STRANGER)
+            assert await says(team, "/revoke 30", OWNER) == "`recording:30` has no role of mine any more."
+
+    async def test_nobody_gets_round_that_by_the_name_of_the_account(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            for attempt in ("/role rec:1 blocked", "/revoke rec:1", "/role rec:1 member"):
+                assert await says(team, attempt) == "`rec:1` is owner; only an owner can change that."
+            assert await says(team, "/whoami", OWNER, chat="x") != ""
+            assert "**owner**" in await says(team, "/whoami", OWNER)
+
+    async def test_a_row_that_cannot_be_read_gives_nothing(self, team: Bench) -> None:
+        odd = Actor("odd", "web:owner", "", "web", "")
+        await team.store.give(Given("nonsense", "member", "", "", 0.0), odd, 0.0)
+        await team.store.give(Given("recording:30", "king", "", "", 0.0), odd, 0.0)
+        async with team.running():
+            await knocks(team)
+            assert await says(team, "hi", MEMBER) == "hello"
+
+    async def test_the_configuration_has_the_last_word(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            told = "`recording:9` is admin by `config.yaml`; change that there."
+            assert await says(team, "/role 9 member", OWNER) == told
+            told = "`recording:7` is member by `config.yaml`; take the line out there."
+            assert await says(team, "/revoke 7", OWNER) == told
+
+    async def test_a_group_has_no_admins(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            told = "A whole group can't be admin; name a person."
+            assert await says(team, "/role here admin", OWNER, chat="g1", kind=ChatKind.GROUP) == told
+            assert await says(team, "/role recording:team:T1 admin", OWNER) == told
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("/allow", "Nobody was given a role here"),
+            ("/role", "Nobody was given a role here"),
+            ("/revoke", "Whom?"),
+            ("/allow @ann", "`@ann` names nobody."),
+            ("/allow nowhere:1", "There is no platform or account `nowhere` here."),
+            ("/allow recordin:1", "Did you mean `rec`, `recording`?"),
+            ("/role 30 king", "There is no role `king`. Roles: `owner`, `admin`, `member`, `blocked`."),
+        ],
+    )
+    async def test_what_cannot_be_understood_is_told(self, team: Bench, words: str, told: str) -> None:
+        async with team.running():
+            assert told in await says(team, words)
+        assert await team.store.given() == []
+
+
+class TestAudit:
+    async def test_admins_read_it_in_private(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, "/audit") == "Nothing is written down."
+            await says(team, "/accounts")
+            await says(team, "/accounts", MEMBER)
+            shown = await says(team, "/audit")
+            assert "`recording:9 (P9)` `command /accounts`" in shown
+            assert "`recording:7 (P7)` `refused /accounts`" in shown
+            only = await says(team, f"/audit {MEMBER}")
+            assert "recording:7" in only
+            assert "recording:9" not in only
+            there = await says(team, "/audit", chat="g1", kind=ChatKind.GROUP)
+            assert there == "In a private chat I show this to admins."
+
+    async def test_what_people_write_calls_nobody(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "/skill <@U1>`[x](http://evil)")
+            shown = (await says(team, "/audit")).splitlines()[-1]
+            assert re.sub("`[^`]*`", "", shown).split() == ["-", *shown.split()[1:4]]
+
+
+def test_codes_are_long_and_legible() -> None:
+    code = new_code()
+    assert re.fullmatch(r"\w{4}-\w{4}", code)
+    assert set(code) <= {*ALPHABET, "-"}
+    assert not {*"01IO"} & {*ALPHABET}
+    assert as_code(f" {code.lower().replace('-', '')}\n") == code
+    assert len({new_code() for _ in range(200)}) == 200
