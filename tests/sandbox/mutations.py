@@ -181,15 +181,6 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "a user namespace for an ordinary user",
-        BWRAP,
-        '["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]',
-        '["--unshare-user-try", "--cap-drop", "ALL"]',
-        f"{GUARDS}::test_the_user_namespace_is_the_last",
-        user=True,
-    ),
-    Mutation(
-        "/proc and devices",
         "no user namespace inside of it",
         BWRAP,
         '"--disable-userns", ',

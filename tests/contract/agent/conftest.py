@@ -42,7 +42,11 @@ async def http(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def closed_clients() -> AsyncIterator[None]:
-    """Closes what providers' packages keep open for the life of the process, and has them forget it."""
+    """Closes what providers' packages keep open for the life of the process, and has them forget it.
+
+    Nothing is collected meanwhile: with a client that became garbage, its open connection would go too.
+    """
+    gc.disable()
     yield
     for name in KEPT_BY:
         for thing in vars(importlib.import_module(name)).values():
@@ -53,6 +57,7 @@ async def closed_clients() -> AsyncIterator[None]:
         found = [thing for thing in gc.get_objects() if _is_client(thing)]
     for client in found:
         await client.aclose()
+    gc.enable()
 
 
 def _is_client(thing: object) -> bool:
