@@ -123,14 +123,14 @@ async def unloaded_commands(relay: Side, ours: Side) -> tuple[list[Figure], floa
     return [figure], percentile(times[ours.name], 0.99)
 
 
-async def loaded_commands(ours: Side, calm: float) -> list[Figure]:
+async def loaded_commands(ours: Side, calm: float, shape: str) -> list[Figure]:
     """Commands of other chats at a steady rate, while crowds ask at once, each when the last is answered."""
     sent = commands(COMMANDS, list(itertools.islice(_users, COMMAND_CHATS)))
     crowds: list[Ask] = []
 
     async def ask_again() -> None:
         while True:
-            asked = asks(CHATS, "streamed")
+            asked = asks(CHATS, shape)
             crowds.extend(asked)
             await ours.watch.at_once(asked)
 
@@ -146,7 +146,13 @@ async def loaded_commands(ours: Side, calm: float) -> list[Figure]:
     median = median_seconds(sent) * 1000
     detail = f"median {median:.1f} ms; p99 without load {calm:.1f} ms; {len(crowds)} replies beside"
     return [
-        Figure(f"{COMMANDS} commands beside {CHATS} chats: p99", p99, max(10 * calm, 100.0), "ms", detail)
+        Figure(
+            f"{COMMANDS} commands beside {CHATS} chats, {shape}: p99",
+            p99,
+            max(10 * calm, 100.0),
+            "ms",
+            detail,
+        )
     ]
 
 
@@ -196,7 +202,9 @@ async def measure() -> list[Figure]:
             for shape in SHAPES:
                 figures += await crowd(relay, ours, shape)
             calm_figures, calm = await unloaded_commands(relay, ours)
-            figures += calm_figures + await loaded_commands(ours, calm)
+            figures += calm_figures
+            for shape in SHAPES:
+                figures += await loaded_commands(ours, calm, shape)
             return figures + await manners(ours)
 
 
