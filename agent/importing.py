@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib import import_module, invalidate_caches
@@ -35,6 +36,9 @@ _TEXTS: Mapping[Problem, str] = {
 }
 
 
+_LOOKING_AGAIN = threading.Lock()
+
+
 class NotImported(Exception):
     """A `use:` that can't be imported; `str()` is one line that says what to do, `problem` which it is."""
 
@@ -52,7 +56,10 @@ def look_in(folder: Path) -> None:
 def imported(use: str) -> Any:
     """What `use` names; what was installed or written a moment ago is found. Blocking. Raises NotImported."""
     module, _, name = use.partition(":")
-    invalidate_caches()
+    if module not in sys.modules:
+        # Two at once take the same entries out of the same cache, and the second one fails.
+        with _LOOKING_AGAIN:
+            invalidate_caches()
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -104,6 +105,8 @@ class LeadAgent:
         self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
+        self._building = threading.Lock()
+        self._last_built: tuple[_Wanted, Catalog, AgentConfig, Graph] | None = None
         self._provider: tuple[tuple[SandboxConfig, SkillsConfig], SandboxProvider] | None = None
         self._former: list[SandboxProvider] = []
 
@@ -129,7 +132,7 @@ class LeadAgent:
         mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
         wanted = _Wanted(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
-            graph, whole = await asyncio.to_thread(self._build, spec, wanted, catalog, config)
+            graph, whole = await asyncio.to_thread(self._built, spec, wanted, catalog, config)
             if current is not self._current or not whole:
                 return graph
             self._graphs[wanted] = graph
@@ -137,6 +140,18 @@ class LeadAgent:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
+
+    def _built(
+        self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig
+    ) -> tuple[Graph, bool]:
+        """`_build`, once for all runs of a burst that want the same."""
+        with self._building:
+            last = self._last_built
+            if last is not None and last[0] == wanted and last[1] is catalog and last[2] is config:
+                return last[3], True
+            graph, whole = self._build(spec, wanted, catalog, config)
+            self._last_built = (wanted, catalog, config, graph) if whole else None
+            return graph, whole
 
     async def _mcp_tools(self, extensions: Extensions) -> McpTools:
         if self._mcp is None and open_pool() is None and not extensions.mcpServers:
@@ -171,6 +186,7 @@ class LeadAgent:
     def reset(self) -> None:
         """Forget the graphs that are kept; the next run makes its own."""
         self._graphs.clear()
+        self._last_built = None
 
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory

@@ -62,7 +62,17 @@ async def test_the_next_message_is_the_answer_too(tmp_path: Path, driver: Driver
         driver.writes("the car")
         await shown(driver, QUESTION)
         driver.writes("the green one")
-        await shown(driver, QUESTION, "You chose the green one.")
+        await until(
+            lambda: (
+                driver.texts()[1:] == ["You chose the green one."] and "✓ answered by" in driver.texts()[0]
+            ),
+            20.0,
+            lambda: f"{driver.texts()}",
+        )
+        await asyncio.sleep(1.0)
+        assert driver.texts()[0].startswith(f"{QUESTION}\n\n✓ answered by ")
+        assert driver.texts()[1:] == ["You chose the green one."]
+        assert driver.buttons() == []
 
 
 @pytest.mark.fault

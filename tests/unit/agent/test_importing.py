@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,23 @@ def test_a_wrong_class_stops_the_start_and_a_missing_package_does_not(
             source.verify()
     else:
         source.verify()
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    """Threads change as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_many_look_at_once(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"asked_for_{number}.py").write_text(f"found = {number}")
+    # Places that are no folders are what looking again takes out of the cache.
+    sys.path_importer_cache.update({f"{tmp_path}/gone-{number}.zip": None for number in range(2000)})  # type: ignore[dict-item]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(imported, [f"asked_for_{number}:found" for number in range(200)]))
+    assert found == list(range(200))

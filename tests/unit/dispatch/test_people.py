@@ -72,8 +72,9 @@ class TestPairing:
                 await says(team, f"/pair {code}")
                 == "`recording:30 (P30)` is let in as member, and was told so."
             )
-            await team.rest(0.5)
-            assert team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
+            await team.until(
+                lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
+            )
             assert await says(team, "hi again", STRANGER) == "hello"
         assert await deeds(team) == [Deed("give", "recording:30", "member")]
 
