@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TextIO
 
+from agent.pipes import PipeReader
+
 KEPT = 4_096
 
 
@@ -36,10 +38,9 @@ class StderrTail:
     async def opened(self) -> AsyncIterator[TextIO]:
         """What to give to the program."""
         reading, writing = os.pipe()
-        read_end = os.fdopen(reading, "rb", 0)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self._reader, read_end)
+        reader = PipeReader(reading, self._reader)
         try:
             with os.fdopen(writing, "w") as write_end:
                 yield write_end
         finally:
-            transport.close()
+            reader.close()

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+
+from agent.pipes import PipeReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Start:
 class Program:
     """One that was started, in a session of its own. `ended` is set when it is over."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipes: Sequence[asyncio.BaseTransport]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pipes: Sequence[PipeReader]) -> None:
         self._process, self._pipes = process, pipes
         self._loop = asyncio.get_running_loop()
         self.ended = asyncio.Event()
@@ -63,16 +64,14 @@ class Program:
 
 async def begin(start: Start, output: asyncio.Protocol, errors: asyncio.Protocol | None = None) -> Program:
     """Start it. `output` gets what it prints, with its errors unless `errors` gets them. Raises OSError."""
-    loop = asyncio.get_running_loop()
-    pipes: list[asyncio.BaseTransport] = []
+    pipes: list[PipeReader] = []
     writers: list[int] = []
     try:
         for protocol in (output, errors):
             if protocol is not None:
                 reader, writer = os.pipe()
                 writers.append(writer)
-                heard = await loop.connect_read_pipe(partial(_same, protocol), os.fdopen(reader, "rb", 0))
-                pipes.append(heard[0])
+                pipes.append(PipeReader(reader, protocol))
         return Program(await _started(start, writers[0], writers[-1]), pipes)
     except BaseException:
         for pipe in pipes:
@@ -106,7 +105,3 @@ async def _started(start: Start, output: int, errors: int) -> subprocess.Popen[b
         process.kill()
         await asyncio.to_thread(process.wait)
         raise
-
-
-def _same(protocol: asyncio.Protocol) -> asyncio.Protocol:
-    return protocol
