@@ -80,12 +80,15 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
         yield made
 
 
-async def hears(at: Bench, person: str, text: str) -> str:
-    """What somebody is answered in private, "" for nothing."""
+async def hears(at: Bench, person: str, text: str, *, answered: bool) -> str:
+    """What somebody is answered in private, "" for nothing; who is surely answered is waited for."""
     chat = f"private-{person}"
     before = len(at.adapter.texts(chat))
     await at.adapter.hears(text, chat=chat, person=person)
-    await at.rest(1.0)
+    if answered:
+        await at.until(lambda: len(at.adapter.texts(chat)) > before)
+    else:
+        await at.rest(1.0)
     said = at.adapter.texts(chat)
     return said[-1] if len(said) > before else ""
 
@@ -98,7 +101,7 @@ def test_every_command_has_a_line() -> None:
 async def test_commands_by_role(at: Bench, role: Role) -> None:
     async with at.running():
         for name, needed in COMMANDS.items():
-            said = await hears(at, PEOPLE[role], f"/{name}")
+            said = await hears(at, PEOPLE[role], f"/{name}", answered=role >= Role.MEMBER)
             if role is Role.BLOCKED:
                 assert said == "", name
             elif role is Role.STRANGER:

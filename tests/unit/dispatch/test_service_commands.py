@@ -60,8 +60,11 @@ class TestAnnouncing:
                 await says(team, "/announce **Down** at noon\nfor an hour")
                 == "It is on its way to 2 other chats."
             )
-            await team.rest(1.0)
             heard = "📣 **Down** at noon\nfor an hour"
+            await team.until(
+                lambda: all(heard in team.adapter.texts(chat) for chat in (f"private-{MEMBER}", "g1"))
+            )
+            await team.rest(1.0)
             assert team.adapter.texts(f"private-{MEMBER}").count(heard) == 1
             assert team.adapter.texts("g1").count(heard) == 1
             assert heard not in team.adapter.texts("private-8")
