@@ -36,6 +36,8 @@ class PageUser:
 
     async def standing(self) -> list[Standing]:
         """What the page shows as answers; what it showed last where the service has ended."""
+        if self._message and not self._accepted:
+            await self._post()
         try:
             async with self._client() as client:
                 answer = await client.get(f"/api/conversations/{self._conversation}/messages")
