@@ -33,7 +33,7 @@ from bot.config import (
     secrets_of,
 )
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Busy, Isolation, IsolationPolicy, Turn
+from bot.domain import Busy, Isolation, IsolationPolicy, Origin, Turn, TurnKind
 from bot.errors import RoebotError, RuntimeProblem
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
@@ -42,7 +42,10 @@ from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.port import Trouble
 from bot.runtime.spawn import RuntimeProcess
+from bot.schedules.desk import Desk
+from bot.schedules.scheduler import Host, Scheduler
 from bot.store import BotStore, open_database
+from bot.store.schedule_rows import Opened, Schedule
 from bot.texts import Texts, texts_for
 
 log = structlog.get_logger(__name__)
@@ -92,10 +95,13 @@ class Service:
         self.bus = MessageBus(store, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
+        self.scheduler = Scheduler(store.schedules, clock, self._schedule_host())
+        self.desk = Desk(store.schedules, clock, self.scheduler, lambda: self.config.schedules)
         self.dispatcher = Dispatcher(
             store=store,
             runtime=self.runtime,
             accounts=self.accounts,
+            desk=self.desk,
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
@@ -127,6 +133,7 @@ class Service:
                 group.create_task(self.accounts.run(self.hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
                 group.create_task(self._housekeeping(), name="housekeeping")
+                group.create_task(self.scheduler.run(), name="schedules")
                 if self.child is not None:
                     group.create_task(self.child.run(), name="runtime")
         finally:
@@ -198,6 +205,33 @@ class Service:
         if config.management_url:
             management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
+
+    def _schedule_host(self) -> Host:
+        return Host(
+            open_=self._opened,
+            allowed=self._may_schedule,
+            runs=lambda account: self.accounts.get(account) is not None,
+            texts=self.texts,
+            model=lambda account: self.config.channels[account].model or "",
+            new_id=new_id,
+            catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
+        )
+
+    def _opened(self, opened: Opened) -> None:
+        if opened.kind is TurnKind.CHAT:
+            self.dispatcher.chat.wake(opened.conversation)
+        else:
+            self.dispatcher.control.wake(opened.turn)
+
+    def _may_schedule(self, schedule: Schedule) -> bool:
+        """Whether who made a schedule may talk now where its results go."""
+        if schedule.account not in self.config.channels:
+            return False
+        address = schedule.address
+        origin = Origin(
+            address.account, schedule.platform, address.chat, address.chat_kind, "", schedule.maker
+        )
+        return self.policy(schedule.account).role(origin) >= Role.MEMBER
 
     # Upkeep
 

@@ -9,7 +9,7 @@ from bot.access import AccessPolicy, Role
 from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
-from bot.store.accept import Admission, Verdict
+from bot.store.admitted import Admission, Verdict
 from bot.store.people import Pairing
 from bot.texts import Texts
 

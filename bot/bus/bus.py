@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.domain import InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
-from bot.store.accept import Accepted, Refusal
+from bot.store.admitted import Accepted, Refusal
 from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)

@@ -9,6 +9,7 @@ from bot.commands.agents import agent, agent_of
 from bot.commands.audit import audit
 from bot.commands.busy import busy, busy_line
 from bot.commands.decide import approve, reject
+from bot.commands.digest import digest
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
@@ -181,6 +182,7 @@ def builtin() -> Registry:
             Command("busy", busy, argument="[queue/interrupt/reject/default]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
+            Command("digest", digest, argument="[TIME TEXT]", with_slash=True),
             Command("skills", skills),
             Command("approve", approve, argument="[NUMBER]", with_slash=True),
             Command("reject", reject, argument="[NUMBER]", with_slash=True),

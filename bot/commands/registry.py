@@ -16,6 +16,7 @@ from bot.dispatch.outlet import Accounts
 from bot.domain import Turn
 from bot.platforms.base import CommandHint
 from bot.runtime.port import RuntimePort
+from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.texts import Texts
 
@@ -35,6 +36,7 @@ class Services:
     """
 
     store: BotStore
+    desk: Desk
     people: People
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]

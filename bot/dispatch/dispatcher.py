@@ -27,8 +27,9 @@ from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, Tur
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
 from bot.runtime.port import RuntimePort
+from bot.schedules.desk import Desk
 from bot.store import BotStore
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 from bot.store.audit import Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
@@ -58,6 +59,7 @@ class Dispatcher:
         store: BotStore,
         runtime: RuntimePort,
         accounts: Accounts,
+        desk: Desk,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -86,6 +88,7 @@ class Dispatcher:
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
             store=store,
+            desk=desk,
             people=people,
             policy=policy,
             busy=busy,

@@ -30,6 +30,9 @@ HAS_TURN = text("turn_id > 0")
 UNTOLD = text("turn_id = 0")
 UNDECIDED = text("question <> '' AND decisions <> ''")
 SPENT = text("total_tokens > 0")
+ACTIVE = text("state = 'active'")
+UNJUDGED = text("judged = 0 AND turn_id > 0")
+AGAIN = text("retry_at > 0")
 
 
 def _text(name: str) -> Column[str]:
@@ -257,4 +260,61 @@ audit = Table(
     Column("subject", Text, nullable=False, server_default=""),
     Column("detail", Text, nullable=False, server_default=""),
     Index("audit_of_person", "person", "action", "at"),
+)
+
+# What is to happen when. `conversation_id` is the one that firings go on with, 0: one of their own.
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("text", Text, nullable=False, server_default=""),
+    _text("spoken"),
+    _text("rule"),
+    _text("zone"),
+    Column("account", String, nullable=False),
+    Column("platform", String, nullable=False),
+    Column("chat", String, nullable=False),
+    Column("chat_kind", String, nullable=False),
+    _text("topic"),
+    Column("conversation_id", Id, nullable=False, server_default=text("0")),
+    Column("made_in", Id, nullable=False, server_default=text("0")),
+    _text("maker"),
+    _text("person"),
+    _time("made_at"),
+    _time("next_at"),
+    _int("failures"),
+    _int("alerted"),
+    Index("schedules_due", "next_at", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
+    Index("schedules_of_chat", "account", "chat"),
+)
+
+# One row for each instant that a schedule was due, `missed` counts those before it that came too late.
+# `judged` says that its turn has ended and that this was taken note of.
+firings = Table(
+    "firings",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("schedule_id", Id, nullable=False),
+    _time("due_at"),
+    _time("at"),
+    _int("attempt"),
+    _int("missed"),
+    _text("skipped"),
+    _time("retry_at"),
+    Column("turn_id", Id, nullable=False, server_default=text("0")),
+    _int("judged"),
+    UniqueConstraint("schedule_id", "due_at"),
+    Index("firings_open", "turn_id", sqlite_where=UNJUDGED, postgresql_where=UNJUDGED),
+    Index("firings_again", "retry_at", sqlite_where=AGAIN, postgresql_where=AGAIN),
+)
+
+# What people set for a chat.
+chats = Table(
+    "chats",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("chat", String, primary_key=True),
+    _text("zone"),
 )
