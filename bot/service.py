@@ -38,12 +38,14 @@ from bot.errors import RoebotError, RuntimeProblem
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
+from bot.record.chats import RecordedChats
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.port import Trouble
 from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.desk import Desk
-from bot.schedules.scheduler import Host, Scheduler
+from bot.schedules.firing import Host
+from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
 from bot.store.schedule_rows import Opened, Schedule
 from bot.texts import Texts, texts_for
@@ -95,13 +97,15 @@ class Service:
         self.bus = MessageBus(store, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
-        self.scheduler = Scheduler(store.schedules, clock, self._schedule_host())
-        self.desk = Desk(store.schedules, clock, self.scheduler, lambda: self.config.schedules)
+        self.recorded = RecordedChats(store.record)
+        self.scheduler = Scheduler(store, clock, self._schedule_host())
+        self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
         self.dispatcher = Dispatcher(
             store=store,
             runtime=self.runtime,
             accounts=self.accounts,
             desk=self.desk,
+            recorded=self.recorded,
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
@@ -117,6 +121,7 @@ class Service:
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.noticed)
+        self.bus.on_move(self.recorded.load)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
         self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
@@ -124,6 +129,7 @@ class Service:
     async def run(self) -> None:
         """Answer until cancelled."""
         await self.people.load()
+        await self.recorded.load()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -152,6 +158,7 @@ class Service:
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
             busy=Busy(account.busy),
+            recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
         )
         return Admissions(rules, self.commands, new_id)
 
@@ -272,6 +279,7 @@ class Service:
     async def _housekeeping(self) -> None:
         while True:
             await self.store.forget_known(self.clock.now())
+            await self.store.record.forget(self.clock.now())
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 

@@ -14,6 +14,7 @@ from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
+from bot.commands.record import record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.service import accounts, announce, reload, restart
 from bot.commands.skills import asked_or_unknown, skill, skills
@@ -183,6 +184,7 @@ def builtin() -> Registry:
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
             Command("digest", digest, argument="[TIME TEXT]", with_slash=True),
+            Command("record", record, argument="[on/off] [DAYS]", with_slash=True),
             Command("skills", skills),
             Command("approve", approve, argument="[NUMBER]", with_slash=True),
             Command("reject", reject, argument="[NUMBER]", with_slash=True),

@@ -26,6 +26,7 @@ from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
+from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
 from bot.schedules.desk import Desk
 from bot.store import BotStore
@@ -60,6 +61,7 @@ class Dispatcher:
         runtime: RuntimePort,
         accounts: Accounts,
         desk: Desk,
+        recorded: RecordedChats,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -89,6 +91,7 @@ class Dispatcher:
         self._services = Services(
             store=store,
             desk=desk,
+            recorded=recorded,
             people=people,
             policy=policy,
             busy=busy,

@@ -10,6 +10,7 @@ from typing import Protocol
 from bot.clock import Clock
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
+from bot.record.chats import RecordedChats
 from bot.schedules.plan import upcoming
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.spoken import Spoken, parse_when
@@ -23,6 +24,7 @@ SHOWN = 5
 """Firings that are shown before a schedule is saved."""
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
+_DIGEST = re.compile(r"(?is)(?:(?:digest|summary)\b\s*[:：]?\s*(?P<text>.*)|摘要(?:[\s:：]+.*)?)?")
 _ZONE = re.compile(r"(?:in\s+|\()?(?P<zone>utc|[a-z]+/[a-z_-]+(?:/[a-z_-]+)?)\)?(?=\s|$)", re.IGNORECASE)
 _SMALL = frozenset({"of", "es", "au"})
 _SAY = re.compile(
@@ -79,9 +81,15 @@ class Desk:
     """Makes and changes schedules. Every method raises ScheduleRefused with the reason."""
 
     def __init__(
-        self, store: ScheduleStore, clock: Clock, scheduler: Scheduler, settings: Callable[[], Settings]
+        self,
+        store: ScheduleStore,
+        recorded: RecordedChats,
+        clock: Clock,
+        scheduler: Scheduler,
+        settings: Callable[[], Settings],
     ) -> None:
         self.store = store
+        self._recorded = recorded
         self._clock = clock
         self._scheduler = scheduler
         self._settings = settings
@@ -115,9 +123,12 @@ class Desk:
             found = again and replace(again, rest=found.rest[named.end() :].lstrip(" ,:：，").strip())
         if found is None:
             return None
-        said = _SAY.fullmatch(found.rest)
-        kind = ScheduleKind.MESSAGE if said else ScheduleKind.PROMPT
-        return Wanted(kind, found, (said["text"] if said else found.rest).strip(), name)
+        said, of_chat = _SAY.fullmatch(found.rest), _DIGEST.fullmatch(found.rest)
+        if said:
+            return Wanted(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
+        if of_chat:
+            return Wanted(ScheduleKind.DIGEST, found, (of_chat["text"] or "").strip(), name)
+        return Wanted(ScheduleKind.PROMPT, found, found.rest.strip(), name)
 
     async def time(self, text: str, zone: str) -> Spoken:
         """A time and nothing else."""
@@ -135,10 +146,7 @@ class Desk:
         self, wanted: Wanted, place: Place, maker: Sender, actor: Actor | None, state: ScheduleState
     ) -> Preview:
         """Write a schedule down, as a draft or at once."""
-        if not wanted.text:
-            raise ScheduleRefused("schedule_empty")
-        if len(wanted.text) > LONGEST_TEXT:
-            raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
+        self._check_text(wanted, place.account, place.chat)
         if await self.store.count_in_chat(place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
         made = Schedule(
@@ -184,9 +192,7 @@ class Desk:
 
     async def change(self, one: Schedule, wanted: Wanted, actor: Actor) -> Preview:
         """Give a schedule another time or text; it stays active or paused."""
-        if not wanted.text or len(wanted.text) > LONGEST_TEXT:
-            key = "schedule_too_long" if wanted.text else "schedule_empty"
-            raise ScheduleRefused(key, limit=LONGEST_TEXT)
+        self._check_text(wanted, one.account, one.chat)
         rule = wanted.spoken.rule.text
         new = replace(one, text=wanted.text, spoken=wanted.spoken.words, rule=rule, zone=wanted.zone)
         preview = await self._previewed(new)
@@ -196,7 +202,9 @@ class Desk:
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
         """Fire it now, too. Raises ScheduleRefused while it still works on an earlier firing."""
-        fire = self._scheduler.firing(one, self._clock.now())
+        fire = await self._scheduler.firing(one, self._clock.now())
+        if fire.skip is not None:
+            raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id)
         opened = await self.store.trigger(fire, actor, self._clock.now())
         if not opened:
             raise ScheduleRefused("schedule_busy", number=one.id)
@@ -206,6 +214,15 @@ class Desk:
         """Delete it with its firings."""
         if not await self.store.delete(one.id, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
+
+    def _check_text(self, wanted: Wanted, account: str, chat: str) -> None:
+        if wanted.kind is ScheduleKind.DIGEST:
+            if self._recorded.get(account, chat) is None:
+                raise ScheduleRefused("schedule_no_record")
+        elif not wanted.text:
+            raise ScheduleRefused("schedule_empty")
+        if len(wanted.text) > LONGEST_TEXT:
+            raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
 
     async def _put(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
         if not await self.store.change(was, now_is, actor, self._clock.now()):

@@ -6,19 +6,18 @@ Several may work on one store: whoever advances a row first has the firing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import structlog
 
 from bot.clock import Clock
 from bot.dispatch.waiting import first_of
 from bot.errors import ScheduleRefused
+from bot.schedules.firing import Firings, Host
 from bot.schedules.plan import Plan, plan
-from bot.schedules.walls import find_zone, rule_in, wall
-from bot.store.schedule_rows import Closed, Fire, Opened, Retry, Schedule, ScheduleKind, ScheduleState, Skip
-from bot.store.schedule_store import ScheduleStore
-from bot.texts import Texts
+from bot.schedules.walls import find_zone, rule_in
+from bot.store import BotStore
+from bot.store.schedule_rows import Closed, Fire, Opened, Retry, Schedule, ScheduleState
 
 log = structlog.get_logger(__name__)
 
@@ -35,29 +34,14 @@ DRAFTS_KEPT, FIRINGS_KEPT = 3600.0, 90 * 24 * 3600.0
 FORGET_EVERY = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What the scheduler needs of the service. `open_` hands an opened turn to the dispatcher; `allowed` says
-    whether who made a schedule may still talk there, `runs` whether the account is there at all; `catch_up`
-    is how late a firing may be made up for (seconds).
-    """
-
-    open_: Callable[[Opened], None]
-    allowed: Callable[[Schedule], bool]
-    runs: Callable[[str], bool]
-    texts: Callable[[str], Texts]
-    model: Callable[[str], str]
-    new_id: Callable[[], str]
-    catch_up: Callable[[], float]
-
-
 class Scheduler:
     """Fires what is due. `run` works until cancelled."""
 
-    def __init__(self, store: ScheduleStore, clock: Clock, host: Host) -> None:
-        self._store = store
+    def __init__(self, store: BotStore, clock: Clock, host: Host) -> None:
+        self._store = store.schedules
         self._clock = clock
         self._host = host
+        self._firings = Firings(store.schedules, store.record, clock, host)
         self._poked = asyncio.Event()
         self._forget_at = 0.0
 
@@ -92,9 +76,9 @@ class Scheduler:
         nap = WATCH_EVERY if await self._store.any_open() else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
-    def firing(self, schedule: Schedule, due: float) -> Fire:
+    async def firing(self, schedule: Schedule, due: float) -> Fire:
         """A firing of a schedule for that instant, outside of its order."""
-        return self._made(schedule, Plan(due, schedule.next_at, 0, late=False), None)
+        return await self._firings.make(schedule, Plan(due, schedule.next_at, 0, late=False))
 
     def hand_over(self, opened: Sequence[Opened]) -> None:
         """Have the turns answered that a firing opened, and watch how they end."""
@@ -113,13 +97,7 @@ class Scheduler:
             # What was kept can't be read any more: an older version, a zone that the system lost.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
             made = Plan(schedule.next_at, 0.0, 0, late=True)
-        notice = ""
-        if made.late:
-            shown = wall(made.due, await find_zone("UTC")).strftime("%Y-%m-%d %H:%M UTC")
-            notice = self._host.texts(schedule.account)(
-                "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=made.missed + 1
-            )
-        one = self._made(schedule, made, self._skip(schedule, made), notice)
+        one = await self._firings.make(schedule, made)
         opened = await self._store.fire(one, self._clock.now())
         if opened is None:
             return
@@ -133,30 +111,6 @@ class Scheduler:
         )
         for turn in opened:
             self._host.open_(turn)
-
-    def _skip(self, schedule: Schedule, made: Plan) -> Skip | None:
-        if not self._host.runs(schedule.account):
-            return Skip.ACCOUNT
-        if not self._host.allowed(schedule):
-            return Skip.ACCESS
-        return Skip.MISSED if made.late else None
-
-    def _made(self, schedule: Schedule, made: Plan, skip: Skip | None, notice: str = "") -> Fire:
-        texts = self._host.texts(schedule.account)
-        text = schedule.text
-        if schedule.kind is ScheduleKind.PROMPT:
-            text = texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
-        return Fire(
-            schedule,
-            made.due,
-            made.following,
-            text,
-            self._host.new_id(),
-            model=self._host.model(schedule.account),
-            missed=made.missed,
-            skip=skip,
-            notice=notice if skip is Skip.MISSED else "",
-        )
 
     async def _judge(self, closed: Closed) -> None:
         now = self._clock.now()
@@ -181,8 +135,8 @@ class Scheduler:
         again = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             made = Plan(retry.due_at, schedule.next_at, 0, late=False)
-            if self._skip(schedule, made) is None:
-                again = self._made(schedule, made, None)
+            again = await self._firings.make(schedule, made, again=retry.id)
+            again = None if again.skip else again
         opened = await self._store.retry(retry, again, self._clock.now())
         if opened is not None:
             self._host.open_(opened)

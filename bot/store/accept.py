@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain import Busy, InboundChange, InboundMessage, Stopped, TurnKind
-from bot.store import audit, changes, people, questions, rows
+from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
+from bot.store import audit, changes, people, questions, record, rows
 from bot.store import statements as sql
-from bot.store.admitted import Accepted, Admission, Refusal, Verdict
+from bot.store.admitted import Accepted, Admission, Admitted, Heard, Refusal, Verdict
 from bot.store.connection import Connection
 from bot.store.opening import open_notice, open_turn
 from bot.store.people import Knock
@@ -23,7 +23,7 @@ ONCE_A_DAY = 24 * 3600.0
 def accept(
     connection: Connection,
     account: str,
-    admitted: Sequence[Admission | InboundChange],
+    admitted: Sequence[Admitted],
     cursor: str,
     now: float,
     queue_limit: int,
@@ -31,8 +31,11 @@ def accept(
     """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
     taken: list[Accepted | Refusal] = []
     for one in admitted:
-        if isinstance(one, InboundChange):
+        if isinstance(one, Heard):
+            _hear(connection, one.event)
+        elif isinstance(one, InboundChange):
             changes.change(connection, one, now)
+            record.follow(connection, one)
         elif one.message.clicked and questions.is_foreign(connection, one.message, senior=one.senior):
             taken.append(Refusal(one.message.event_id, one.foreign_notice))
         else:
@@ -51,11 +54,20 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    if told.recorded and told.verdict is Verdict.CHAT:
+        record.keep(connection, told.message)
     if told.pairing:
         people.answer_to(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
     taken = [Accepted(turn, place.conversation, kind, place.address, refused, opened.interrupts)]
     return [*taken, *_told_to_wait(connection, told, place, now)] if opened.waits else taken
+
+
+def _hear(connection: Connection, event: InboundEvent) -> None:
+    if isinstance(event, InboundMessage):
+        record.keep(connection, event)
+    else:
+        record.follow(connection, event)
 
 
 def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain import Busy, InboundMessage, IsolationPolicy, ReplyAddress, TurnKind
+from bot.domain import (
+    Busy,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    IsolationPolicy,
+    ReplyAddress,
+    TurnKind,
+)
 from bot.store.people import Pairing
 
 
@@ -22,13 +30,14 @@ class Admission:
     """A message and what is to happen with it.
 
     `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
-    once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many have
-    one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
-    (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn open for
-    further parts of an album (seconds). `stale_notice` answers a click on a question that is no longer open.
-    `busy` is what the account does while a run is on, `busy_notice` what is said where it refuses then.
-    `senior` says that its author may decide approvals of others' work; one who may not is told
-    `foreign_notice` for a click, `waits_notice` for a message.
+    once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many
+    have one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins
+    here (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn
+    open for further parts of an album (seconds). `stale_notice` answers a click on a question that is no
+    longer open. `busy` is what the account does while a run is on, `busy_notice` what is said where it
+    refuses then. `recorded` says that its chat keeps a record. `senior` says that its author may decide
+    approvals of others' work; one who may not is told `foreign_notice` for a click, `waits_notice` for a
+    message.
     """
 
     message: InboundMessage
@@ -50,6 +59,19 @@ class Admission:
     rotate: bool = False
     resume: int = 0
     hold: float = 0.0
+    recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is only kept in the record of its chat: a message to others, or a change of somebody's who may not
+    talk to the bot.
+    """
+
+    event: InboundEvent
+
+
+Admitted = Admission | InboundChange | Heard
 
 
 @dataclass(frozen=True, slots=True)

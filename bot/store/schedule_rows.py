@@ -11,10 +11,13 @@ from bot.store import rows
 
 
 class ScheduleKind(StrEnum):
-    """What a firing brings: a fixed text, or what the agent makes of one."""
+    """What a firing brings: a fixed text, what the agent makes of one, or what was said in the chat since the
+    last one.
+    """
 
     MESSAGE = "message"
     PROMPT = "prompt"
+    DIGEST = "digest"
 
 
 class ScheduleState(StrEnum):
@@ -33,6 +36,7 @@ class Skip(StrEnum):
     MISSED = "missed"
     ACCESS = "access"
     ACCOUNT = "account"
+    QUIET = "quiet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,4 +317,23 @@ chats = Table(
     Column("account", String, primary_key=True),
     Column("chat", String, primary_key=True),
     _text("zone"),
+    _int("record_days"),
+    _time("recorded_since"),
+)
+
+# What people wrote in chats that keep a record.
+record = Table(
+    "record",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("chat", String, nullable=False),
+    _text("topic"),
+    Column("message_id", String, nullable=False),
+    _text("sender"),
+    Column("text", Text, nullable=False, server_default=""),
+    _time("sent_at"),
+    _text("link"),
+    UniqueConstraint("account", "chat", "message_id"),
+    Index("record_in_time", "account", "chat", "sent_at"),
 )

@@ -101,6 +101,10 @@ MOVE_CHAT = [
     _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
     _sql("UPDATE schedules SET chat = :new WHERE account = :account AND chat = :old"),
     _sql(
+        "UPDATE record SET chat = :new, message_id = :old || ':' || message_id WHERE account = :account"
+        " AND chat = :old"
+    ),
+    _sql(
         """UPDATE chats SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
         SELECT 1 FROM chats n WHERE n.account = :account AND n.chat = :new)"""
     ),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
+from bot.domain import ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
 from bot.store import audit, people, placing, questions, threads, turns, usage, views
 from bot.store import statements as sql
-from bot.store.admitted import Accepted, Admission, Refusal
+from bot.store.admitted import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.people import Given, Waiting
+from bot.store.record_store import RecordStore
 from bot.store.schedule_store import ScheduleStore
 from bot.store.threads import Audience, ThreadView
 from bot.store.turns import Answered, Claim, Decided, PartChange
@@ -30,6 +31,7 @@ class BotStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.schedules = ScheduleStore(database)
+        self.record = RecordStore(database)
 
     @property
     def database(self) -> Database:
@@ -45,7 +47,7 @@ class BotStore:
     async def accept(
         self,
         account: str,
-        admitted: Sequence[Admission | InboundChange],
+        admitted: Sequence[Admitted],
         cursor: str,
         now: float,
         queue_limit: int,

@@ -89,6 +89,23 @@ def test_the_whole_of_a_message() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("private_text", ""),
+        ("group_mention", ""),
+        ("supergroup_reply_to_bot", "https://t.me/c/1987654321/{id}"),
+    ],
+)
+def test_the_address_of_a_message(name: str, link: str) -> None:
+    message = convert(name)
+    assert message.link == link.format(id=message.origin.message_id)
+    named = json.loads(json.dumps(UPDATES[name]))
+    named["message"]["chat"]["username"] = "team"
+    if link:
+        assert Inbound("tg", US).convert(named).link == f"https://t.me/team/{message.origin.message_id}"
+
+
 def test_an_album_is_meant_as_a_whole() -> None:
     inbound = Inbound("tg", US)
     first, second = convert("album_first", inbound), convert("album_second", inbound)

@@ -23,8 +23,8 @@ from tests.platforms.web.serving import world
 from tests.unit.dispatch.bench import Bench, bench
 
 MEMBERS = (
-    "help new status stop retry threads resume title models model agent plan busy memory usage digest skills"
-    " approve reject whoami"
+    "help new status stop retry threads resume title models model agent plan busy memory usage digest record"
+    " skills approve reject whoami"
 )
 ADMINS = "allow revoke role pair audit accounts restart reload announce skill mcp"
 COMMANDS = {**dict.fromkeys(MEMBERS.split(), Role.MEMBER), **dict.fromkeys(ADMINS.split(), Role.ADMIN)}

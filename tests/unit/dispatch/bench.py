@@ -21,8 +21,10 @@ from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
 from bot.platforms.base import AdapterContext, Manifest
+from bot.record.chats import RecordedChats
 from bot.schedules.desk import Desk
-from bot.schedules.scheduler import Host, Scheduler
+from bot.schedules.firing import Host
+from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
 from bot.store.schedule_rows import Opened
@@ -91,7 +93,13 @@ class Bench:
         people = People(self.store)
         await people.load()
         rules = AccountRules(
-            AccessPolicy(access, people), self.policy, texts_for("en"), Limits(), self.model, busy=self.busy
+            AccessPolicy(access, people),
+            self.policy,
+            texts_for("en"),
+            Limits(),
+            self.model,
+            busy=self.busy,
+            recorded=lambda chat: recorded.get("rec", chat) is not None,
         )
         host = Host(
             open_=lambda opened: self._open(dispatcher, opened),
@@ -102,12 +110,15 @@ class Bench:
             new_id=lambda: f"scheduled-{next(numbers)}",
             catch_up=lambda: self.catch_up,
         )
-        scheduler = Scheduler(self.store.schedules, self.clock, host)
+        scheduler = Scheduler(self.store, self.clock, host)
+        recorded = RecordedChats(self.store.record)
+        await recorded.load()
         dispatcher = Dispatcher(
             store=self.store,
             runtime=self.runtime,
             accounts=self,
-            desk=Desk(self.store.schedules, self.clock, scheduler, SchedulesConfig),
+            desk=Desk(self.store.schedules, recorded, self.clock, scheduler, SchedulesConfig),
+            recorded=recorded,
             commands=builtin(),
             texts=lambda _account: texts_for("en"),
             roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
