@@ -17,6 +17,7 @@ import httpx
 import structlog
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.accounts import AccountDirectory
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
@@ -56,6 +57,7 @@ TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
 MEGABYTE = 1_000_000
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 HOUSEKEEPING_EVERY = 6 * 3600.0
+COUNTS_KEPT = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Service:
         self.child = self._make_child()
         self.runtime = self._make_runtime()
         self.recorded = RecordedChats(store.record)
+        self.budgets = Budgets(store.budgets, lambda: self.config.budgets)
         self.scheduler = Scheduler(store, clock, self._schedule_host())
         self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
         self.dispatcher = Dispatcher(
@@ -106,6 +109,7 @@ class Service:
             accounts=self.accounts,
             desk=self.desk,
             recorded=self.recorded,
+            budgets=self.budgets,
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
@@ -130,6 +134,7 @@ class Service:
         """Answer until cancelled."""
         await self.people.load()
         await self.recorded.load()
+        await self.budgets.load()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -159,6 +164,7 @@ class Service:
             model=account.model or "",
             busy=Busy(account.busy),
             recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
+            budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
         )
         return Admissions(rules, self.commands, new_id)
 
@@ -280,6 +286,7 @@ class Service:
         while True:
             await self.store.forget_known(self.clock.now())
             await self.store.record.forget(self.clock.now())
+            await self.store.budgets.forget(self.clock.now() - COUNTS_KEPT)
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 

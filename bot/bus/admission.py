@@ -10,6 +10,7 @@ from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
 from bot.store.admitted import Admission, Admitted, Heard, Verdict
+from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts
 
@@ -29,7 +30,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
-    """How one account admits messages. `recorded` says of a chat whether it keeps a record."""
+    """How one account admits messages. `recorded` says of a chat whether it keeps a record, `budgets` for
+    which budgets a message counts.
+    """
 
     access: AccessPolicy
     isolation: IsolationPolicy
@@ -39,6 +42,7 @@ class AccountRules:
     private_isolation: IsolationPolicy | None = None
     busy: Busy = Busy.QUEUE
     recorded: Callable[[str], bool] = lambda _chat: False
+    budgets: Callable[[Origin, Role], tuple[Limit, ...]] = lambda _origin, _role: ()
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """What has a conversation of its own where this was written."""
@@ -93,7 +97,8 @@ class Admissions:
         refusal = self._refusal(message)
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
-        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN)
+        budgets = self._rules.budgets(message.origin, role)
+        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN, budgets=budgets)
 
     def _change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
@@ -145,6 +150,7 @@ class Admissions:
         rotate: bool = False,
         resume: int = 0,
         senior: bool = False,
+        budgets: tuple[Limit, ...] = (),
     ) -> Admission:
         rules = self._rules
         return Admission(
@@ -168,6 +174,7 @@ class Admissions:
             resume=resume,
             hold=ALBUM_HOLD if message.group_key else 0.0,
             recorded=self.records(message.origin.chat),
+            budgets=budgets,
         )
 
 

@@ -7,6 +7,7 @@ import asyncio
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.audit import audit
+from bot.commands.budget import budget
 from bot.commands.busy import busy, busy_line
 from bot.commands.decide import approve, reject
 from bot.commands.digest import digest
@@ -193,6 +194,7 @@ def builtin() -> Registry:
             Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
             Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN),
             Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN),
+            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN),
             Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("accounts", accounts, role=Role.ADMIN),
             Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),

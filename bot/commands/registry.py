@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
@@ -44,6 +45,7 @@ class Services:
     store: BotStore
     desk: Desk
     recorded: RecordedChats
+    budgets: Budgets
     people: People
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]

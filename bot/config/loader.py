@@ -24,7 +24,6 @@ from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfi
 
 _KEYS: Sequence[Pattern] = (
     *AGENT_KEYS,
-    ("budgets",),
     ("retention",),
 )
 _VALUES: Mapping[Pattern, frozenset[str]] = {

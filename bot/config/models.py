@@ -97,6 +97,21 @@ class SchedulesConfig(Section):
         return value
 
 
+class BudgetLimits(Section):
+    """How much may be used; null: as much as they like."""
+
+    messages_per_hour: Count | None = Field(None, description="Messages that are answered in an hour.")
+    tokens_per_day: Count | None = Field(None, description="Tokens that answers cost in a day (UTC).")
+
+
+class BudgetsConfig(Section):
+    """How much the bot may be used; owners are held to nothing."""
+
+    person: BudgetLimits = Field(default_factory=BudgetLimits, description="Each person.")
+    chat: BudgetLimits = Field(default_factory=BudgetLimits, description="Each group, all its people.")
+    account: BudgetLimits = Field(default_factory=BudgetLimits, description="Each account, all its chats.")
+
+
 class Config(AgentConfig):
     """The whole configuration. `Config()` is the zero configuration."""
 
@@ -109,6 +124,9 @@ class Config(AgentConfig):
         default_factory=_built_in, description="The accounts of the bot; web and terminal are always there."
     )
     access: AccessConfig = Field(default_factory=AccessConfig, description="Who may use the bot.")
+    budgets: BudgetsConfig = Field(
+        default_factory=BudgetsConfig, description="How much the bot may be used (/budget)."
+    )
     schedules: SchedulesConfig = Field(
         default_factory=SchedulesConfig, description="What happens at a time (/digest)."
     )

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 import structlog
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
 from bot.commands.registry import Handler, Invocation, Registry, Result, Services
@@ -62,6 +63,7 @@ class Dispatcher:
         accounts: Accounts,
         desk: Desk,
         recorded: RecordedChats,
+        budgets: Budgets,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -92,6 +94,7 @@ class Dispatcher:
             store=store,
             desk=desk,
             recorded=recorded,
+            budgets=budgets,
             people=people,
             policy=policy,
             busy=busy,

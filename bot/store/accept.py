@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store import audit, changes, people, questions, record, rows
+from bot.store import audit, budgets, changes, people, questions, record, rows
 from bot.store import statements as sql
 from bot.store.admitted import Accepted, Admission, Admitted, Heard, Refusal, Verdict
 from bot.store.connection import Connection
@@ -110,15 +110,25 @@ def _open(
     if _decides(connection, admission, place):
         return _Opened(_decide(connection, admission, place, now))
     busy = Busy(place.busy) if place.busy else admission.busy
-    here = {"conversation": place.conversation}
-    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
-        return _Opened(_notice(connection, admission, place, admission.busy_notice, now), refused=True)
+    if refusal := _refusal(connection, admission, place, busy, now):
+        return _Opened(_notice(connection, admission, place, refusal, now), refused=True)
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     ended = None
+    if not refused:
+        budgets.count(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
-        ended = connection.execute(sql.STOP_RUNNING, {**here, "why": Stopped.INTERRUPTED.value}).first()
+        stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
+        ended = connection.execute(sql.STOP_RUNNING, stop).first()
     waits = not refused and place.approval is not None
     return _Opened(turn, refused, waits, interrupts=ended is not None)
+
+
+def _refusal(connection: Connection, admission: Admission, place: Place, busy: Busy, now: float) -> str:
+    """Why a message is not taken now, "" if it is."""
+    here = {"conversation": place.conversation}
+    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
+        return admission.busy_notice
+    return budgets.refusal(connection, admission.budgets, now)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:

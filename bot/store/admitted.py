@@ -14,6 +14,7 @@ from bot.domain import (
     ReplyAddress,
     TurnKind,
 )
+from bot.store.budgets import Limit
 from bot.store.people import Pairing
 
 
@@ -35,9 +36,9 @@ class Admission:
     here (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn
     open for further parts of an album (seconds). `stale_notice` answers a click on a question that is no
     longer open. `busy` is what the account does while a run is on, `busy_notice` what is said where it
-    refuses then. `recorded` says that its chat keeps a record. `senior` says that its author may decide
-    approvals of others' work; one who may not is told `foreign_notice` for a click, `waits_notice` for a
-    message.
+    refuses then. `recorded` says that its chat keeps a record, `budgets` are those that it counts for.
+    `senior` says that its author may decide approvals of others' work; one who may not is told
+    `foreign_notice` for a click, `waits_notice` for a message.
     """
 
     message: InboundMessage
@@ -60,6 +61,7 @@ class Admission:
     resume: int = 0
     hold: float = 0.0
     recorded: bool = False
+    budgets: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,3 +337,23 @@ record = Table(
     UniqueConstraint("account", "chat", "message_id"),
     Index("record_in_time", "account", "chat", "sent_at"),
 )
+
+# What people may use by an admin's word: messages an hour, tokens a day; -1: what the configuration says.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("entry", String, primary_key=True),
+    Column("messages", BigInteger, nullable=False, server_default=text("-1")),
+    Column("tokens", BigInteger, nullable=False, server_default=text("-1")),
+    _text("given_by"),
+    _time("given_at"),
+)
+
+# Messages of an hour, by whom they are counted for.
+meters = Table(
+    "meters",
+    metadata,
+    Column("scope", String, primary_key=True),
+    Column("start", Float, primary_key=True),
+    _number("value"),
+)

@@ -10,6 +10,7 @@ from bot.store import audit, people, placing, questions, threads, turns, usage, 
 from bot.store import statements as sql
 from bot.store.admitted import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
+from bot.store.budget_store import BudgetStore
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.people import Given, Waiting
@@ -32,6 +33,7 @@ class BotStore:
         self._database = database
         self.schedules = ScheduleStore(database)
         self.record = RecordStore(database)
+        self.budgets = BudgetStore(database)
 
     @property
     def database(self) -> Database:

@@ -26,7 +26,7 @@ MEMBERS = (
     "help new status stop retry threads resume title models model agent plan busy memory usage digest record"
     " skills approve reject whoami"
 )
-ADMINS = "allow revoke role pair audit accounts restart reload announce skill mcp"
+ADMINS = "allow revoke role pair budget audit accounts restart reload announce skill mcp"
 COMMANDS = {**dict.fromkeys(MEMBERS.split(), Role.MEMBER), **dict.fromkeys(ADMINS.split(), Role.ADMIN)}
 PEOPLE = {Role.BLOCKED: "31", Role.STRANGER: "30", Role.MEMBER: "7", Role.ADMIN: "9", Role.OWNER: "1"}
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.commands.builtin import builtin
 from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
-from bot.config.models import SchedulesConfig
+from bot.config.models import BudgetsConfig, SchedulesConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
@@ -59,6 +60,7 @@ class Bench:
     allowed: bool = True
     """Whether who made a schedule may still talk."""
     catch_up: float = 6 * 3600.0
+    budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     restarted: list[str] = field(default_factory=list)
     reloaded: Reloaded | Rejected = field(
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
@@ -100,6 +102,7 @@ class Bench:
             self.model,
             busy=self.busy,
             recorded=lambda chat: recorded.get("rec", chat) is not None,
+            budgets=lambda origin, role: budgets.limits(origin, role, texts_for("en")),
         )
         host = Host(
             open_=lambda opened: self._open(dispatcher, opened),
@@ -113,12 +116,15 @@ class Bench:
         scheduler = Scheduler(self.store, self.clock, host)
         recorded = RecordedChats(self.store.record)
         await recorded.load()
+        budgets = Budgets(self.store.budgets, lambda: self.budgets)
+        await budgets.load()
         dispatcher = Dispatcher(
             store=self.store,
             runtime=self.runtime,
             accounts=self,
             desk=Desk(self.store.schedules, recorded, self.clock, scheduler, SchedulesConfig),
             recorded=recorded,
+            budgets=budgets,
             commands=builtin(),
             texts=lambda _account: texts_for("en"),
             roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
