@@ -24,7 +24,7 @@ SHOWN = 5
 """Firings that are shown before a schedule is saved."""
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
-_DIGEST = re.compile(r"(?is)(?:(?:digest|summary)\b\s*[:：]?\s*(?P<text>.*)|摘要(?:[\s:：]+.*)?)?")
+_DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
 _ZONE = re.compile(r"(?:in\s+|\()?(?P<zone>utc|[a-z]+/[a-z_-]+(?:/[a-z_-]+)?)\)?(?=\s|$)", re.IGNORECASE)
 _SMALL = frozenset({"of", "es", "au"})
 _SAY = re.compile(
@@ -123,12 +123,12 @@ class Desk:
             found = again and replace(again, rest=found.rest[named.end() :].lstrip(" ,:：，").strip())
         if found is None:
             return None
-        said, of_chat = _SAY.fullmatch(found.rest), _DIGEST.fullmatch(found.rest)
-        if said:
+        if said := _SAY.fullmatch(found.rest):
             return Wanted(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
-        if of_chat:
-            return Wanted(ScheduleKind.DIGEST, found, (of_chat["text"] or "").strip(), name)
-        return Wanted(ScheduleKind.PROMPT, found, found.rest.strip(), name)
+        if of_chat := _DIGEST.fullmatch(found.rest):
+            return Wanted(ScheduleKind.DIGEST, found, of_chat["text"].strip(), name)
+        bare = not found.rest and self._recorded.get(account, chat) is not None
+        return Wanted(ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name)
 
     async def time(self, text: str, zone: str) -> Spoken:
         """A time and nothing else."""
