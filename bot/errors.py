@@ -13,6 +13,7 @@ RoebotError
 │   └── RunMissing                the thread or run is unknown there
 ├── StoreError                    the database
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
+├── BackupFailed                  an archive can't be made or used; the message says why and what to do
 ├── ScheduleRefused               a time that can't be kept exactly; key (of the catalogue), values
 └── StartError                    the service cannot start; the message says why and what to do
     └── ConfigUnusable            the agent runtime can't use what is configured; only a person can mend it
@@ -70,6 +71,10 @@ class NotModified(DeliveryError):
 
     def __init__(self) -> None:
         super().__init__(DeliveryCategory.CONFLICT, "not modified")
+
+
+class BackupFailed(RoebotError):
+    """An archive of a home can't be made or used; the message says why, and what to do."""
 
 
 class ScheduleRefused(RoebotError):

@@ -89,6 +89,31 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
+def backup(
+    archive: Annotated[
+        Path | None, typer.Argument(help="The archive to write; a name with the date where absent.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Write an archive of everything that is kept, also while the service runs."""
+    from bot.cli.keeping import backup_command
+
+    raise SystemExit(backup_command(archive, home))
+
+
+@app.command()
+def restore(
+    archive: Annotated[Path, typer.Argument(help="An archive that `roebot backup` made.")],
+    home: Home = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Put a home that is there aside.")] = False,
+) -> None:
+    """Make the home what an archive holds. The service must not run."""
+    from bot.cli.keeping import restore_command
+
+    raise SystemExit(restore_command(archive, home, replace=replace))
+
+
+@app.command()
 def init(
     platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")] = "",
     name: Annotated[str, typer.Option(help="Name of the account; the platform's own where absent.")] = "",

@@ -1,4 +1,4 @@
-"""Budgets: messages an hour and tokens a day, for a person, a group and an account; who is over hears when."""
+"""Budgets: messages an hour and tokens a day, for a person, a group, an account; who is over hears when."""
 
 from __future__ import annotations
 
