@@ -73,11 +73,18 @@ def chat(home: Home = None, file: File = None) -> None:
 
 
 @app.command()
-def doctor(home: Home = None, file: File = None) -> None:
-    """Look at the machine, the configuration, the models and the running service, and say what is wrong."""
+def doctor(
+    home: Home = None,
+    file: File = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for monitoring.")] = False,
+) -> None:
+    """Look at the machine, the configuration, the models and the running service, and say what is wrong.
+
+    Ends with 1 where anything is bad.
+    """
     from bot.cli.doctor import doctor_command
 
-    raise SystemExit(doctor_command(home, file))
+    raise SystemExit(doctor_command(home, file, as_json=as_json))
 
 
 @app.command()

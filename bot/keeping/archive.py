@@ -13,8 +13,8 @@ MANIFEST = "roebot-backup.json"
 INSIDE = "home"
 """The folder of the archive that the home is in."""
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
-"""In the order in which they are copied: what refers to something goes first, so that what it refers to is there
-and maybe further on, as after a crash, which recovery is made for."""
+"""In the order in which they are copied: what refers to something goes first, so that what it refers to is
+there and maybe further on, as after a crash, which recovery is made for."""
 LEFT_OUT = frozenset({"logs", "sandbox", "service.json", ".write-probe"})
 """What is made anew, or is of no use elsewhere."""
 ENDINGS_LEFT_OUT = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")
