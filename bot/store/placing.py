@@ -75,8 +75,9 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
     if origin.chat_kind is not ChatKind.GROUP or not policy.key(origin, chain="chain").topic:
         return policy.key(origin)
     if origin.topic:
-        # A thread below a message of ours goes on with what that message was part of.
-        known = _known(connection, origin, origin.reply_to or origin.topic)
+        # A thread below a message of ours is named after it on Slack and Discord, and goes on with what that
+        # message was part of.
+        known = _known(connection, origin, origin.topic)
         return replace(policy.key(origin), topic=known.topic) if known else policy.key(origin)
     chain = origin.reply_to or origin.message_id
     if origin.reply_to:

@@ -227,3 +227,17 @@ async def test_a_chat_that_moves_takes_its_schedules_along(store: BotStore) -> N
     assert moved is not None
     assert moved.chat == "c2"
     assert await store.schedules.zone("tg", "c2") == "Asia/Tokyo"
+
+
+async def test_a_thread_below_its_result_goes_on_with_it(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    address = one.address
+    await store.save(turn.turn, [], 3700.0, seen=(address, turn.conversation, ["m77"]))
+    inside = message("and yesterday?", chat="c1", kind=ChatKind.GROUP, topic="m77", reply_to="m99")
+    [taken] = await accept(store, admission(inside))
+    assert taken.conversation == turn.conversation
+    assert (taken.address.topic, taken.address.chat) == ("m77", "c1")
+    elsewhere = message("hello", chat="c1", kind=ChatKind.GROUP, topic="m78")
+    [other] = await accept(store, admission(elsewhere))
+    assert other.conversation != turn.conversation
