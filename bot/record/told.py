@@ -10,6 +10,7 @@ import orjson
 from bot.domain import ChatKind, Turn
 from bot.store.record import Said
 from bot.store.record_store import RecordStore
+from bot.store.schedule_rows import EVENT
 from bot.texts import Texts
 
 LONGEST_LINE = 1000
@@ -19,7 +20,8 @@ MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
 async def heard_before(turn: Turn, record: RecordStore, texts: Texts) -> str:
     """What the agent is told of what others wrote before a turn, "" for nothing."""
-    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats:
+    scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
     found = await record.heard_before(turn, FAR_BACK, MOST_BEFORE)
     told, left = lines(found, UTC, MOST_BEFORE_CHARACTERS)

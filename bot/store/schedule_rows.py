@@ -9,6 +9,9 @@ from typing import Any
 from bot.domain import ChatKind, ReplyAddress, Sender, TurnKind, TurnState
 from bot.store import rows
 
+EVENT = "schedule:"
+"""What the event id of a message begins with that a schedule wrote."""
+
 
 class ScheduleKind(StrEnum):
     """What a firing brings: a fixed text, what the agent makes of one, or what was said in the chat since the

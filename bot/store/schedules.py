@@ -12,6 +12,7 @@ from bot.store.audit import Actor, Deed
 from bot.store.connection import Connection
 from bot.store.opening import open_notice, open_turn
 from bot.store.schedule_rows import (
+    EVENT,
     Closed,
     Fire,
     Firing,
@@ -157,7 +158,7 @@ def fire(connection: Connection, one: Fire, now: float) -> list[Opened] | None:
             sql.SKIP_FIRING, {"id": added, "reason": skip.value, "turn": told.turn if told else 0}
         )
         return [told] if told else []
-    opened = _open(connection, one, f"schedule:{schedule.id}:{one.due:.0f}:1", now)
+    opened = _open(connection, one, f"{EVENT}{schedule.id}:{one.due:.0f}:1", now)
     connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
     return [opened]
 
@@ -171,7 +172,7 @@ def trigger(connection: Connection, one: Fire, actor: Actor, now: float) -> list
     added = connection.execute(sql.ADD_FIRING, firing).scalar_one_or_none()
     if added is None:
         return []
-    opened = _open(connection, one, f"schedule:{schedule.id}:now:{now}", now)
+    opened = _open(connection, one, f"{EVENT}{schedule.id}:now:{now}", now)
     connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
     audit.note(connection, actor, Deed("schedule triggered", f"schedule {schedule.id}"), now)
     return [opened]
@@ -214,7 +215,7 @@ def retry(connection: Connection, one: Retry, again: Fire | None, now: float) ->
     taken = connection.execute(sql.TAKE_RETRY, {"id": one.id, "retry_at": one.retry_at}).first()
     if taken is None:
         return None
-    opened = _open(connection, again, f"schedule:{one.schedule}:{one.due_at}:{taken.attempt}", now)
+    opened = _open(connection, again, f"{EVENT}{one.schedule}:{one.due_at}:{taken.attempt}", now)
     connection.execute(sql.SET_FIRING_TURN, {"id": one.id, "turn": opened.turn})
     return opened
 
