@@ -22,7 +22,7 @@ ENDINGS_LEFT_OUT = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive says of itself. `made_at` in seconds since the epoch, `bytes` of all files unpacked;
+    """What an archive says of itself. `made_at` in seconds since the epoch, `size` of all files in bytes;
     `databases` names those that are in it.
     """
 
@@ -30,7 +30,7 @@ class Manifest:
     version: str
     made_at: float
     files: int
-    bytes: int
+    size: int
     databases: tuple[str, ...]
 
     def text(self) -> bytes:

@@ -131,9 +131,9 @@ class _Padded:
     def __init__(self, content: io.BufferedIOBase, size: int) -> None:
         self._content, self._left = content, size
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         """The next bytes."""
-        wanted = min(size, self._left)
+        wanted = self._left if size < 0 else min(size, self._left)
         data = self._content.read(wanted)
         self._left -= wanted
         return data + b"\0" * (wanted - len(data))

@@ -64,13 +64,13 @@ def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest
         opened = tar.extractfile(first)
         assert opened is not None
         manifest = manifest_in(opened.read())
-        tell(f"made by Roebot {manifest.version}: {manifest.files} files, {manifest.bytes / 1e6:.1f} MB")
+        tell(f"made by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
         new.mkdir(mode=0o700)
         files = size = 0
         while (member := tar.next()) is not None:
             size += member.size
             files += 1
-            if files > manifest.files or size > manifest.bytes + PIECE:
+            if files > manifest.files or size > manifest.size + PIECE:
                 raise BackupFailed(f"{archive} holds more than it says")
             _extract(tar, member, new)
         if files < len(manifest.databases):

@@ -42,7 +42,7 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
         await told(driver, "/digest now 1", "^Good morning, team$")
         await told(driver, "/digest weekdays 17:00 Asia/Tokyo What is open?", "have the agent answer")
         await told(driver, "/digest ok 2", "Schedule 2 is on")
-        answer = await told(driver, "/digest now 2", "This comes by schedule.*What is open")
+        answer = await told(driver, "/digest now 2", "(?s)This comes by schedule.*What is open")
         assert "weekdays 17:00" in answer
         for number in (1, 2):
             [firing] = await service.store.schedules.firings(number)

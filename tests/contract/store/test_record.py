@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, TurnState
 from bot.store import BotStore
 from bot.store.admitted import Heard
 from bot.store.audit import Actor
@@ -76,7 +76,8 @@ async def test_days_are_kept_and_the_end_deletes(store: BotStore) -> None:
 
 async def test_what_was_said_before_a_turn(store: BotStore) -> None:
     first = group("first question", at=50.0)
-    await accept(store, Heard(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
+    [asked] = await accept(store, Heard(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
+    await store.save(asked.turn, [], 52.0, state=TurnState.DONE)
     await accept(store, Heard(group("b", at=60.0)), Heard(group("c", at=99.0)))
     second = group("second question", at=100.0, reply_to=first.origin.message_id)
     [taken] = await accept(store, admission(second, recorded=True), now=101.0)

@@ -319,7 +319,7 @@ REFUSED = [
         "is 2, made for a newer release; this one knows up to 1: update Roebot",
     ),
     *[(f"{name}: {{}}", name, f"{name} {NOT_YET}; remove it") for name in LATER_SECTIONS],
-    ("budgets:", "budgets", f"budgets {NOT_YET}; remove it"),
+    ("retention:", "retention", f"retention {NOT_YET}; remove it"),
     (
         "checkpointer: {connection_string: null}",
         "checkpointer.connection_string",
