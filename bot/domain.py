@@ -115,11 +115,10 @@ class InboundMessage:
     """A message as an adapter hands it to the bus.
 
     `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
-    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what
-    was forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for
-    none. `text` comes without the mention of the bot. `link` leads to it on the platform ("" where
-    nothing does). `clicked` says that a button of the message that it answers (`reply_to`) was pressed,
-    so nothing was written.
+    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what was
+    forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for none. `text`
+    comes without the mention of the bot. `clicked` says that a button of the message that it answers
+    (`reply_to`) was pressed, so nothing was written.
     """
 
     event_id: str
@@ -131,7 +130,6 @@ class InboundMessage:
     group_key: str = ""
     unsupported: str = ""
     clicked: bool = False
-    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ async def give(entry: Entry, body: NewRole, services: Services) -> shapes.Given:
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
     one = Given(str(who), body.role, "", OWNER, services.clock.now())
-    await services.store.give(one, actor(services), one.at)
+    await services.store.give(one, _actor(services), one.at)
     await services.people.load()
     found = [given for given in await services.store.given() if given.entry == one.entry]
     return _given(found[0] if found else one)
@@ -75,7 +75,7 @@ async def give(entry: Entry, body: NewRole, services: Services) -> shapes.Given:
 @router.delete("/access/{entry}", status_code=204)
 async def take(entry: Entry, services: Services) -> None:
     """Take a role back that was given."""
-    taken = await services.store.take(str(_entry(entry)), actor(services), services.clock.now())
+    taken = await services.store.take(str(_entry(entry)), _actor(services), services.clock.now())
     await services.people.load()
     if not taken:
         raise missing("role")
@@ -98,7 +98,7 @@ def _entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def actor(services: ApiServices) -> Actor:
+def _actor(services: ApiServices) -> Actor:
     return Actor(f"api:{services.new_id()}", OWNER, "", "web", "")
 
 

@@ -16,7 +16,6 @@ from bot.api import (
     health,
     metrics,
     passing,
-    schedules,
     sessions,
     turns,
     usage,
@@ -66,7 +65,7 @@ def create_app(services: ApiServices) -> FastAPI:
     services.bus.watch(app.state.feeds.accepted)
     services.bus.watch(app.state.gauges.count)
     add_handlers(app)
-    for module in (health, metrics, sessions, channels, conversations, turns, usage, access, schedules):
+    for module in (health, metrics, sessions, channels, conversations, turns, usage, access):
         app.include_router(module.router)
     add_page(app)
     app.include_router(webhooks.router)

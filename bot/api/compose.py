@@ -35,7 +35,6 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         texts=service.texts,
         isolation=lambda account: _isolation(service, account),
         people=service.people,
-        desk=service.desk,
         access=lambda: service.config.access,
         server=config.server,
         home=service.settings.home,

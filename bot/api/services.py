@@ -19,7 +19,6 @@ from bot.config.models import ServerConfig
 from bot.dispatch.outlet import Accounts
 from bot.domain import IsolationPolicy
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.store.database import Database
 from bot.texts import Texts
@@ -46,7 +45,6 @@ class ApiServices:
     texts: Callable[[str], Texts]
     isolation: Callable[[str], IsolationPolicy]
     people: People
-    desk: Desk
     access: Callable[[], AccessConfig]
     server: ServerConfig
     home: Path

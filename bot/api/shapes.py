@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain import AttachmentKind, Live, PartKind, PartState, TurnKind, TurnState
-from bot.store.schedule_rows import ScheduleKind, ScheduleState
 
 
 class Shape(BaseModel):
@@ -263,72 +262,4 @@ class Audit(Shape):
     """A page of what was done, newest first; `next` is the cursor of the following page."""
 
     entries: list[Deed]
-    next: str | None
-
-
-class Schedule(Shape):
-    """What is to happen when. `when` are the words that said it, `rule` is how it is kept: five fields of
-    cron (`L`: the last day of the month), or `@` and an instant. `person` made it; `failures` counts firings
-    in a row that came to nothing.
-    """
-
-    id: int
-    kind: ScheduleKind
-    state: ScheduleState
-    when: str
-    rule: str
-    zone: str
-    text: str
-    account: str
-    platform: str
-    chat: str
-    topic: str
-    person: str
-    name: str
-    made_at: float
-    next_at: float
-    failures: int
-
-
-class PreviewedSchedule(Schedule):
-    """A schedule with its next firings."""
-
-    firings: list[float]
-
-
-class Schedules(Shape):
-    """A page of schedules; `next` is the cursor of the following page."""
-
-    schedules: list[Schedule]
-    next: str | None
-
-
-class Firings(Shape):
-    """When something would happen."""
-
-    firings: list[float]
-
-
-class Run(Shape):
-    """A firing. `missed` counts those before it that came too late, `skipped` says why it brought nothing.
-    Its turn's `state` and whether the result was `delivered` are two things; `problem` says what went wrong.
-    """
-
-    id: int
-    due_at: float
-    at: float
-    attempt: int
-    missed: int
-    skipped: str
-    retry_at: float
-    turn: int
-    state: str
-    delivered: bool
-    problem: str
-
-
-class Runs(Shape):
-    """A page of firings; `next` is the cursor of the following page."""
-
-    runs: list[Run]
     next: str | None

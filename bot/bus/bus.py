@@ -4,7 +4,7 @@ after.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.domain import InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
-from bot.store.admitted import Accepted, Refusal
+from bot.store.accept import Accepted, Refusal
 from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)
@@ -35,21 +35,10 @@ class MessageBus:
         self._chat: Lanes | None = None
         self._control: Lanes | None = None
         self._watchers: list[Callable[[Accepted], None]] = []
-        self._movers: list[Callable[[], Awaitable[None]]] = []
 
     def connect(self, chat: Lanes, control: Lanes) -> None:
         """Attach the dispatcher's lanes."""
         self._chat, self._control = chat, control
-
-    def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
-        """Call this after a chat got another id."""
-        self._movers.append(follow)
-
-    async def moved(self, account: str, old: str, new: str) -> None:
-        """A chat has another id now."""
-        await self._store.migrate_chat(account, old, new)
-        for follow in self._movers:
-            await follow()
 
     def watch(self, watcher: Callable[[Accepted], None]) -> None:
         """Tell `watcher` of every accepted turn (the page)."""
@@ -131,10 +120,6 @@ class AccountInbox:
         """See Inbox."""
         return await self._store.cursor(self._account)
 
-    def records(self, chat: str) -> bool:
-        """See Inbox."""
-        return self.admissions.records(chat)
-
     async def migrate_chat(self, old: str, new: str) -> None:
         """See Inbox."""
-        await self._bus.moved(self._account, old, new)
+        await self._store.migrate_chat(self._account, old, new)

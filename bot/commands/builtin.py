@@ -7,15 +7,12 @@ import asyncio
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.audit import audit
-from bot.commands.budget import budget
 from bot.commands.busy import busy, busy_line
 from bot.commands.decide import approve, reject
-from bot.commands.digest import digest
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
-from bot.commands.record import record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.service import accounts, announce, reload, restart
 from bot.commands.skills import asked_or_unknown, skill, skills
@@ -184,8 +181,6 @@ def builtin() -> Registry:
             Command("busy", busy, argument="[queue/interrupt/reject/default]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
-            Command("digest", digest, argument="[TIME TEXT]", with_slash=True),
-            Command("record", record, argument="[on/off] [DAYS]", with_slash=True),
             Command("skills", skills),
             Command("approve", approve, argument="[NUMBER]", with_slash=True),
             Command("reject", reject, argument="[NUMBER]", with_slash=True),
@@ -194,7 +189,6 @@ def builtin() -> Registry:
             Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
             Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN),
             Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN),
-            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN),
             Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("accounts", accounts, role=Role.ADMIN),
             Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),

@@ -10,27 +10,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
 from bot.domain import Turn
 from bot.platforms.base import CommandHint
-from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.texts import Texts
 
 # Commands have no hyphens; the skills that can be asked for like commands do.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
-# Plain words that mean a command, so that nobody in a hurry has to find the slash.
-STOP_WORDS = (
-    *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
-    *["停", "停止", "停下", "停一下", "ストップ", "止めて", "やめて", "그만", "멈춰", "중지"],
-)
-PLAIN = dict.fromkeys(STOP_WORDS, "stop")
-_AFTER_A_WORD = ".!。！…"
+# A plain word that means a command, so that nobody in a hurry has to find the slash.
+PLAIN = {"stop": "stop"}
 LONGEST_NUMBER = 9
 """Digits."""
 SWITCH = {"on": True, "off": False}
@@ -43,9 +35,6 @@ class Services:
     """
 
     store: BotStore
-    desk: Desk
-    recorded: RecordedChats
-    budgets: Budgets
     people: People
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]
@@ -164,15 +153,15 @@ class Registry:
     def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
         """The command that a message is, None for anything else.
 
-        `/name words` always is one, whether known or not. A plain "stop" is one too, in the usual
-        languages; after a mention so is a known name alone, or with the words that it takes.
+        `/name words` always is one, whether known or not. A plain "stop" is one too; after a mention so is a
+        known name alone, or with the words that it takes.
         """
         text = text.strip()
         if match := NAME.fullmatch(text):
             return Parsed(match["name"].lower(), tuple((match["rest"] or "").split()))
         words = text.lower().split()
-        if len(words) == 1 and (plain := PLAIN.get(words[0].rstrip(_AFTER_A_WORD))):
-            return Parsed(plain, ())
+        if len(words) == 1 and words[0].rstrip(".!") in PLAIN:
+            return Parsed(PLAIN[words[0].rstrip(".!")], ())
         command = self._commands.get(words[0]) if mentioned and words else None
         if command is not None and not command.with_slash and len(words) - 1 <= command.most_words:
             return Parsed(command.name, tuple(text.split()[1:]))

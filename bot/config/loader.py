@@ -24,6 +24,8 @@ from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfi
 
 _KEYS: Sequence[Pattern] = (
     *AGENT_KEYS,
+    ("budgets",),
+    ("schedules",),
     ("retention",),
 )
 _VALUES: Mapping[Pattern, frozenset[str]] = {

@@ -20,7 +20,6 @@ from bot.dispatch.tries import Tries
 from bot.domain import ProgressItem, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.record.told import heard_before
 from bot.runtime.port import Answer, RuntimePort, Usage
 from bot.store import BotStore
 from bot.texts import Texts
@@ -150,8 +149,7 @@ class Conversation:
 
     async def _create(self, *, repeated: bool) -> None:
         handing = Handing(self._turn, self._outlet, self._runtime, self._clock)
-        heard = await heard_before(self._turn, self._store.record, self._texts)
-        request = await run_request(handing, self._texts, self._roles, repeated=repeated, heard=heard)
+        request = await run_request(handing, self._texts, self._roles, repeated=repeated)
         tries = Tries(self._clock)
         while True:
             try:

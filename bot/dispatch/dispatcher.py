@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 import structlog
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
 from bot.commands.registry import Handler, Invocation, Registry, Result, Services
@@ -27,11 +26,9 @@ from bot.dispatch.starts import Starts
 from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
 from bot.platforms.base import AsksChoice
-from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
-from bot.store.admitted import Accepted
+from bot.store.accept import Accepted
 from bot.store.audit import Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
@@ -61,9 +58,6 @@ class Dispatcher:
         store: BotStore,
         runtime: RuntimePort,
         accounts: Accounts,
-        desk: Desk,
-        recorded: RecordedChats,
-        budgets: Budgets,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -92,9 +86,6 @@ class Dispatcher:
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
             store=store,
-            desk=desk,
-            recorded=recorded,
-            budgets=budgets,
             people=people,
             policy=policy,
             busy=busy,

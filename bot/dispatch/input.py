@@ -37,13 +37,8 @@ def author(turn: Turn) -> str:
     return f"{turn.platform}:{people[-1].id}" if people else ""
 
 
-async def run_request(
-    handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool, heard: str = ""
-) -> RunRequest:
-    """The run that answers a turn, whose author has these roles and before which that was `heard`.
-
-    Raises RuntimeUnreachable.
-    """
+async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:
+    """The run that answers a turn, whose author has these roles. Raises RuntimeUnreachable."""
     turn = handing.turn
     skills = _Skills(handing, texts)
     messages = [
@@ -51,7 +46,7 @@ async def run_request(
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
-    told = [*([heard] if heard else []), *(_note(note, texts) for note in turn.notes)]
+    told = [_note(note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
     return RunRequest(

@@ -49,10 +49,6 @@ class Inbox(Protocol):
         """The platform gave a chat another id: its conversations go with it."""
         ...
 
-    def records(self, chat: str) -> bool:
-        """Whether messages to others are kept there too, so that their senders' names are worth a call."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class AdapterContext:

@@ -99,15 +99,6 @@ MOVE_CHAT = [
         AND conversations.topic = '' AND n.member = conversations.member)"""
     ),
     _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
-    _sql("UPDATE schedules SET chat = :new WHERE account = :account AND chat = :old"),
-    _sql(
-        "UPDATE record SET chat = :new, message_id = :old || ':' || message_id WHERE account = :account"
-        " AND chat = :old"
-    ),
-    _sql(
-        """UPDATE chats SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
-        SELECT 1 FROM chats n WHERE n.account = :account AND n.chat = :new)"""
-    ),
 ]
 OPEN_ADDRESSES = _sql(
     f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id

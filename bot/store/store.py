@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import ReplyAddress, Turn, TurnState
+from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import audit, people, placing, questions, threads, turns, usage, views
+from bot.store import audit, people, questions, threads, turns, usage, views
 from bot.store import statements as sql
-from bot.store.admitted import Accepted, Admitted, Refusal
+from bot.store.accept import Accepted, Admission, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
-from bot.store.budget_store import BudgetStore
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
 from bot.store.people import Given, Waiting
-from bot.store.record_store import RecordStore
-from bot.store.schedule_store import ScheduleStore
 from bot.store.threads import Audience, ThreadView
 from bot.store.turns import Answered, Claim, Decided, PartChange
 from bot.store.usage import Spender, Spending, Spent
@@ -31,9 +28,6 @@ class BotStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.schedules = ScheduleStore(database)
-        self.record = RecordStore(database)
-        self.budgets = BudgetStore(database)
 
     @property
     def database(self) -> Database:
@@ -49,7 +43,7 @@ class BotStore:
     async def accept(
         self,
         account: str,
-        admitted: Sequence[Admitted],
+        admitted: Sequence[Admission | InboundChange],
         cursor: str,
         now: float,
         queue_limit: int,
@@ -63,7 +57,7 @@ class BotStore:
 
     async def migrate_chat(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
-        await self._database.run(placing.migrate_chat, account, old, new)
+        await self._database.run(accepting.migrate_chat, account, old, new)
 
     # Turns
 

@@ -284,5 +284,4 @@ def _identity(me: AsyncSlackResponse) -> Identity:
     user, team = me.get("user_id"), me.get("team_id")
     if not isinstance(user, str) or not isinstance(team, str):
         raise AccountLost("Slack's answer to auth.test is not that of the Web API")
-    url = str(me.get("url") or "")
-    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""), url)
+    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""))

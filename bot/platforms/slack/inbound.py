@@ -26,20 +26,12 @@ _DIRECT = "directmessage"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the bot is in its workspace, and the workspace's address (it ends with a slash)."""
+    """Who the bot is in its workspace."""
 
     user: str
     bot: str
     team: str
     name: str = ""
-    url: str = ""
-
-    def link(self, chat: str, ts: str, root: str) -> str:
-        """The address of a message, in the form of chat.getPermalink (docs.slack.dev); "" for none."""
-        if not self.url:
-            return ""
-        thread = f"?thread_ts={root}&cid={chat}" if root and root != ts else ""
-        return f"{self.url}archives/{chat}/p{ts.replace('.', '')}{thread}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +104,6 @@ class Inbound:
             addressed=meant or (follows and mine),
             attachments=attachments,
             unsupported=unsupported,
-            link=self._identity.link(chat, ts, root),
         )
         return Heard(message, _team(event, body), thread=root if follows and not mine else "")
 

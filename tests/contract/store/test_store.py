@@ -23,7 +23,7 @@ from bot.domain import (
 )
 from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
-from bot.store.admitted import Admission, Verdict
+from bot.store.accept import Admission, Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
 from bot.store.turns import PartChange
