@@ -55,9 +55,9 @@ async def closed_clients() -> AsyncIterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [thing for thing in gc.get_objects() if _is_client(thing)]
+    gc.enable()
     for client in found:
         await client.aclose()
-    gc.enable()
 
 
 def _is_client(thing: object) -> bool:
