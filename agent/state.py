@@ -130,7 +130,16 @@ def _typed(items: Sequence[Any]) -> list[BaseMessage]:
         typed = list(items)
     else:
         typed = convert_to_messages(items)
-    return [message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m for m in typed]
+    return [_light(message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m) for m in typed]
+
+
+def _light(message: BaseMessage) -> BaseMessage:
+    """The message without pydantic's note of which fields were given: of a short one that is a third, and a
+    burst holds every message of every thread in it.
+    """
+    if message.__pydantic_fields_set__:
+        object.__setattr__(message, "__pydantic_fields_set__", set())
+    return message
 
 
 def _id_of(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:

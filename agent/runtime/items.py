@@ -9,6 +9,8 @@ from pathlib import Path
 import aiosqlite
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
+from agent.runtime.pragmas import PRAGMAS
+
 
 class ItemStore(AsyncSqliteStore):
     """`AsyncSqliteStore` whose transactions wait for other writers.
@@ -22,7 +24,7 @@ class ItemStore(AsyncSqliteStore):
     async def open(cls, path: Path) -> AsyncIterator[ItemStore]:
         """The store in this database (WAL, synchronous=NORMAL)."""
         async with aiosqlite.connect(path, isolation_level=None) as connection:
-            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+            for pragma in PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")
             store = cls(connection)
             await store.setup()

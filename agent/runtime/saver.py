@@ -19,8 +19,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agent.errors import CheckpointLost
 from agent.runtime.faults import Faults, Step
 from agent.runtime.packing import packing
+from agent.runtime.pragmas import PRAGMAS
 
-REMEMBERED = 4096
+REMEMBERED = 1024
 """Ended runs whose late writes are refused."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _WROTE = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
@@ -83,7 +84,8 @@ class RuntimeSaver(AsyncSqliteSaver):
             await connection.execute("PRAGMA busy_timeout=10000")
             saver = cls(connection, faults=faults)
             await saver.setup()
-            await connection.execute("PRAGMA synchronous=NORMAL")
+            for pragma in PRAGMAS:
+                await connection.execute(f"PRAGMA {pragma}")
             yield saver
 
     def get_next_version(self, current: str | None, channel: None) -> str:

@@ -17,6 +17,7 @@ from agent.runtime import queries
 from agent.runtime import transactions as tx
 from agent.runtime.domain import Assistant, Clock, Json, NewRun, Outcome, Page, Run, Thread
 from agent.runtime.ids import EventId
+from agent.runtime.pragmas import PRAGMAS
 from agent.runtime.schema import migrate
 from agent.runtime.transactions import Added, Chunk
 from agent.runtime.writer import DatabaseThread
@@ -210,7 +211,7 @@ def _engine(path: Path, begin: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _pragmas(connection: Any, _record: Any) -> None:
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+        for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

@@ -82,3 +82,13 @@ def test_viewed_images_merge_and_are_cleared_by_an_empty_mapping(new: Any, expec
     current: Any = {"p": {"base64": "1", "mime_type": "image/png"}}
     assert list(merge_viewed_images(current, new)) == expected
     assert merge_viewed_images(None, None) == {}
+
+
+def test_what_is_kept_has_no_note_of_given_fields() -> None:
+    given = [HumanMessage("hi", id="1", name="Ann"), AIMessage("yes", id="2")]
+    merged = merge_messages([], [given])
+    assert [message.model_fields_set for message in merged] == [set(), set()]
+    assert [(message.content, message.id) for message in merged] == [("hi", "1"), ("yes", "2")]
+    assert merged[0].model_dump() == HumanMessage("hi", id="1", name="Ann").model_dump()
+    merged[1].name = "Bo"
+    assert [message.name for message in merged] == ["Ann", "Bo"]
