@@ -66,3 +66,6 @@ def _check_beginning(part: IO[bytes]) -> None:
     parser.StartDoctypeDeclHandler = declaration
     while not begun and (chunk := part.read(_CHUNK)):
         parser.Parse(chunk, False)
+    if not begun:
+        # Newer versions of expat put off what a chunk ends in the middle of, until they hear of the end.
+        parser.Parse(b"", True)

@@ -35,6 +35,7 @@ from agent.ports.sandbox import SandboxUnavailable
 from agent.results import (
     AgentInfo,
     AgentList,
+    ConfigProblem,
     ConfigReport,
     Deleted,
     MemoryChange,
@@ -470,14 +471,20 @@ async def test_an_image_for_a_blind_model_is_an_error_where_nothing_may_be_left_
         assert await client.achat("and now?", "t"), "without the image it goes on"
 
 
+def unusable(client: AgentClient) -> list[ConfigProblem]:
+    """What can't be used, but for the sandbox, which this machine may lack."""
+    found = ConfigReport.model_validate(client.get_config_problems()).problems
+    return [one for one in found if one.where != "sandbox"]
+
+
 def test_what_can_not_be_used_is_listed(tmp_path: Path) -> None:
     gone = {"name": "gone", "group": "g", "use": "tests.unit.agent.test_client:gone"}
     with AgentClient({**ECHO, "tools": [gone]}, read_file=False, home=tmp_path) as client:
-        [problem] = ConfigReport.model_validate(client.get_config_problems()).problems
+        [problem] = unusable(client)
     assert problem.where.endswith("tools[0]")
     assert "tests.unit.agent.test_client has no gone" in problem.what
     with AgentClient(ECHO, read_file=False, home=tmp_path) as client:
-        assert ConfigReport.model_validate(client.get_config_problems()).problems == []
+        assert unusable(client) == []
 
 
 def test_it_prints_nothing(tmp_path: Path) -> None:
