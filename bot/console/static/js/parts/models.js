@@ -1,0 +1,49 @@
+// Models on offer; each can be asked for a word.
+
+import { get, post } from "../api.js";
+import { el } from "../dom.js";
+import { badge, deed, listing } from "../pieces.js";
+
+const HEADS = ["Model", "Name", "At the provider", "Found in", "Can", "Note", "Actions"];
+const SKILLS = [
+  ["supports_tools", "tools"],
+  ["supports_vision", "images"],
+  ["supports_thinking", "thinking"],
+  ["supports_reasoning_effort", "effort"],
+];
+
+export async function draw(view) {
+  const { models, reason } = await get("/api/models");
+  const rows = models.map((model) => [
+    shown(model),
+    model.name,
+    model.model,
+    model.source,
+    SKILLS.filter(([key]) => model[key])
+      .map(([, name]) => name)
+      .join(", "),
+    model.note || "",
+    deed(view, "Try", {
+      id: `try-${model.name}`,
+      about: model.display_name,
+      work: () => post(`/api/models/${encodeURIComponent(model.name)}/probe`),
+      done: told,
+    }),
+  ]);
+  return [
+    el("p", { className: "none" }, reason),
+    listing("Models", HEADS, rows, "No model answers yet."),
+    el("p", { className: "none" }, "Try costs a few tokens. A conversation's model is chosen in it, by /model NAME."),
+  ];
+}
+
+function shown(model) {
+  const name = el("span", {}, model.display_name);
+  if (model.default) name.append(" ", badge("in use", "good"));
+  return name;
+}
+
+function told(found) {
+  const took = `${found.seconds.toFixed(1)} s`;
+  return found.ok ? `${found.name} answers, after ${took}.` : `${found.name} does not answer: ${found.detail}`;
+}
