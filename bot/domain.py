@@ -115,11 +115,10 @@ class InboundMessage:
     """A message as an adapter hands it to the bus.
 
     `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
-    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what
-    was forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for
-    none. `text` comes without the mention of the bot. `link` leads to it on the platform ("" where
-    nothing does). `clicked` says that a button of the message that it answers (`reply_to`) was pressed,
-    so nothing was written.
+    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what was
+    forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for none. `text`
+    comes without the mention of the bot. `clicked` says that a button of the message that it answers
+    (`reply_to`) was pressed, so nothing was written.
     """
 
     event_id: str
@@ -131,7 +130,6 @@ class InboundMessage:
     group_key: str = ""
     unsupported: str = ""
     clicked: bool = False
-    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +180,10 @@ class Stopped(IntEnum):
 
 
 class Busy(StrEnum):
-    """What becomes of a message while a run is on: it waits for its end, it ends it, it joins it, or it is
-    refused.
-    """
+    """What becomes of a message while a run is on: it waits for its end, it ends it, or it is refused."""
 
     QUEUE = "queue"
     INTERRUPT = "interrupt"
-    STEER = "steer"
     REJECT = "reject"
 
 
@@ -229,10 +224,9 @@ class Turn:
     `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
     answers again (0 for none); `stopped` says that it is to end, and why. `answers` is the id of the
     interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
-    the turn began ("" for the account's), `busy` what it has chosen for messages that come meanwhile (""
-    likewise). `notes` tell the agent what became of messages of earlier turns. `askers` are those whose work
-    an answer goes on with, `asked_by` is the turn that asked for it (0 for none). `approved` are tools that
-    need no approval there. `error` is why a turn that is being delivered fails ("" where it does not).
+    the turn began ("" for the account's). `notes` tell the agent what became of
+    messages of earlier turns. `askers` are those whose work an answer goes on with,
+    `asked_by` is the turn that asked for it (0 for none).
     """
 
     id: int
@@ -250,7 +244,6 @@ class Turn:
     model: str = ""
     plan: bool = False
     agent: str = ""
-    busy: str = ""
     repeats: int = 0
     stopped: Stopped = Stopped.NO
     answers: str = ""
@@ -258,21 +251,6 @@ class Turn:
     notes: tuple[ChangeNote, ...] = ()
     askers: tuple[Sender, ...] = ()
     asked_by: int = 0
-    approved: tuple[str, ...] = ()
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """A message that stands in a thread since before somebody turned to the bot there; `link` leads to it
-    ("" where nothing does).
-    """
-
-    message_id: str
-    sender: Sender
-    text: str
-    sent_at: float
-    link: str = ""
 
 
 class ProgressState(StrEnum):
@@ -296,11 +274,10 @@ class ProgressItem:
 
 
 class PartKind(StrEnum):
-    """What a part of a reply is: a text, an artifact of the thread, or a file that the service wrote itself."""
+    """What a part of a reply is."""
 
     TEXT = "text"
     FILE = "file"
-    DOCUMENT = "document"
 
 
 class PartState(StrEnum):
@@ -315,8 +292,7 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a reply. `content` is Markdown for text, the artifact's virtual path for a file, and for
-    a document all that is in it; `choices`
+    """A part of a reply. `content` is Markdown for text and the artifact's virtual path for a file; `choices`
     are the answers that a question offers as buttons.
     """
 

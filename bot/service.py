@@ -17,7 +17,6 @@ import httpx
 import structlog
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.accounts import AccountDirectory
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
@@ -34,22 +33,16 @@ from bot.config import (
     secrets_of,
 )
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Busy, Isolation, IsolationPolicy, Origin, Turn, TurnKind
+from bot.domain import Busy, Isolation, IsolationPolicy, Turn
 from bot.errors import RoebotError, RuntimeProblem
-from bot.forgetting.forgetter import Forgetter
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
-from bot.record.chats import RecordedChats
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.port import Trouble
 from bot.runtime.spawn import RuntimeProcess
-from bot.schedules.desk import Desk
-from bot.schedules.firing import Host
-from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
-from bot.store.schedule_rows import Opened, Schedule
 from bot.texts import Texts, texts_for
 
 log = structlog.get_logger(__name__)
@@ -58,7 +51,6 @@ TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
 MEGABYTE = 1_000_000
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 HOUSEKEEPING_EVERY = 6 * 3600.0
-COUNTS_KEPT = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +92,10 @@ class Service:
         self.bus = MessageBus(store, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
-        self.recorded = RecordedChats(store.record)
-        self.budgets = Budgets(store.budgets, lambda: self.config.budgets)
-        self.scheduler = Scheduler(store, clock, self._schedule_host())
-        self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
-        self.forgetter = Forgetter(store.forgetting, self.runtime, clock, self._days, new_id)
         self.dispatcher = Dispatcher(
             store=store,
             runtime=self.runtime,
             accounts=self.accounts,
-            desk=self.desk,
-            forgetter=self.forgetter,
-            kept_days=lambda account: self._days().get(account, 0),
-            recorded=self.recorded,
-            budgets=self.budgets,
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
@@ -129,8 +111,6 @@ class Service:
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.noticed)
-        self.bus.follow(self.dispatcher.changed)
-        self.bus.on_move(self.recorded.load)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
         self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
@@ -138,8 +118,6 @@ class Service:
     async def run(self) -> None:
         """Answer until cancelled."""
         await self.people.load()
-        await self.recorded.load()
-        await self.budgets.load()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -149,8 +127,6 @@ class Service:
                 group.create_task(self.accounts.run(self.hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
                 group.create_task(self._housekeeping(), name="housekeeping")
-                group.create_task(self.scheduler.run(), name="schedules")
-                group.create_task(self.forgetter.run(), name="forgetting")
                 if self.child is not None:
                     group.create_task(self.child.run(), name="runtime")
         finally:
@@ -169,8 +145,6 @@ class Service:
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
             busy=Busy(account.busy),
-            recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
-            budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
         )
         return Admissions(rules, self.commands, new_id)
 
@@ -225,38 +199,7 @@ class Service:
             management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
-    def _schedule_host(self) -> Host:
-        return Host(
-            open_=self._opened,
-            allowed=self._may_schedule,
-            runs=lambda account: self.accounts.get(account) is not None,
-            texts=self.texts,
-            model=lambda account: self.config.channels[account].model or "",
-            new_id=new_id,
-            catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
-        )
-
-    def _opened(self, opened: Opened) -> None:
-        if opened.kind is TurnKind.CHAT:
-            self.dispatcher.chat.wake(opened.conversation)
-        else:
-            self.dispatcher.control.wake(opened.turn)
-
-    def _may_schedule(self, schedule: Schedule) -> bool:
-        """Whether who made a schedule may talk now where its results go."""
-        if schedule.account not in self.config.channels:
-            return False
-        address = schedule.address
-        origin = Origin(
-            address.account, schedule.platform, address.chat, address.chat_kind, "", schedule.maker
-        )
-        return self.policy(schedule.account).role(origin) >= Role.MEMBER
-
     # Upkeep
-
-    def _days(self) -> dict[str, int]:
-        """For how many days each account keeps what was said."""
-        return {name: self.config.kept_days(name) for name in self.config.channels}
 
     async def _follow_config(self) -> None:
         await self.watcher.run(self._configured)
@@ -295,8 +238,6 @@ class Service:
     async def _housekeeping(self) -> None:
         while True:
             await self.store.forget_known(self.clock.now())
-            await self.store.record.forget(self.clock.now())
-            await self.store.budgets.forget(self.clock.now() - COUNTS_KEPT)
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from bot.access import AccessPolicy, Role
-from bot.access.codes import as_code
 from bot.api import shapes
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.services import ApiServices, Services
-from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.config import AccessEntry
-from bot.store.audit import Actor, AuditEntry, Deed
+from bot.store.audit import Actor, AuditEntry
 from bot.store.people import Given
 
 # Whoever has the service's token, or sits at its machine, is its owner.
@@ -30,13 +28,6 @@ class NewRole(BaseModel):
     """The role that somebody gets."""
 
     role: shapes.GivenRole
-
-
-class Code(BaseModel):
-    """The code of a stranger, and the role that they get."""
-
-    code: str = Field(min_length=1, max_length=40)
-    role: shapes.GivenRole = "member"
 
 
 @router.get("/access")
@@ -74,39 +65,17 @@ async def give(entry: Entry, body: NewRole, services: Services) -> shapes.Given:
         raise HTTPException(409, f"{who} is {named.name.lower()} by config.yaml; change that there")
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
-    now = services.clock.now()
-    names = {stranger.person: stranger.name for stranger in await services.store.waiting(now)}
-    one = Given(str(who), body.role, names.get(str(who), ""), OWNER, now)
-    await services.store.give(one, actor(services), one.at)
+    one = Given(str(who), body.role, "", OWNER, services.clock.now())
+    await services.store.give(one, _actor(services), one.at)
     await services.people.load()
     found = [given for given in await services.store.given() if given.entry == one.entry]
     return _given(found[0] if found else one)
 
 
-@router.post("/access/pair")
-async def pair(body: Code, services: Services) -> shapes.Given:
-    """Let the stranger in who has this code, and tell them so (404: nobody waits with it; 429: there were too
-    many wrong ones).
-    """
-    store, now, code = services.store, services.clock.now(), as_code(body.code)
-    if await store.deeds(OWNER, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
-        raise HTTPException(429, "code: there were too many wrong ones, wait an hour")
-    found = await store.waiting(now, code)
-    welcome = services.texts(found[0].account)("pair_welcome") if found else ""
-    told = await store.pair(code, body.role, welcome, actor(services), now) if found else None
-    if told is None:
-        await store.note(actor(services), Deed(WRONG_CODE), now)
-        raise HTTPException(404, "code: nobody waits with it")
-    await services.people.load()
-    services.deliver(told)
-    given = [one for one in await store.given() if one.entry == found[0].person]
-    return _given(given[0] if given else Given(found[0].person, body.role, found[0].name, OWNER, now))
-
-
 @router.delete("/access/{entry}", status_code=204)
 async def take(entry: Entry, services: Services) -> None:
     """Take a role back that was given."""
-    taken = await services.store.take(str(_entry(entry)), actor(services), services.clock.now())
+    taken = await services.store.take(str(_entry(entry)), _actor(services), services.clock.now())
     await services.people.load()
     if not taken:
         raise missing("role")
@@ -129,7 +98,7 @@ def _entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def actor(services: ApiServices) -> Actor:
+def _actor(services: ApiServices) -> Actor:
     return Actor(f"api:{services.new_id()}", OWNER, "", "web", "")
 
 

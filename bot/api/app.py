@@ -11,14 +11,11 @@ from fastapi.middleware import Middleware
 
 from bot.api import (
     access,
-    calendar,
     channels,
     conversations,
-    data,
     health,
     metrics,
     passing,
-    schedules,
     sessions,
     turns,
     usage,
@@ -36,10 +33,6 @@ from bot.errors import StartError
 from bot.platforms.local.files import InboxFiles
 
 SWEEP_EVERY = 3600.0
-ROUTED = (
-    *(health, metrics, sessions, channels, conversations, turns),
-    *(usage, access, calendar, schedules, data),
-)
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -72,7 +65,7 @@ def create_app(services: ApiServices) -> FastAPI:
     services.bus.watch(app.state.feeds.accepted)
     services.bus.watch(app.state.gauges.count)
     add_handlers(app)
-    for module in ROUTED:
+    for module in (health, metrics, sessions, channels, conversations, turns, usage, access):
         app.include_router(module.router)
     add_page(app)
     app.include_router(webhooks.router)

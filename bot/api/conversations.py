@@ -12,7 +12,6 @@ from bot.api import places, shapes, views
 from bot.api.feed import Feed, encode
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.posting import NewMessage, incoming
-from bot.api.reading import note_read
 from bot.api.services import Services
 from bot.api.usage import DAYS, Days, since
 
@@ -78,7 +77,6 @@ async def transcript(
 ) -> shapes.Turns:
     """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
     of = await places.conversation(services, conversation)
-    await note_read(services, of)
     found = await services.store.turns(conversation, before(cursor), limit)
     return shapes.Turns(
         turns=[await views.turn(services, of, view) for view in found],
@@ -116,7 +114,6 @@ async def watch(
     that comes back; `Last-Event-ID` is accepted and needs no answer of its own.
     """
     of = await places.conversation(services, conversation)
-    await note_read(services, of)
     feed = Feed(services, request.app.state.feeds, of)
     return StreamingResponse(
         encode(feed.events(), services.clock.now),

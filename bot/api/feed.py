@@ -99,7 +99,7 @@ class Feed:
         loop = asyncio.get_running_loop()
         began = loop.time()
         part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
-        event = Event("part", Grown(turn=frame.turn, part=await views.text_part(part)))
+        event = Event("part", Grown(turn=frame.turn, part=await views.part("", part)))
         if len(frame.text) > views.LONG:
             await self._services.clock.sleep((loop.time() - began) * REST)
         return event

@@ -33,8 +33,6 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-NO_TOKEN = "A token is required: the value of server.token, as Authorization: Bearer."
-WRONG_TOKEN = "That is not the token. It is the value of server.token."
 Refusal = tuple[int, str]
 
 
@@ -85,7 +83,7 @@ class Guard:
         if origin is not None and origin.lower().partition("://")[2] != host:
             return 403, "This origin may not call the service."
         if not self._may(scope, headers):
-            return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
+            return 401, "A token is required."
         # A platform's request is in its own form, and proves by its signature who sent it.
         is_signed = scope["path"].startswith("/webhooks/")
         if scope["method"] in WRITING and not is_signed and not _is_known_body(scope, headers):

@@ -18,9 +18,7 @@ from bot.config import AccessConfig
 from bot.config.models import ServerConfig
 from bot.dispatch.outlet import Accounts
 from bot.domain import IsolationPolicy
-from bot.forgetting.forgetter import Forgetter
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.store.database import Database
 from bot.texts import Texts
@@ -34,8 +32,7 @@ class ApiServices:
     are passed on; `management_client` one for its management routes where they are elsewhere.
     `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing). `port`
     is the one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
-    `running` how many runs are under way. `access` are the rules that hold for all accounts; `deliver` has a
-    notice delivered that the store has opened.
+    `running` how many runs are under way. `access` are the rules that hold for all accounts.
     """
 
     store: BotStore
@@ -48,15 +45,12 @@ class ApiServices:
     texts: Callable[[str], Texts]
     isolation: Callable[[str], IsolationPolicy]
     people: People
-    desk: Desk
-    forgetter: Forgetter
     access: Callable[[], AccessConfig]
     server: ServerConfig
     home: Path
     clock: Clock
     version: str
     running: Callable[[], int]
-    deliver: Callable[[int], None]
     new_id: Callable[[], str]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query
 
 from bot.api import places, shapes, views
-from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
-from bot.api.reading import note_read, note_read_all
 from bot.api.services import Services
-from bot.dispatch.calls import DOCUMENT_TYPE
-from bot.domain import PartKind
-from bot.store.views import ConversationView
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 router = APIRouter(prefix="/api/turns", tags=["turns"])
@@ -22,23 +17,15 @@ router = APIRouter(prefix="/api/turns", tags=["turns"])
 @router.get("")
 async def list_turns(
     services: Services,
-    conversation: Annotated[int | None, Query(ge=1, lt=2**53, description="Absent: of all.")] = None,
+    conversation: Annotated[int, Query(ge=1, lt=2**53, description="Whose turns.")],
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> shapes.Turns:
-    """Turns of a conversation, or of all conversations, newest first."""
-    known: dict[int, ConversationView] = {}
-    if conversation is not None:
-        known[conversation] = await places.conversation(services, conversation)
-        await note_read(services, known[conversation])
-    else:
-        await note_read_all(services)
+    """Turns of a conversation, newest first."""
+    of = await places.conversation(services, conversation)
     found = await services.store.turns(conversation, before(cursor), limit)
-    for view in found:
-        if view.conversation not in known:
-            known[view.conversation] = await places.conversation(services, view.conversation)
     return shapes.Turns(
-        turns=[await views.turn(services, known[view.conversation], view) for view in found],
+        turns=[await views.turn(services, of, view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
@@ -47,19 +34,7 @@ async def list_turns(
 async def get_turn(turn: Id, services: Services) -> shapes.Turn:
     """One turn."""
     of, view = await places.turn(services, turn)
-    await note_read(services, of)
     return await views.turn(services, of, view)
-
-
-@router.get("/{turn}/documents/{part}", response_class=Response)
-async def document(turn: Id, part: Annotated[int, Path(ge=0, lt=1000)], services: Services) -> Response:
-    """A file that the service wrote itself, such as an export, to be saved."""
-    _, view = await places.turn(services, turn)
-    found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
-    if not found:
-        raise missing("document")
-    headers = {"content-disposition": f'attachment; filename="{found[0].filename}"'}
-    return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
 
 
 @router.post("/{turn}/retry", status_code=202)

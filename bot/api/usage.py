@@ -17,7 +17,6 @@ Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many
 # An id is as long as its platform makes it, and is the cursor too.
 Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
 Cursor = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
-Ahead = Annotated[int, Query(ge=-900, le=900, description="Minutes by which the clocks are ahead of UTC.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
 
@@ -33,16 +32,6 @@ async def tokens(
     found = await services.store.spenders(begin, cursor, limit)
     following = found[-1].person if len(found) == limit else None
     return _shown(begin, await services.store.spending(begin), found, following=following)
-
-
-@router.get("/days")
-async def by_day(
-    services: Services, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
-) -> shapes.DaysUsage:
-    """The tokens of each of the last days that cost any, of all or of one person."""
-    begin = since(services, days)
-    found = await services.store.days_spent(begin, ahead * 60.0, person or None)
-    return shapes.DaysUsage(since=begin, days=[views.day(one) for one in found])
 
 
 def since(services: ApiServices, days: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date, timedelta
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -15,13 +14,12 @@ from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import Frame
 from bot.render.html import render_html
-from bot.store.usage import Day, Spender, Spending, Spent
+from bot.store.usage import Spender, Spending, Spent
 from bot.store.views import ConversationView, TurnView
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
 LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-EPOCH = date(1970, 1, 1)
 
 # A growing text is rendered once for all who watch it.
 _html = lru_cache(maxsize=256)(render_html)
@@ -83,7 +81,7 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=[_message(message) for message in view.messages],
-        parts=[await part(view, parts[index]) for index in sorted(parts)],
+        parts=[await part(view.thread_id, parts[index]) for index in sorted(parts)],
         usage=_tokens(view.spent),
     )
 
@@ -93,21 +91,10 @@ def grows(view: TurnView) -> bool:
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-async def text_part(of: Part) -> shapes.Part:
-    """A text as it is shown."""
-    return await _part(of, "")
-
-
-async def part(view: TurnView, of: Part) -> shapes.Part:
-    """A part of a turn as it is shown."""
-    if of.kind is PartKind.DOCUMENT:
-        return await _part(of, f"/api/turns/{view.id}/documents/{of.index}")
-    thread = quote(view.thread_id, safe="")
-    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}")
-
-
-async def _part(of: Part, url: str) -> shapes.Part:
-    is_file = of.kind is not PartKind.TEXT
+async def part(thread_id: str, of: Part) -> shapes.Part:
+    """A part as it is shown."""
+    is_file = of.kind is PartKind.FILE
+    url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(of.content.lstrip('/'))}"
     return shapes.Part(
         index=of.index,
         kind=of.kind,
@@ -129,12 +116,6 @@ def spending(of: Spending) -> shapes.Spending:
 def person(of: Spender) -> shapes.PersonUsage:
     """What somebody's turns cost, as it is shown."""
     return shapes.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
-
-
-def day(of: Day) -> shapes.DayUsage:
-    """What a day's turns cost, as it is shown."""
-    shown = EPOCH + timedelta(days=of.day)
-    return shapes.DayUsage(day=shown.isoformat(), **asdict(of.spending))
 
 
 def _tokens(of: Spent | None) -> shapes.Tokens | None:

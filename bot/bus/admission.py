@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from bot.access import AccessPolicy, Role
 from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
-from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
-from bot.store.admitted import Admission, Admitted, Heard, Verdict
-from bot.store.budgets import Limit
+from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
+from bot.store.accept import Admission, Verdict
 from bot.store.people import Pairing
 from bot.texts import Texts
 
@@ -30,9 +29,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
-    """How one account admits messages. `recorded` says of a chat whether it keeps a record, `budgets` for
-    which budgets a message counts.
-    """
+    """How one account admits messages."""
 
     access: AccessPolicy
     isolation: IsolationPolicy
@@ -41,8 +38,6 @@ class AccountRules:
     model: str = ""
     private_isolation: IsolationPolicy | None = None
     busy: Busy = Busy.QUEUE
-    recorded: Callable[[str], bool] = lambda _chat: False
-    budgets: Callable[[Origin, Role], tuple[Limit, ...]] = lambda _origin, _role: ()
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """What has a conversation of its own where this was written."""
@@ -65,24 +60,12 @@ class Admissions:
         self._new_id = new_id
         self._new_code = new_code
 
-    def admit_event(self, event: InboundEvent) -> Admitted | None:
+    def admit_event(self, event: InboundEvent) -> Admission | InboundChange | None:
         """What to store for an event; None for one that is none of our business."""
-        admitted = self._change(event) if isinstance(event, InboundChange) else self.admit(event)
-        if admitted is None and self._recorded(event.origin):
-            return Heard(event)
-        return admitted
-
-    def records(self, chat: str) -> bool:
-        """Whether a chat keeps a record."""
-        return self._rules.recorded(chat)
-
-    def _recorded(self, origin: Origin) -> bool:
-        """Whether what comes from there is kept, though nothing else becomes of it."""
-        group = origin.chat_kind is ChatKind.GROUP
-        return group and self.records(origin.chat) and self._rules.access.role(origin) is not Role.BLOCKED
+        return self._change(event) if isinstance(event, InboundChange) else self.admit(event)
 
     def admit(self, message: InboundMessage) -> Admission | None:
-        """What to store for a message; None for one that is not for us."""
+        """What to store for a message; None for one that is none of our business."""
         if not message.addressed:
             return None
         role = self._rules.access.role(message.origin)
@@ -97,8 +80,7 @@ class Admissions:
         refusal = self._refusal(message)
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
-        budgets = self._rules.budgets(message.origin, role)
-        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN, budgets=budgets)
+        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN)
 
     def _change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
@@ -150,7 +132,6 @@ class Admissions:
         rotate: bool = False,
         resume: int = 0,
         senior: bool = False,
-        budgets: tuple[Limit, ...] = (),
     ) -> Admission:
         rules = self._rules
         return Admission(
@@ -173,8 +154,6 @@ class Admissions:
             rotate=rotate,
             resume=resume,
             hold=ALBUM_HOLD if message.group_key else 0.0,
-            recorded=self.records(message.origin.chat),
-            budgets=budgets,
         )
 
 

@@ -73,18 +73,11 @@ def chat(home: Home = None, file: File = None) -> None:
 
 
 @app.command()
-def doctor(
-    home: Home = None,
-    file: File = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for monitoring.")] = False,
-) -> None:
-    """Look at the machine, the configuration, the models and the running service, and say what is wrong.
-
-    Ends with 1 where anything is bad.
-    """
+def doctor(home: Home = None, file: File = None) -> None:
+    """Look at the machine, the configuration, the models and the running service, and say what is wrong."""
     from bot.cli.doctor import doctor_command
 
-    raise SystemExit(doctor_command(home, file, as_json=as_json))
+    raise SystemExit(doctor_command(home, file))
 
 
 @app.command()
@@ -93,31 +86,6 @@ def stop(home: Home = None) -> None:
     from bot.cli.run import stop_command
 
     raise SystemExit(stop_command(home))
-
-
-@app.command()
-def backup(
-    archive: Annotated[
-        Path | None, typer.Argument(help="The archive to write; a name with the date where absent.")
-    ] = None,
-    home: Home = None,
-) -> None:
-    """Write an archive of everything that is kept, also while the service runs."""
-    from bot.cli.keeping import backup_command
-
-    raise SystemExit(backup_command(archive, home))
-
-
-@app.command()
-def restore(
-    archive: Annotated[Path, typer.Argument(help="An archive that `roebot backup` made.")],
-    home: Home = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Put a home that is there aside.")] = False,
-) -> None:
-    """Make the home what an archive holds. The service must not run."""
-    from bot.cli.keeping import restore_command
-
-    raise SystemExit(restore_command(archive, home, replace=replace))
 
 
 @app.command()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import socket
 import sqlite3
 import sys
@@ -27,22 +25,14 @@ from bot.store.database import DAMAGED
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
-STATES = {True: "ok", False: "bad", None: "note"}
-# Below the one the databases may soon find no room, below the other they will not (bytes).
-LITTLE_ROOM, NO_ROOM = 1_000_000_000, 100_000_000
 
 
-def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print every finding, as lines or as one JSON object; 1 if any is bad."""
-    found = []
+def doctor_command(home: Path | None, file: Path | None) -> int:
+    """Print every finding; 1 if any is bad."""
+    bad = False
     for finding in look(home, file):
-        found.append(finding)
-        if not as_json:
-            print(f"{MARKS[finding.good]} {finding.text}", flush=True)
-    bad = any(finding.good is False for finding in found)
-    if as_json:
-        told = [{"state": STATES[finding.good], "text": finding.text} for finding in found]
-        print(json.dumps({"ok": not bad, "findings": told}, indent=2, ensure_ascii=False))
+        print(f"{MARKS[finding.good]} {finding.text}", flush=True)
+        bad = bad or finding.good is False
     return int(bad)
 
 
@@ -54,7 +44,6 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
     folder = home_folder(home)
     yield _home(folder)
-    yield _room(folder)
     found = running(folder)
     followed = found.config if found else None
     if file is None and followed:
@@ -118,16 +107,6 @@ def _home(folder: Path) -> Finding:
     except RoebotError as error:
         return Finding(False, f"home: {error}")
     return Finding(True, f"home: {folder}")
-
-
-def _room(folder: Path) -> Finding:
-    """How much room the disk of the home has."""
-    there = next(above for above in (folder, *folder.parents) if above.exists())
-    free = shutil.disk_usage(there).free
-    text = f"room for the home: {free / 1e9:.1f} GB"
-    if free < NO_ROOM:
-        return Finding(False, f"{text}; make room, or move the home: see docs/howto/back-up-the-home.md")
-    return Finding(None if free < LITTLE_ROOM else True, text)
 
 
 def _readable(path: Path) -> None:

@@ -92,9 +92,6 @@ class _NoInbox:
         found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
         return found
 
-    def records(self, chat: str) -> bool:
-        return False
-
     async def cursor(self) -> str:
         return ""
 

@@ -7,22 +7,18 @@ import asyncio
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.audit import audit
-from bot.commands.budget import budget
 from bot.commands.busy import busy, busy_line
-from bot.commands.data import data
-from bot.commands.decide import approve, approved, reject
-from bot.commands.digest import digest
+from bot.commands.decide import approve, reject
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
-from bot.commands.record import record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.service import accounts, announce, reload, restart
 from bot.commands.skills import asked_or_unknown, skill, skills
 from bot.commands.threads import resume, threads, title
 from bot.commands.usage import usage
-from bot.domain import Busy, Origin
+from bot.domain import Origin
 from bot.errors import RunMissing, RuntimeProblem
 
 # A status is wanted now, also where the runtime is busy.
@@ -62,10 +58,8 @@ async def stop(call: Invocation) -> Result:
     stopped = await call.services.stop(call.turn.conversation)
     if not stopped:
         return Result(call.texts("stop_nothing"))
-    joined = call.services.joined(call.turn.conversation)
     lane = await call.services.store.lane(call.turn.conversation)
-    waiting = lane.queued - joined
-    return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
+    return Result(call.texts("stop_queue", count=lane.queued) if lane.queued else call.texts("stop_done"))
 
 
 async def retry(call: Invocation) -> Result:
@@ -130,22 +124,19 @@ async def whoami(call: Invocation) -> Result:
 async def status(call: Invocation) -> Result:
     """This conversation, its run, queue and account."""
     texts, services = call.texts, call.services
-    joined = services.joined(call.turn.conversation)
     lane = await services.store.lane(call.turn.conversation)
     view = await services.store.conversation(call.turn.conversation)
-    policy = (view.busy if view else "") or services.busy(call.turn.address.account)
     account = services.accounts.state(call.turn.address.account)
     since = services.clock.now() - lane.since
     state = lane.state.value if lane.state else ""
     lines = [
         texts("status_title"),
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
-        *([texts("status_joined", count=joined)] if joined else []),
-        texts("status_queue", count=max(0, lane.queued - joined)),
+        texts("status_queue", count=lane.queued),
         texts("status_model", name=model_of(call, view)),
         texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
-        *([busy_line(call, view)] if policy != Busy.QUEUE or (view and view.busy) else []),
+        *([busy_line(call, view)] if view and view.busy else []),
         *await _tokens(call, view.thread_id if view else ""),
         texts("status_thread", thread=view.thread_id if view else ""),
         texts(
@@ -187,22 +178,17 @@ def builtin() -> Registry:
             Command("model", model, argument="[NAME]", most_words=1),
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
-            Command("busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1),
+            Command("busy", busy, argument="[queue/interrupt/reject/default]", most_words=1),
             Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
             Command("usage", usage),
-            Command("digest", digest, argument="[TIME TEXT]", with_slash=True),
-            Command("record", record, argument="[on/off] [DAYS]", with_slash=True),
-            Command("data", data, argument="[export/erase]", most_words=2, with_slash=True),
             Command("skills", skills),
-            Command("approve", approve, argument="[NUMBER] [here/always]", with_slash=True),
+            Command("approve", approve, argument="[NUMBER]", with_slash=True),
             Command("reject", reject, argument="[NUMBER]", with_slash=True),
-            Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
             Command("whoami", whoami),
             Command("allow", allow, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
             Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN),
             Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN),
-            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN),
             Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("accounts", accounts, role=Role.ADMIN),
             Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),

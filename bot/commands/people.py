@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from bot.access import Role
 from bot.access.codes import as_code
-from bot.commands.naming import HERE, entry_of
 from bot.commands.quoting import quoted, quoted_person
-from bot.commands.registry import Invocation, Result
+from bot.commands.registry import Invocation, Result, nearest_line
 from bot.config import AccessEntry
+from bot.domain import ChatKind
 from bot.store.audit import Deed, author_of
 from bot.store.people import Given, Waiting
 
+HERE = "here"
 GIVEN_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
 MOST_WRONG, WRONG_WITHIN = 5, 3600.0
 """So many wrong codes in so many seconds, and no more are looked at."""
@@ -44,7 +45,7 @@ async def role(call: Invocation) -> Result:
 async def revoke(call: Invocation) -> Result:
     """Take a role back that was given."""
     texts, services = call.texts, call.services
-    entry = entry_of(call, call.words[0] if call.words else "")
+    entry = _entry(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
         return entry
     held, named = _held(call, entry), _named(call, entry)
@@ -87,7 +88,7 @@ async def pair(call: Invocation) -> Result:
 
 async def _give(call: Invocation, who: str, wanted: Role) -> Result:
     texts, services = call.texts, call.services
-    entry = entry_of(call, who)
+    entry = _entry(call, who)
     if isinstance(entry, Result):
         return entry
     if wanted > Role.MEMBER and (entry.kind or who == HERE):
@@ -105,6 +106,25 @@ async def _give(call: Invocation, who: str, wanted: Role) -> Result:
     return Result(texts("role_given", who=entry, role=_name(wanted)))
 
 
+def _entry(call: Invocation, who: str) -> AccessEntry | Result:
+    """Whom the word means: this group, an entry, or an id of this platform; else what to write."""
+    address = call.turn.address
+    if who.lower() == HERE:
+        if address.chat_kind is not ChatKind.GROUP:
+            return Result(call.texts("who_here"))
+        return AccessEntry(call.turn.platform, address.chat)
+    try:
+        entry = AccessEntry.parse(who if ":" in who else f"{call.turn.platform}:{who}")
+    except ValueError:
+        return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
+    states = call.services.accounts.states()
+    known = {*states, *(platform for platform, _ in states.values())}
+    if entry.scope not in known:
+        near = nearest_line(call.texts, sorted(known), mark="")
+        return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
+    return entry
+
+
 def _named(call: Invocation, entry: AccessEntry) -> Role:
     return call.services.policy(call.turn.address.account).named(entry)
 
@@ -114,7 +134,7 @@ def _held(call: Invocation, entry: AccessEntry) -> Role:
 
 
 def _shown(call: Invocation, who: str) -> Result:
-    entry = entry_of(call, who)
+    entry = _entry(call, who)
     if isinstance(entry, Result):
         return entry
     held = _held(call, entry)

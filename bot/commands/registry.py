@@ -10,28 +10,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
 from bot.domain import Turn
-from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import CommandHint
-from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.texts import Texts
 
 # Commands have no hyphens; the skills that can be asked for like commands do.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
-# Plain words that mean a command, so that nobody in a hurry has to find the slash.
-STOP_WORDS = (
-    *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
-    *["停", "停止", "停下", "停一下", "ストップ", "止めて", "やめて", "그만", "멈춰", "중지"],
-)
-PLAIN = dict.fromkeys(STOP_WORDS, "stop")
-_AFTER_A_WORD = ".!。！…"
+# A plain word that means a command, so that nobody in a hurry has to find the slash.
+PLAIN = {"stop": "stop"}
 LONGEST_NUMBER = 9
 """Digits."""
 SWITCH = {"on": True, "off": False}
@@ -39,17 +30,11 @@ SWITCH = {"on": True, "off": False}
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a command may use. `kept_days` says for how long an account keeps what was said (0: for ever);
-    `queue_limit`: messages that wait in a conversation at most; `joined`: how many of them have joined its
-    run; `deliver` has a notice delivered that the store has opened.
+    """What a command may use. `queue_limit`: messages that wait in a conversation at most; `deliver` has a
+    notice delivered that the store has opened.
     """
 
     store: BotStore
-    desk: Desk
-    forgetter: Forgetter
-    kept_days: Callable[[str], int]
-    recorded: RecordedChats
-    budgets: Budgets
     people: People
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]
@@ -59,7 +44,6 @@ class Services:
     accounts: Accounts
     clock: Clock
     stop: Callable[[int], Awaitable[bool]]
-    joined: Callable[[int], int]
     reload: Callable[[], Awaitable[Reloaded | Rejected]]
     wake: Callable[[int], None]
     new_id: Callable[[], str]
@@ -80,14 +64,6 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A file that goes with an answer: JSON, as text."""
-
-    filename: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already, or has
     handed the turn to the agent.
@@ -95,7 +71,6 @@ class Result:
 
     text: str
     composed: bool = False
-    documents: tuple[Document, ...] = ()
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
@@ -178,15 +153,15 @@ class Registry:
     def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
         """The command that a message is, None for anything else.
 
-        `/name words` always is one, whether known or not. A plain "stop" is one too, in the usual
-        languages; after a mention so is a known name alone, or with the words that it takes.
+        `/name words` always is one, whether known or not. A plain "stop" is one too; after a mention so is a
+        known name alone, or with the words that it takes.
         """
         text = text.strip()
         if match := NAME.fullmatch(text):
             return Parsed(match["name"].lower(), tuple((match["rest"] or "").split()))
         words = text.lower().split()
-        if len(words) == 1 and (plain := PLAIN.get(words[0].rstrip(_AFTER_A_WORD))):
-            return Parsed(plain, ())
+        if len(words) == 1 and words[0].rstrip(".!") in PLAIN:
+            return Parsed(PLAIN[words[0].rstrip(".!")], ())
         command = self._commands.get(words[0]) if mentioned and words else None
         if command is not None and not command.with_slash and len(words) - 1 <= command.most_words:
             return Parsed(command.name, tuple(text.split()[1:]))

@@ -28,21 +28,6 @@ _TEMPLATES = Environment(
 # Read when the module is, so that no request waits for a file.
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
-PARTS = (
-    ("schedules", "Schedules"),
-    ("accounts", "Accounts"),
-    ("conversations", "Conversations"),
-    ("turns", "Turns"),
-    ("people", "People"),
-    ("audit", "Audit"),
-    ("usage", "Usage"),
-    ("memory", "Memory"),
-    ("skills", "Skills"),
-    ("mcp", "MCP servers"),
-    ("models", "Models"),
-    ("agents", "Agents"),
-)
-"""The parts beside the chat: the name in the address, and what it is called."""
 for _name in _TEMPLATES.list_templates():
     _TEMPLATES.get_template(_name)
 
@@ -60,7 +45,6 @@ def add_page(app: FastAPI) -> None:
             version=services.version,
             signs_out=sessions.needed,
             file_bytes=services.file_bytes,
-            parts=PARTS,
         )
         return HTMLResponse(shown, headers=_NO_STORE)
 

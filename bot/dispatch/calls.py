@@ -37,7 +37,6 @@ from bot.store.turns import PartChange
 from bot.store.usage import Spent
 
 REPEATED_COUNTER = "possibly_repeated"
-DOCUMENT_TYPE = "application/json"
 
 
 class ReplyCalls:
@@ -151,11 +150,8 @@ class ReplyCalls:
         error: str = "",
         keep: int | None = None,
         spent: Spent | None = None,
-        joined: Sequence[int] = (),
     ) -> None:
-        """Write what is staged, and the turn's state where given, with what it cost and which messages joined
-        it, in one transaction.
-        """
+        """Write what is staged, and the turn's state (with what it cost) where given, in one transaction."""
         if not self._dirty and not self._seen and state is None:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
@@ -168,7 +164,6 @@ class ReplyCalls:
             error=error,
             keep=keep,
             spent=spent,
-            joined=joined,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 
@@ -179,8 +174,10 @@ class ReplyCalls:
             self._seen.append(platform_id)
 
     async def _send(self, part: Part, *, final: bool, full: bool) -> str:
-        if part.kind is not PartKind.TEXT and isinstance(self.adapter, SendsFiles):
-            data, mime = await self._content(part)
+        if part.kind is PartKind.FILE and isinstance(self.adapter, SendsFiles):
+            data, mime = await self._runtime.artifact(
+                self.turn.thread_id, part.content, self.outlet.manifest.max_file_out
+            )
             return await self.adapter.send_file(
                 OutboundFile(
                     self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
@@ -188,15 +185,8 @@ class ReplyCalls:
             )
         return await self.adapter.send(self._message(part, final=final, full=full))
 
-    async def _content(self, part: Part) -> tuple[bytes, str]:
-        """What is in a file, and of which type it is."""
-        if part.kind is PartKind.DOCUMENT:
-            return part.content.encode(), DOCUMENT_TYPE
-        limit = self.outlet.manifest.max_file_out
-        return await self._runtime.artifact(self.turn.thread_id, part.content, limit)
-
     def _message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
-        text = part.content if part.kind is PartKind.TEXT else f"📎 `{part.filename}`"
+        text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
         text = marked(text) if part.repeated else text
         return OutboundMessage(
             self._key(part),

@@ -10,10 +10,9 @@ from pathlib import PurePosixPath
 import structlog
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
+from bot.commands.registry import Handler, Invocation, Registry, Result, Services
 from bot.config import Rejected, Reloaded
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
@@ -24,27 +23,12 @@ from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.questions import Question
 from bot.dispatch.starts import Starts
-from bot.domain import (
-    OPEN_STATES,
-    Busy,
-    InboundChange,
-    Origin,
-    Part,
-    PartKind,
-    Sender,
-    Stopped,
-    Turn,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, TurnState
 from bot.errors import RoebotError
-from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AsksChoice
-from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
 from bot.store import BotStore
-from bot.store.admitted import Accepted
+from bot.store.accept import Accepted
 from bot.store.audit import Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
@@ -74,11 +58,6 @@ class Dispatcher:
         store: BotStore,
         runtime: RuntimePort,
         accounts: Accounts,
-        desk: Desk,
-        forgetter: Forgetter,
-        kept_days: Callable[[str], int],
-        recorded: RecordedChats,
-        budgets: Budgets,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -100,7 +79,6 @@ class Dispatcher:
         self._roles = roles
         self._clock = clock
         self._mask = mask
-        self._busy = busy
         self._slots = asyncio.Semaphore(max_runs)
         self.starts = Starts(accounts, clock)
         self._talking: dict[int, Conversation] = {}
@@ -108,11 +86,6 @@ class Dispatcher:
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
             store=store,
-            desk=desk,
-            forgetter=forgetter,
-            kept_days=kept_days,
-            recorded=recorded,
-            budgets=budgets,
             people=people,
             policy=policy,
             busy=busy,
@@ -123,7 +96,6 @@ class Dispatcher:
             accounts=accounts,
             clock=clock,
             stop=self.stop,
-            joined=self.joined,
             wake=self.chat.wake,
             new_id=new_id,
             queue_limit=queue_limit,
@@ -155,24 +127,11 @@ class Dispatcher:
         return bool(stopped)
 
     def noticed(self, accepted: Accepted) -> None:
-        """A turn was just accepted: its author is there, may have ended a run by it, or may join one."""
+        """A turn was just accepted: its author is there, and may have ended a run by it."""
         self.starts.noticed(accepted)
-        talking = self._talking.get(accepted.conversation)
-        if talking is not None and accepted.interrupts:
+        talking = self._talking.get(accepted.conversation) if accepted.interrupts else None
+        if talking is not None:
             talking.stop(Stopped.INTERRUPTED)
-        if talking is not None and accepted.steers:
-            talking.steering.nudge()
-
-    def changed(self, happened: InboundChange) -> None:
-        """Somebody changed a message, which may be about to join a run."""
-        for talking in self._talking.values():
-            if talking.is_in(happened.origin.account, happened.origin.chat):
-                talking.steering.nudge()
-
-    def joined(self, conversation: int) -> int:
-        """How many of the messages that wait in a conversation have joined its run."""
-        talking = self._talking.get(conversation)
-        return talking.joined if talking is not None else 0
 
     @property
     def running(self) -> int:
@@ -206,18 +165,16 @@ class Dispatcher:
     async def _answer(self, claim: Claim, turn: Turn, outlet: Outlet) -> None:
         calls = self._calls(turn, claim.parts, outlet)
         delivery = Delivery(calls)
-        outcome = composed(turn)
+        outcome = Outcome("")
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
                 asked = outcome.question
                 decisions = asked.choices if asked.approval else None
-                await self._store.ask(
-                    turn, outcome.interrupt, decisions, self._clock.now(), remembered=asked.remembered
-                )
+                await self._store.ask(turn, outcome.interrupt, decisions, self._clock.now())
             outcome = replace(outcome, question=self._coded(turn, outcome.question))
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
-            await delivery.compose(parts, error=outcome.error, spent=spent, joined=outcome.joined)
+            await delivery.compose(parts, error=outcome.error, spent=spent)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
@@ -249,8 +206,6 @@ class Dispatcher:
             show=frames.show,
             starts=self.starts,
             mask=self._mask,
-            shut_out=self._shut_out,
-            steers=Busy(turn.busy or self._busy(turn.address.account)) is Busy.STEER,
         )
         self._talking[turn.conversation] = talk
         try:
@@ -258,7 +213,6 @@ class Dispatcher:
                 group.create_task(frames.run(), name=f"frames:{turn.id}")
                 group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
                 group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
-                steering = group.create_task(talk.steering.run(), name=f"steering:{turn.id}")
                 if turn.asked_by:
                     group.create_task(self._answered(turn, outlet), name=f"answered:{turn.id}")
                 try:
@@ -266,15 +220,8 @@ class Dispatcher:
                         return await talk.run(restarted=restarted)
                 finally:
                     frames.close()
-                    steering.cancel()
         finally:
             del self._talking[turn.conversation]
-
-    def _shut_out(self, turn: Turn, sender: Sender) -> bool:
-        """Whether somebody is blocked where a turn is."""
-        at = turn.address
-        origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
-        return self._services.policy(at.account).role(origin) is Role.BLOCKED
 
     async def _answered(self, turn: Turn, outlet: Outlet) -> None:
         """Let the question that a turn answers say so."""
@@ -300,25 +247,14 @@ class Dispatcher:
             if result.composed:
                 await self._control(turn_id)
             else:
-                await self._close(claim, turn, outlet, Outcome(result.text), result.documents)
+                await self._close(claim, turn, outlet, Outcome(result.text))
         else:
-            ended = composed(turn)
-            await Delivery(self._calls(turn, claim.parts, outlet)).finish(ended.state, error=ended.error)
+            await Delivery(self._calls(turn, claim.parts, outlet)).finish()
 
-    async def _close(
-        self,
-        claim: Claim,
-        turn: Turn,
-        outlet: Outlet,
-        outcome: Outcome,
-        documents: Sequence[Document] = (),
-    ) -> None:
+    async def _close(self, claim: Claim, turn: Turn, outlet: Outlet, outcome: Outcome) -> None:
         """Answer a turn with what needs no run."""
         delivery = Delivery(self._calls(turn, claim.parts, outlet))
-        parts = final_parts(outcome, outlet)
-        for one in documents:
-            parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
-        await delivery.compose(parts, error=outcome.error)
+        await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
         await delivery.finish(outcome.state, error=outcome.error)
 
     async def _give_up_lane(self, conversation: int) -> None:
@@ -370,13 +306,6 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
-
-
-def composed(turn: Turn) -> Outcome:
-    """How a turn ends whose final was composed before a restart."""
-    ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
-    state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
-    return Outcome("", state=state, error=turn.error)
 
 
 def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:

@@ -25,22 +25,7 @@ def message_ids(turn: Turn) -> list[str]:
     """The ids of a turn's messages in the thread. They are stable, so that a repeated run replaces, not
     doubles.
     """
-    return [message_id(turn, message.id) for message in turn.messages]
-
-
-def message_id(turn: Turn, number: int) -> str:
-    """The id in the thread of a message that this turn answers."""
-    return f"{_prefix(turn)}{number}"
-
-
-def number_in(turn: Turn, identity: str) -> int:
-    """The number of the message that has this id in the thread, 0 for one that the turn does not answer."""
-    number = identity.removeprefix(_prefix(turn))
-    return int(number) if number != identity and number.isdecimal() else 0
-
-
-def _prefix(turn: Turn) -> str:
-    return f"roebot-{turn.id}-"
+    return [f"roebot-{turn.id}-{message.id}" for message in turn.messages]
 
 
 def author(turn: Turn) -> str:
@@ -52,20 +37,8 @@ def author(turn: Turn) -> str:
     return f"{turn.platform}:{people[-1].id}" if people else ""
 
 
-async def run_request(
-    handing: Handing,
-    texts: Texts,
-    roles: Sequence[str],
-    *,
-    repeated: bool,
-    heard: str = "",
-    steerable: bool = False,
-) -> RunRequest:
-    """The run that answers a turn, whose author has these roles and before which that was `heard`. A
-    `steerable` one takes in what comes while it works.
-
-    Raises RuntimeUnreachable.
-    """
+async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:
+    """The run that answers a turn, whose author has these roles. Raises RuntimeUnreachable."""
     turn = handing.turn
     skills = _Skills(handing, texts)
     messages = [
@@ -73,28 +46,19 @@ async def run_request(
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
-    told = [*([heard] if heard else []), *(_note(note, texts) for note in turn.notes)]
+    told = [_note(note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
-    configurable = _configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles)
-    if steerable:
-        configurable["steerable"] = True
     return RunRequest(
         thread_id=turn.thread_id,
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=configurable,
+        configurable=_configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles),
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=handing.outlet.assistant,
     )
-
-
-async def joining(handing: Handing, message: TurnMessage, texts: Texts) -> dict[str, Any]:
-    """A message that may join the run of a turn, as the agent reads it. Raises RuntimeUnreachable."""
-    identity = message_id(handing.turn, message.id)
-    return await _message(handing, message, identity, texts, _Skills(handing, texts))
 
 
 def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
@@ -110,8 +74,6 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
     }
     if turn.model:
         context["model_name"] = turn.model
-    if turn.approved:
-        context["approved"] = list(turn.approved)
     if turn.plan:
         context["is_plan_mode"] = True
     if agent:

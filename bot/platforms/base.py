@@ -17,7 +17,6 @@ from bot.domain import (
     AccountState,
     Attachment,
     ChatKind,
-    Earlier,
     InboundEvent,
     OutboundFile,
     OutboundMessage,
@@ -48,10 +47,6 @@ class Inbox(Protocol):
 
     async def migrate_chat(self, old: str, new: str) -> None:
         """The platform gave a chat another id: its conversations go with it."""
-        ...
-
-    def records(self, chat: str) -> bool:
-        """Whether messages to others are kept there too, so that their senders' names are worth a call."""
         ...
 
 
@@ -202,17 +197,6 @@ class FetchesFiles(Protocol):
 
     def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content, in chunks."""
-        ...
-
-
-@runtime_checkable
-class ReadsThreads(Protocol):
-    """Can read a thread in which it was not meant before."""
-
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """What people wrote in the thread of an address before the message of this id, oldest first, the newest
-        `limit` of it. Raises DeliveryError.
-        """
         ...
 
 

@@ -78,11 +78,6 @@ def note(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
     )
 
 
-def known(connection: Connection, actor: Actor) -> bool:
-    """Whether this deed was written down before."""
-    return connection.execute(sql.KNOWN_DEED, {"key": actor.key}).first() is not None
-
-
 def entries(connection: Connection, before: int, limit: int, person: str) -> list[AuditEntry]:
     """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
     statement = sql.AUDIT_OF_PERSON if person else sql.AUDIT

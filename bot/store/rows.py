@@ -127,8 +127,6 @@ def turn_in(
     notes: Sequence[ChangeNote] = (),
     askers: Sequence[Sender] = (),
     asked_by: int = 0,
-    *,
-    approved: Sequence[str] = (),
 ) -> Turn:
     """A turn with its messages, what is told with them, and whose work an answer goes on with."""
     return Turn(
@@ -147,7 +145,6 @@ def turn_in(
         model=row.model,
         plan=bool(row.plan),
         agent=row.agent,
-        busy=row.busy,
         repeats=row.repeats,
         stopped=Stopped(row.stopped),
         answers=row.answers,
@@ -155,5 +152,4 @@ def turn_in(
         notes=tuple(notes),
         askers=tuple(askers),
         asked_by=asked_by,
-        approved=tuple(approved),
     )

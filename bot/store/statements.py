@@ -5,8 +5,7 @@ from bot.store.connection import Statement
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
-    " plan, agent, repeats, stopped, answers, size, ready_at, created_at, error,"
-    " (SELECT c.busy FROM conversations c WHERE c.id = conversation_id) AS busy"
+    " plan, agent, repeats, stopped, answers, size, ready_at, created_at"
 )
 
 
@@ -42,7 +41,7 @@ TAKE_CONVERSATION = _sql(
     :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
     excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
     conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
-    decisions, remembered, busy"""
+    decisions, busy"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
@@ -100,15 +99,6 @@ MOVE_CHAT = [
         AND conversations.topic = '' AND n.member = conversations.member)"""
     ),
     _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
-    _sql("UPDATE schedules SET chat = :new WHERE account = :account AND chat = :old"),
-    _sql(
-        "UPDATE record SET chat = :new, message_id = :old || ':' || message_id WHERE account = :account"
-        " AND chat = :old"
-    ),
-    _sql(
-        """UPDATE chats SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
-        SELECT 1 FROM chats n WHERE n.account = :account AND n.chat = :new)"""
-    ),
 ]
 OPEN_ADDRESSES = _sql(
     f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
@@ -157,7 +147,7 @@ CHANGES_OF_TURN = _sql(
 
 ASK = _sql(
     """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
-    decisions = :decisions, remembered = :remembered, asked_at = :now WHERE id = :conversation AND thread_id = :thread_id"""
+    decisions = :decisions, asked_at = :now WHERE id = :conversation AND thread_id = :thread_id"""
 )
 ASKERS = _sql("SELECT askers, asked_by FROM conversations WHERE id = :id")
 # The id of a message that was only just posted may not be recorded when somebody presses its button.
@@ -166,13 +156,13 @@ ASKED_WITH = _sql(
     AND (platform_id = :message_id OR platform_id = '')"""
 )
 APPROVALS_WITH = _sql(
-    """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    """SELECT c.question, c.askers, c.decisions FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
     AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '' WHERE id = :id")
 APPROVALS_IN = _sql(
-    """SELECT id, thread_id, question, asked_by, askers, decisions, remembered FROM conversations
+    """SELECT id, thread_id, question, asked_by, askers, decisions FROM conversations
     WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
 )
 APPROVALS_BEFORE = _sql(
@@ -208,8 +198,7 @@ START_TURN = _sql(
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
 CONVERSATION_NOW = _sql(
-    "SELECT model, plan, agent, question, askers, decisions, remembered, thread_id FROM conversations"
-    " WHERE id = :id"
+    "SELECT model, plan, agent, question, askers, decisions, thread_id FROM conversations WHERE id = :id"
 )
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
@@ -282,15 +271,11 @@ CONVERSATIONS_OF = _sql(
     title, created_at, active_at FROM conversations WHERE account = :account AND id < :before
     ORDER BY id DESC LIMIT :limit"""
 )
-TURN_VIEW = (
-    "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
-    " finished_at, person, input_tokens, output_tokens, total_tokens"
-)
 TURNS_OF = _sql(
-    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id = :conversation AND id < :before
-    ORDER BY id DESC LIMIT :limit"""
+    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at,
+    person, input_tokens, output_tokens, total_tokens FROM turns WHERE conversation_id = :conversation
+    AND id < :before ORDER BY id DESC LIMIT :limit"""
 )
-TURNS = _sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
 MESSAGES_OF_TURNS = _sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
@@ -314,15 +299,6 @@ SPENT_BY_ALL = _sql(f"SELECT {SPENDING} FROM turns WHERE {SPENT}")
 SPENT_BY_PERSON = _sql(f"SELECT {SPENDING} FROM turns WHERE person = :person AND {SPENT}")
 SPENT_IN_CONVERSATION = _sql(
     f"SELECT {SPENDING} FROM turns WHERE conversation_id = :conversation AND {SPENT}"
-)
-# Whole seconds are divided, which both databases do alike.
-DAYS = _sql(
-    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {SPENDING} FROM turns WHERE {SPENT}
-    GROUP BY 1 ORDER BY 1"""
-)
-DAYS_OF_PERSON = _sql(
-    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {SPENDING} FROM turns
-    WHERE person = :person AND {SPENT} GROUP BY 1 ORDER BY 1"""
 )
 # People as an expression: SQLite would go through the history of all of them in their order, not by the time.
 SPENDERS = _sql(
@@ -400,7 +376,6 @@ ADD_AUDIT = _sql(
     VALUES (:key, :at, :person, :name, :account, :chat, :action, :subject, :detail)
     ON CONFLICT (key) DO NOTHING"""
 )
-KNOWN_DEED = _sql("SELECT id FROM audit WHERE key = :key")
 AUDIT = _sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")
 AUDIT_OF_PERSON = _sql(
     """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person)

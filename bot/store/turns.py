@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any
 
 from bot.domain import (
     OPEN_STATES,
@@ -18,11 +17,10 @@ from bot.domain import (
     TurnMessage,
     TurnState,
 )
-from bot.store import audit, changes, people, permissions, questions, rows, steering, threads, usage
+from bot.store import audit, changes, people, questions, rows, threads, usage
 from bot.store import statements as sql
 from bot.store.connection import Connection
 from bot.store.opening import open_turn, save_part
-from bot.store.permissions import Remembered
 from bot.store.threads import Audience
 
 WORDS = ("approve", "reject")
@@ -82,8 +80,7 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         else changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
     )
     asked = questions.origin_of(connection, conversation) if answers else ((), 0)
-    messages, may = _messages(connection, row.repeats or row.id), _approved(connection, row)
-    turn = rows.turn_in(row, messages, told, *asked, approved=may)
+    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told, *asked)
     plan, agent = bool(now_there.plan), now_there.agent
     return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
@@ -100,16 +97,10 @@ def load(connection: Connection, turn: int) -> Claim:
             _messages(connection, row.repeats or row.id),
             changes.notes(connection, row.id, row.thread_id, row.repeats),
             *(questions.origin_of(connection, row.conversation_id) if row.answers else ()),
-            approved=_approved(connection, row),
         ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
     )
-
-
-def _approved(connection: Connection, row: Any) -> Sequence[str]:
-    account = rows.address_in(row.address).account
-    return permissions.approved(connection, account, row.conversation_id)
 
 
 def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
@@ -132,14 +123,12 @@ def save(
     keep: int | None = None,
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
     spent: usage.Spent | None = None,
-    joined: Sequence[int] = (),
 ) -> None:
     """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
     those without content.
 
     `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
-    (address, conversation, platform ids), for replies to them; `joined` waiting messages that the turn's run
-    has taken in.
+    (address, conversation, platform ids), for replies to them.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -152,8 +141,6 @@ def save(
         )
     if spent is not None:
         usage.put_down(connection, turn, spent)
-    if joined:
-        steering.join(connection, turn, joined, now)
     if seen is not None:
         address, conversation, ids = seen
         for message_id in ids:
@@ -216,30 +203,17 @@ def admit(
     return opened
 
 
-class DecisionWord(Enum):
-    """What `/approve` and `/reject` say: yes for once, for this conversation, on the whole account, or no."""
-
-    ONCE = auto()
-    HERE = auto()
-    ALWAYS = auto()
-    NO = auto()
-
-
 class Decided(Enum):
-    """What came of `/approve` or `/reject`: done, no such approval, several, not theirs to give, for admins, or
-    only for once.
-    """
+    """What came of `/approve` or `/reject`: done, no such approval, several, or not theirs to give."""
 
     DONE = auto()
-    SENIOR = auto()
-    ONCE = auto()
     NONE = auto()
     SEVERAL = auto()
     FOREIGN = auto()
 
 
 def decide(
-    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, senior: bool
+    connection: Connection, command: Turn, number: int, now: float, *, approve: bool, senior: bool
 ) -> tuple[Decided, int]:
     """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
     of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
@@ -256,30 +230,16 @@ def decide(
     approval, words = questions.approval_in(row), rows.choices_in(row.decisions)
     if approval is None or (message.sender.id not in approval.people and not senior):
         return Decided.FOREIGN, 0
-    if given is DecisionWord.ALWAYS and not senior:
-        return Decided.SENIOR, 0
-    kept = approval.remembered
-    if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
-        return Decided.ONCE, 0
-    word = _word(given, words, kept)
+    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
+    word = yes if approve else no
     connection.execute(sql.CHANGE_INBOUND, {"text": word, "at": now, "id": message.id})
     address = connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one()
     turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
     connection.execute(sql.MAKE_DECISION, {**turned, "id": command.id})
     connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
     deed = audit.Deed("approval", f"turn {row.asked_by}", word)
-    actor = audit.author_of(command)
-    audit.note(connection, actor, deed, now)
-    permissions.given(connection, kept, word, int(row.id), actor, now)
+    audit.note(connection, audit.author_of(command), deed, now)
     return Decided.DONE, int(row.id)
-
-
-def _word(given: DecisionWord, words: Sequence[str], kept: Remembered | None) -> str:
-    """How the approval itself calls that decision."""
-    if kept is not None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
-        return kept.here if given is DecisionWord.HERE else kept.always
-    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
-    return no if given is DecisionWord.NO else yes
 
 
 def announce(

@@ -40,7 +40,6 @@ class TurnView:
     """
 
     id: int
-    conversation: int
     kind: TurnKind
     state: TurnState
     thread_id: str
@@ -104,15 +103,11 @@ def lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> 
     return LaneView(first.id, TurnState(first.state), first.run_id, first.created_at, queued)
 
 
-def turns(connection: Connection, conversation_id: int | None, before: int, limit: int) -> list[TurnView]:
-    """Turns of a conversation, or of all, with ids below `before`, newest first, each with messages and
-    parts.
-    """
-    given = {"before": before, "limit": limit}
-    if conversation_id is None:
-        found = connection.execute(sql.TURNS, given).all()
-    else:
-        found = connection.execute(sql.TURNS_OF, {**given, "conversation": conversation_id}).all()
+def turns(connection: Connection, conversation_id: int, before: int, limit: int) -> list[TurnView]:
+    """Turns of a conversation with ids below `before`, newest first, each with messages and parts."""
+    found = connection.execute(
+        sql.TURNS_OF, {"conversation": conversation_id, "before": before, "limit": limit}
+    ).all()
     ids = [row.id for row in found]
     if not ids:
         return []
@@ -155,7 +150,6 @@ def _conversation(row: Any) -> ConversationView:
 def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
     return TurnView(
         id=row.id,
-        conversation=row.conversation_id,
         kind=TurnKind(row.kind),
         state=TurnState(row.state),
         thread_id=row.thread_id,

@@ -20,7 +20,6 @@ SCOPES = (
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "answers that grow"),
     ("contact:user.base:readonly", "the names of people (optional)"),
-    ("contact:user.department:readonly", "their departments, for access by department (optional)"),
     ("im:message.group_msg", "read all messages in groups: replies without a mention (optional)"),
 )
 """The permissions of the app, each with what it is for."""

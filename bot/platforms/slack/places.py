@@ -14,7 +14,6 @@ from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, reason
-from bot.platforms.slack.usergroups import UserGroups
 
 log = structlog.get_logger(__name__)
 V = TypeVar("V")
@@ -63,11 +62,8 @@ class Person:
 class Places:
     """Remembers for one account; everything can be asked again after a restart."""
 
-    def __init__(
-        self, client: Client, bot: str, team: str, clock: Clock, groups: UserGroups | None = None
-    ) -> None:
+    def __init__(self, client: Client, bot: str, team: str, clock: Clock) -> None:
         self._client = client
-        self._groups = groups
         self._bot = bot
         self._team = team
         self._clock = clock
@@ -81,9 +77,7 @@ class Places:
         """A person with what Slack tells of them."""
         known = await self._person(user)
         teams = tuple(f"team:{team}" for team in known.teams)
-        groups = await self._groups.of(user) if self._groups is not None else ()
-        belongs = (*teams, *(f"usergroup:{group}" for group in groups))
-        return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
+        return Sender(user, name or known.name, belongs=teams, guest=known.guest)
 
     async def _person(self, user: str) -> Person:
         now = self._clock.now()

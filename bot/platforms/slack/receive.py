@@ -154,12 +154,9 @@ class Receiver:
         message = heard.message
         if heard.thread and await self._follows(message.origin.chat, heard.thread):
             message = replace(message, addressed=True)
-        origin = message.origin
-        if not message.addressed and not self._inbox.records(origin.chat):
-            return message
         if not message.addressed:
-            sender = await self._places.sender(origin.sender.id, origin.sender.name)
-            return replace(message, origin=replace(origin, sender=sender))
+            return message
+        origin = message.origin
         if heard.elsewhere:
             origin = replace(origin, chat=await self._places.direct(origin.sender.id) or origin.chat)
         if heard.response_url:

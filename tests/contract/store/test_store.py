@@ -23,7 +23,7 @@ from bot.domain import (
 )
 from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
-from bot.store.admitted import Admission, Verdict
+from bot.store.accept import Admission, Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
 from bot.store.turns import PartChange
@@ -489,16 +489,3 @@ async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:
         gate.set()
     assert order == ["control", "a", "b"]
     await database.close()
-
-
-async def test_turns_of_all_conversations_are_listed_newest_first(store: BotStore) -> None:
-    [one] = await accept(store, admission(message("first", chat="c1")))
-    [other] = await accept(store, admission(message("second", chat="c2")))
-    found = await store.turns(None)
-    assert [(view.id, view.conversation) for view in found] == [
-        (other.turn, other.conversation),
-        (one.turn, one.conversation),
-    ]
-    assert [view.messages[0].text for view in found] == ["second", "first"]
-    assert [view.id for view in await store.turns(None, other.turn)] == [one.turn]
-    assert [view.id for view in await store.turns(one.conversation)] == [one.turn]

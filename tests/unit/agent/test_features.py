@@ -22,7 +22,6 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.loop_detection import LoopDetectionMiddleware
 from agent.middleware.memory import MemoryMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
-from agent.middleware.steering import SteeringMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.title import TitleMiddleware
@@ -231,16 +230,6 @@ async def test_long_lists_of_tools() -> None:
     everything = await listed(False)
     assert await listed(True) < everything
     assert await listed(DeferredToolFilterMiddleware(threshold=2)) < await listed(True)
-
-
-async def test_messages_that_join() -> None:
-    async def steps(feature: Any) -> bool:
-        graph = create_agent_graph(scripted(Script(reply="ok")), features=only(steering=feature))
-        return "SteeringMiddleware.before_model" in graph.nodes
-
-    assert await steps(True)
-    assert not await steps(False)
-    assert await steps(SteeringMiddleware())
 
 
 async def test_sandbox() -> None:

@@ -140,7 +140,7 @@ def test_the_fingerprint_follows_the_content(folder: Folder) -> None:
 NUMBER = "expected a whole number, got"
 NOT_YET = "is not in this version"
 
-LATER_SECTIONS = ("retention",)
+LATER_SECTIONS = ("budgets", "schedules", "retention")
 
 REFUSED = [
     ("server: {port: '2026'}", "server.port", f"{NUMBER} a string; remove the quotes"),
@@ -319,7 +319,7 @@ REFUSED = [
         "is 2, made for a newer release; this one knows up to 1: update Roebot",
     ),
     *[(f"{name}: {{}}", name, f"{name} {NOT_YET}; remove it") for name in LATER_SECTIONS],
-    ("retention:", "retention", f"retention {NOT_YET}; remove it"),
+    ("budgets:", "budgets", f"budgets {NOT_YET}; remove it"),
     (
         "checkpointer: {connection_string: null}",
         "checkpointer.connection_string",
@@ -330,6 +330,16 @@ REFUSED = [
         "checkpointer.type",
         f"postgres {NOT_YET}; choose another or remove it",
     ),
+    *[
+        (
+            f"channels: {{web: {{{key}: {value}}}}}",
+            f"channels.web.{key}",
+            f"{value} {NOT_YET}; choose another or remove it",
+        )
+        for key, value in [
+            ("busy", "steer"),
+        ]
+    ],
     ("channels: {slack: {bot_token: x}}", "channels.slack.app_token", None),
     ("channels: {slack: {bot_token: x, mode: http}}", "channels.slack.signing_secret", None),
     ("channels: {feishu: {app_id: cli_1}}", "channels.feishu.app_secret", None),

@@ -23,10 +23,10 @@ from tests.platforms.web.serving import world
 from tests.unit.dispatch.bench import Bench, bench
 
 MEMBERS = (
-    "help new status stop retry threads resume title models model agent plan busy memory usage digest record"
-    " data skills approve reject approved whoami"
+    "help new status stop retry threads resume title models model agent plan busy memory usage skills approve"
+    " reject whoami"
 )
-ADMINS = "allow revoke role pair budget audit accounts restart reload announce skill mcp"
+ADMINS = "allow revoke role pair audit accounts restart reload announce skill mcp"
 COMMANDS = {**dict.fromkeys(MEMBERS.split(), Role.MEMBER), **dict.fromkeys(ADMINS.split(), Role.ADMIN)}
 PEOPLE = {Role.BLOCKED: "31", Role.STRANGER: "30", Role.MEMBER: "7", Role.ADMIN: "9", Role.OWNER: "1"}
 
@@ -46,7 +46,6 @@ WITH_TOKEN = """
     GET /api/access
     PUT /api/access/{entry}
     DELETE /api/access/{entry}
-    POST /api/access/pair
     GET /api/audit
     GET /api/channels
     POST /api/channels/{account}/restart
@@ -59,25 +58,10 @@ WITH_TOKEN = """
     GET /api/conversations/{conversation}/usage
     GET /api/conversations/{conversation}/events
     POST /api/conversations/{conversation}/stop
-    GET /api/schedules
-    POST /api/schedules
-    POST /api/schedules/preview
-    GET /api/schedules/calendar
-    GET /api/schedules/{schedule}
-    PATCH /api/schedules/{schedule}
-    DELETE /api/schedules/{schedule}
-    POST /api/schedules/{schedule}/pause
-    POST /api/schedules/{schedule}/resume
-    POST /api/schedules/{schedule}/trigger
-    GET /api/schedules/{schedule}/runs
-    GET /api/people/{person}/data
-    DELETE /api/people/{person}/data
     GET /api/turns
     GET /api/turns/{turn}
-    GET /api/turns/{turn}/documents/{part}
     POST /api/turns/{turn}/retry
     GET /api/usage
-    GET /api/usage/days
 """
 PASSED_ON = ("/api/langgraph/{path:path}", "/api/{area}", "/api/{area}/{path:path}")
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")

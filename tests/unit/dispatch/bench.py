@@ -11,25 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.budgets import Budgets
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.commands.builtin import builtin
 from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
-from bot.config.models import BudgetsConfig, SchedulesConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
-from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
-from bot.forgetting.forgetter import Forgetter
+from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live
 from bot.platforms.base import AdapterContext, Manifest
-from bot.record.chats import RecordedChats
-from bot.schedules.desk import Desk
-from bot.schedules.firing import Host
-from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
-from bot.store.schedule_rows import Opened
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
@@ -56,14 +48,6 @@ class Bench:
     outlet: Outlet | None = None
     mask: Callable[[str], str] = str
     model: str = ""
-    scheduling: bool = False
-    """Whether what is scheduled is fired."""
-    allowed: bool = True
-    """Whether who made a schedule may still talk."""
-    catch_up: float = 6 * 3600.0
-    budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
-    kept_days: int = 0
-    forgetter: Forgetter | None = None
     restarted: list[str] = field(default_factory=list)
     reloaded: Reloaded | Rejected = field(
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
@@ -98,45 +82,12 @@ class Bench:
         people = People(self.store)
         await people.load()
         rules = AccountRules(
-            AccessPolicy(access, people),
-            self.policy,
-            texts_for("en"),
-            Limits(),
-            self.model,
-            busy=self.busy,
-            recorded=lambda chat: recorded.get("rec", chat) is not None,
-            budgets=lambda origin, role: budgets.limits(origin, role, texts_for("en")),
-        )
-        host = Host(
-            open_=lambda opened: self._open(dispatcher, opened),
-            allowed=lambda _schedule: self.allowed,
-            runs=lambda account: account == "rec",
-            texts=lambda _account: texts_for("en"),
-            model=lambda _account: self.model,
-            new_id=lambda: f"scheduled-{next(numbers)}",
-            catch_up=lambda: self.catch_up,
-        )
-        scheduler = Scheduler(self.store, self.clock, host)
-        recorded = RecordedChats(self.store.record)
-        await recorded.load()
-        budgets = Budgets(self.store.budgets, lambda: self.budgets)
-        await budgets.load()
-        self.forgetter = Forgetter(
-            self.store.forgetting,
-            self.runtime,
-            self.clock,
-            lambda: {"rec": self.kept_days},
-            lambda: f"fresh-{next(numbers)}",
+            AccessPolicy(access, people), self.policy, texts_for("en"), Limits(), self.model, busy=self.busy
         )
         dispatcher = Dispatcher(
             store=self.store,
             runtime=self.runtime,
             accounts=self,
-            desk=Desk(self.store.schedules, recorded, self.clock, scheduler, SchedulesConfig),
-            forgetter=self.forgetter,
-            kept_days=lambda _account: self.kept_days,
-            recorded=recorded,
-            budgets=budgets,
             commands=builtin(),
             texts=lambda _account: texts_for("en"),
             roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
@@ -152,7 +103,6 @@ class Bench:
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
         bus.watch(dispatcher.noticed)
-        bus.follow(dispatcher.changed)
         admissions = Admissions(
             rules,
             builtin(),
@@ -160,23 +110,14 @@ class Bench:
             new_code=lambda: f"CODE-{next(numbers):04d}",
         )
         work = asyncio.create_task(dispatcher.run())
-        schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None
         self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
         if recover:
             await bus.recover()
         try:
             yield self
         finally:
-            tasks = [work, *([schedules] if schedules else [])]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _open(self, dispatcher: Dispatcher, opened: Opened) -> None:
-        if opened.kind is TurnKind.CHAT:
-            dispatcher.chat.wake(opened.conversation)
-        else:
-            dispatcher.control.wake(opened.turn)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def quiet(self) -> None:
         """Wait until everything that goes on waits for the clock: the store has nothing left to do."""

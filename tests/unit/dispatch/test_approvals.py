@@ -23,7 +23,7 @@ CALL = {
 }
 CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
 QUESTION = f"🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
-FOREIGN = "Only the person who asked for this, or an admin, can decide it; always is for admins to say."
+FOREIGN = "Only the person who asked for this, or an admin, can decide it."
 
 
 def script(run: ScriptedRun) -> None:

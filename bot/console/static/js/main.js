@@ -4,8 +4,6 @@ import { call, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversations } from "./conversations.js";
 import { $, say, show } from "./dom.js";
-import { closeSide } from "./drawer.js";
-import * as parts from "./parts.js";
 import { loadAccounts, loadModels } from "./status.js";
 import { Stream } from "./stream.js";
 import { Transcript } from "./transcript.js";
@@ -22,9 +20,8 @@ function online(yes) {
 }
 
 function title(text) {
-  state.titled = text;
   $("title").textContent = text || "New conversation";
-  if (!parts.asked()) document.title = text ? `${text} · Roebot` : "Roebot";
+  document.title = text ? `${text} · Roebot` : "Roebot";
 }
 
 function busy() {
@@ -33,8 +30,7 @@ function busy() {
 
 /** Show a conversation (null: one that begins with the next message). */
 function open(id, push = false) {
-  if (push && (id !== state.conversation || parts.asked())) address(id);
-  if (id === state.conversation && state.stream) return closeSide();
+  if (id === state.conversation && state.stream) return close();
   state.stream?.close();
   state.stream = null;
   state.conversation = id;
@@ -44,23 +40,18 @@ function open(id, push = false) {
   say($("problem"), "");
   title("");
   conversations.select(id);
+  if (push) history.pushState({ id }, "", id ? `?c=${id}` : "/");
   if (id) watch(id);
   busy();
-  closeSide();
+  close();
   composer.focus();
   return null;
-}
-
-/** The address of a conversation, which is the chat's whatever part was shown. */
-function address(id) {
-  history.pushState({ id }, "", id ? `?c=${id}` : "/");
-  parts.follow();
 }
 
 function watch(id) {
   state.stream = new Stream(id, {
     online,
-    gone: () => open(null, !parts.asked()),
+    gone: () => open(null, true),
     snapshot: (data) => {
       online(true);
       if (state.earlier === null) state.earlier = data.next;
@@ -168,26 +159,33 @@ async function poll() {
   }
 }
 
+function side(visible) {
+  app.classList.toggle("open", visible);
+  show($("veil"), visible);
+  $("open-side").setAttribute("aria-expanded", String(visible));
+  if (visible) $("close-side").focus();
+}
+
+function close() {
+  if (app.classList.contains("open")) side(false);
+}
+
 $("new").addEventListener("click", () => open(null, true));
+$("open-side").addEventListener("click", () => side(true));
+$("close-side").addEventListener("click", close);
+$("veil").addEventListener("click", close);
 $("earlier").addEventListener("click", earlier);
 $("sign-out")?.addEventListener("click", async () => {
   await call("DELETE", "/api/session");
   location.reload();
 });
-addEventListener("popstate", () => {
-  parts.follow();
-  if (!parts.asked()) open(asked());
-});
-$("skip").addEventListener("click", (event) => {
-  event.preventDefault();
-  $(parts.asked() ? "part-title" : "text").focus();
-});
+addEventListener("popstate", () => open(asked()));
+addEventListener("keydown", (event) => event.key === "Escape" && close());
 
 function asked() {
   return Number(new URLSearchParams(location.search).get("c")) || null;
 }
 
-parts.start(() => title(state.titled));
 open(asked());
 get("/api/commands").then(({ commands }) => (composer.hints.commands = commands)).catch(() => null);
 refreshModel();

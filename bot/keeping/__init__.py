@@ -1,1 +1,0 @@
-"""Keeping a home: an archive of it, and a home from an archive."""

@@ -1,1 +1,0 @@
-"""Schedules: when they are due, and the loop that opens a turn for each firing."""
