@@ -81,11 +81,10 @@ class RuntimeSaver(AsyncSqliteSaver):
     async def open(cls, path: Path, *, faults: Faults | None = None) -> AsyncIterator[RuntimeSaver]:
         """The saver on this database (WAL, synchronous=NORMAL)."""
         async with aiosqlite.connect(path) as connection:
-            await connection.execute("PRAGMA busy_timeout=10000")
-            saver = cls(connection, faults=faults)
-            await saver.setup()
             for pragma in PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")
+            saver = cls(connection, faults=faults)
+            await saver.setup()
             yield saver
 
     def get_next_version(self, current: str | None, channel: None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
 from typing import IO, BinaryIO
 from xml.parsers import expat
 
@@ -67,5 +68,7 @@ def _check_beginning(part: IO[bytes]) -> None:
     while not begun and (chunk := part.read(_CHUNK)):
         parser.Parse(chunk, False)
     if not begun:
-        # Newer versions of expat put off what a chunk ends in the middle of, until they hear of the end.
-        parser.Parse(b"", True)
+        # Newer versions of expat put off what a chunk ends in the middle of, until they hear of the end. A
+        # part without an element is for the reader to judge.
+        with suppress(expat.ExpatError):
+            parser.Parse(b"", True)

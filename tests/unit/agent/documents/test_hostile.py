@@ -67,6 +67,14 @@ def test_entities_are_refused_wherever_they_hide(declaration: str, encoding: str
 
 
 @pytest.mark.may_block
+@pytest.mark.parametrize("content", ["", "<!-- nothing -->"])
+def test_a_part_without_an_element_is_no_reason_to_refuse(content: str) -> None:
+    document = documents.rewritten(documents.word(documents.paragraph("Hello.")), {"word/more.xml": content})
+    report, text = read(Kind.WORD, document)
+    assert (report.problem, text.strip()) == ("", "Hello.")
+
+
+@pytest.mark.may_block
 def test_a_zip_bomb_is_not_unpacked() -> None:
     honest = documents.workbook(A=[["x"]])
     told = read(Kind.WORKBOOK, documents.declaring(honest, 400_000_000))[0].problem
