@@ -51,7 +51,9 @@ def copy(folder: Path) -> None:
 
 def command(tests: Sequence[str], scratch: Path, *, user: bool) -> list[str]:
     """How tests are run: as this user, or as an ordinary one."""
-    call = ["-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", "-m", "", "--timeout", "60"]
+    call = ["-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", "-m", ""]
+    # By a thread, which ends the process: without a guard, what a test tidies up may stand still too.
+    call += ["--timeout", "60", "--timeout-method", "thread"]
     call += ["--basetemp", str(scratch / "pytest"), *tests]
     if not user or os.geteuid():
         return [sys.executable, *call]
