@@ -43,6 +43,7 @@ SLOTS: tuple[Slot, ...] = (
     _slot("thread_data", "ThreadDataMiddleware", "sandbox"),
     _slot("uploads", "UploadsMiddleware", "sandbox"),
     _slot("sandbox", "SandboxMiddleware", "sandbox"),
+    _slot("steering", "SteeringMiddleware", "steering"),
     _slot("dangling", "DanglingToolCallMiddleware"),
     _slot("guardrail", "GuardrailMiddleware", "guardrail"),
     _slot("tool_errors", "ToolErrorHandlingMiddleware"),

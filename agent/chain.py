@@ -101,6 +101,7 @@ def features_of(parts: Parts) -> RuntimeFeatures:
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
         deferred_tools=parts.always_shown is not None,
+        steering=parts.switches.steerable,
     )
 
 

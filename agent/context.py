@@ -18,13 +18,15 @@ class RunContext:
     `user_id` is `platform:id` of the person. `roles` are those that they have now with what these include,
     the highest first: owner, admin, member. Who may not write any more has none. Of a turn that several
     people wrote, `user_id` is the last of them and `roles` are what all of them have. `chat_kind` is private
-    or group; `locale` is en or zh.
+    or group; `locale` is en or zh. `approved` are tools of which a person said before that they need not be
+    asked about.
     """
 
     thread_id: str | None = None
     run_id: str | None = None
     user_id: str | None = None
     roles: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
     account: str | None = None
     platform: str | None = None
     chat: str | None = None
@@ -44,8 +46,11 @@ class RunContext:
         known.setdefault("run_id", config.get("run_id"))
         if isinstance(source, Runtime) and (info := source.execution_info) is not None:
             known = {"thread_id": info.thread_id, **{k: v for k, v in known.items() if v is not None}}
-        values = {field.name: _text(known.get(field.name)) for field in fields(cls) if field.name != "roles"}
-        return cls(roles=_words(known.get("roles")), **values)
+        lists = {name: _words(known.get(name)) for name in ("roles", "approved")}
+        values = {
+            field.name: _text(known.get(field.name)) for field in fields(cls) if field.name not in lists
+        }
+        return cls(**lists, **values)  # type: ignore[arg-type]
 
 
 def _parts(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -41,6 +41,7 @@ class RuntimeFeatures:
     loop_detection: Feature = True
     guardrail: Feature = False
     deferred_tools: Feature = False
+    steering: Feature = False
 
     def __post_init__(self) -> None:
         for field in fields(self):

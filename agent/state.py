@@ -58,6 +58,13 @@ class SandboxRef(TypedDict, total=False):
     sandbox_id: str
 
 
+class Steered(TypedDict):
+    """The messages that joined the turn while it was worked on, by their ids."""
+
+    turn: str
+    ids: list[str]
+
+
 class TodoItem(TypedDict):
     """One line of the plan: `status` is pending, in_progress or completed."""
 
@@ -119,6 +126,7 @@ class ThreadState(AgentState[Any]):
     sandbox: NotRequired[SandboxRef | None]
     usage: NotRequired[Annotated[Usage, added]]
     promoted_tools: NotRequired[Annotated[list[str], merge_names]]
+    steered: NotRequired[Steered | None]
 
 
 def _flat(writes: Sequence[Any]) -> list[Any]:

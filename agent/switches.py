@@ -19,11 +19,12 @@ class Switches:
     plan_mode: bool = False
     subagents: bool | None = None
     agent_name: str | None = None
+    steerable: bool = False
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> Switches:
         """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
-        `is_plan_mode`, `subagent_enabled` and `agent_name`.
+        `is_plan_mode`, `subagent_enabled`, `agent_name` and `steerable`.
         """
         return cls(
             model_name=_text(configurable.get("model_name")) or _text(configurable.get(MODEL_HEADER)),
@@ -32,6 +33,7 @@ class Switches:
             plan_mode=configurable.get("is_plan_mode") is True,
             subagents=_switch(configurable.get("subagent_enabled")),
             agent_name=_text(configurable.get("agent_name")),
+            steerable=configurable.get("steerable") is True,
         )
 
 

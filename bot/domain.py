@@ -30,7 +30,8 @@ class Sender:
     """Who wrote a message, as the platform names them.
 
     `belongs` names what they are part of as the end of an access entry ("team:T1", "role:9"); `guest` says
-    that they are a guest of the workspace, or of another organization.
+    that they are a guest of the workspace, or of another organization. `account` is where they are known from
+    who came to the page by a link out of a chat ("" for everybody else); their `id` is `platform:id` then.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Sender:
     is_bot: bool = False
     belongs: tuple[str, ...] = ()
     guest: bool = False
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class Origin:
     sender: Sender
     topic: str = ""
     reply_to: str = ""
+
+
+def person_of(platform: str, sender: Sender) -> str:
+    """Who that is as `platform:id`, wherever they write."""
+    return sender.id if sender.account else f"{platform}:{sender.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +122,11 @@ class InboundMessage:
     """A message as an adapter hands it to the bus.
 
     `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
-    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what was
-    forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for none. `text`
-    comes without the mention of the bot. `clicked` says that a button of the message that it answers
-    (`reply_to`) was pressed, so nothing was written.
+    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what
+    was forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for
+    none. `text` comes without the mention of the bot. `link` leads to it on the platform ("" where
+    nothing does). `clicked` says that a button of the message that it answers (`reply_to`) was pressed,
+    so nothing was written.
     """
 
     event_id: str
@@ -130,6 +138,7 @@ class InboundMessage:
     group_key: str = ""
     unsupported: str = ""
     clicked: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +189,13 @@ class Stopped(IntEnum):
 
 
 class Busy(StrEnum):
-    """What becomes of a message while a run is on: it waits for its end, it ends it, or it is refused."""
+    """What becomes of a message while a run is on: it waits for its end, it ends it, it joins it, or it is
+    refused.
+    """
 
     QUEUE = "queue"
     INTERRUPT = "interrupt"
+    STEER = "steer"
     REJECT = "reject"
 
 
@@ -224,9 +236,10 @@ class Turn:
     `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
     answers again (0 for none); `stopped` says that it is to end, and why. `answers` is the id of the
     interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
-    the turn began ("" for the account's). `notes` tell the agent what became of
-    messages of earlier turns. `askers` are those whose work an answer goes on with,
-    `asked_by` is the turn that asked for it (0 for none).
+    the turn began ("" for the account's), `busy` what it has chosen for messages that come meanwhile (""
+    likewise). `notes` tell the agent what became of messages of earlier turns. `askers` are those whose work
+    an answer goes on with, `asked_by` is the turn that asked for it (0 for none). `approved` are tools that
+    need no approval there. `error` is why a turn that is being delivered fails ("" where it does not).
     """
 
     id: int
@@ -244,6 +257,7 @@ class Turn:
     model: str = ""
     plan: bool = False
     agent: str = ""
+    busy: str = ""
     repeats: int = 0
     stopped: Stopped = Stopped.NO
     answers: str = ""
@@ -251,6 +265,21 @@ class Turn:
     notes: tuple[ChangeNote, ...] = ()
     askers: tuple[Sender, ...] = ()
     asked_by: int = 0
+    approved: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A message that stands in a thread since before somebody turned to the bot there; `link` leads to it
+    ("" where nothing does).
+    """
+
+    message_id: str
+    sender: Sender
+    text: str
+    sent_at: float
+    link: str = ""
 
 
 class ProgressState(StrEnum):
@@ -274,10 +303,11 @@ class ProgressItem:
 
 
 class PartKind(StrEnum):
-    """What a part of a reply is."""
+    """What a part of a reply is: a text, an artifact of the thread, or a file the service wrote itself."""
 
     TEXT = "text"
     FILE = "file"
+    DOCUMENT = "document"
 
 
 class PartState(StrEnum):
@@ -292,7 +322,8 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a reply. `content` is Markdown for text and the artifact's virtual path for a file; `choices`
+    """A part of a reply. `content` is Markdown for text, the artifact's virtual path for a file, and for
+    a document all that is in it; `choices`
     are the answers that a question offers as buttons.
     """
 

@@ -13,6 +13,8 @@ RoebotError
 │   └── RunMissing                the thread or run is unknown there
 ├── StoreError                    the database
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
+├── BackupFailed                  an archive can't be made or used; the message says why and what to do
+├── ScheduleRefused               a time that can't be kept exactly; key (of the catalogue), values
 └── StartError                    the service cannot start; the message says why and what to do
     └── ConfigUnusable            the agent runtime can't use what is configured; only a person can mend it
 """
@@ -69,6 +71,20 @@ class NotModified(DeliveryError):
 
     def __init__(self) -> None:
         super().__init__(DeliveryCategory.CONFLICT, "not modified")
+
+
+class BackupFailed(RoebotError):
+    """An archive of a home can't be made or used; the message says why, and what to do."""
+
+
+class ScheduleRefused(RoebotError):
+    """A schedule can't be kept exactly. `key` names the text that says why, with these values."""
+
+    def __init__(self, key: str, **values: object) -> None:
+        said = ", ".join(f"{name}: {value}" for name, value in values.items())
+        super().__init__(f"{key} ({said})" if said else key)
+        self.key = key
+        self.values = values
 
 
 class AccountError(RoebotError):

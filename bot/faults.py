@@ -17,12 +17,16 @@ VARIABLE = "ROEBOT_FAULT"
 
 
 class Step(StrEnum):
-    """Where a turn can be cut off, in the order in which it passes them."""
+    """Where a turn can be cut off, in the order in which it passes them. OFFERED and JOINED it passes only
+    where a message joins its run.
+    """
 
     RECEIVED = "received"
     STORED = "stored"
     ACKNOWLEDGED = "acknowledged"
     RUN_CREATED = "run_created"
+    OFFERED = "offered"
+    JOINED = "joined"
     POST_INTENDED = "post_intended"
     POSTED = "posted"
     MID_STREAM = "mid_stream"

@@ -9,7 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ import httpx
 import structlog
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
+from bot.access.policy import LOCAL_PLATFORMS
 from bot.accounts import AccountDirectory
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.clock import Clock, SystemClock
 from bot.commands.builtin import builtin
 from bot.config import (
+    AccessEntry,
     AccountConfig,
     Config,
     ConfigWatcher,
@@ -33,16 +36,22 @@ from bot.config import (
     secrets_of,
 )
 from bot.dispatch.dispatcher import Dispatcher
-from bot.domain import Busy, Isolation, IsolationPolicy, Turn
+from bot.domain import Busy, ChatKind, Isolation, IsolationPolicy, Origin, Sender, Turn, TurnKind
 from bot.errors import RoebotError, RuntimeProblem
+from bot.forgetting.forgetter import Forgetter
 from bot.heap import settle
 from bot.home import announce, owned, prepare_home
 from bot.platforms.base import CommandHint
+from bot.record.chats import RecordedChats
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.port import Trouble
 from bot.runtime.spawn import RuntimeProcess
+from bot.schedules.desk import Desk
+from bot.schedules.firing import Host
+from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
+from bot.store.schedule_rows import Opened, Schedule
 from bot.texts import Texts, texts_for
 
 log = structlog.get_logger(__name__)
@@ -51,6 +60,7 @@ TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
 MEGABYTE = 1_000_000
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
 HOUSEKEEPING_EVERY = 6 * 3600.0
+COUNTS_KEPT = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +102,20 @@ class Service:
         self.bus = MessageBus(store, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
+        self.recorded = RecordedChats(store.record)
+        self.budgets = Budgets(store.budgets, lambda: self.config.budgets)
+        self.scheduler = Scheduler(store, clock, self._schedule_host())
+        self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
+        self.forgetter = Forgetter(store.forgetting, self.runtime, clock, self._days, new_id)
         self.dispatcher = Dispatcher(
             store=store,
             runtime=self.runtime,
             accounts=self.accounts,
+            desk=self.desk,
+            forgetter=self.forgetter,
+            kept_days=lambda account: self._days().get(account, 0),
+            recorded=self.recorded,
+            budgets=self.budgets,
             commands=self.commands,
             texts=self.texts,
             roles=self.role,
@@ -105,12 +125,15 @@ class Service:
             reload=self.reload,
             clock=clock,
             new_id=new_id,
+            page=self.page,
             max_runs=self.config.limits.max_runs,
             mask=self.mask,
             queue_limit=self.config.limits.queue,
         )
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.noticed)
+        self.bus.follow(self.dispatcher.changed)
+        self.bus.on_move(self.recorded.load)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
         self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
@@ -118,6 +141,8 @@ class Service:
     async def run(self) -> None:
         """Answer until cancelled."""
         await self.people.load()
+        await self.recorded.load()
+        await self.budgets.load()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -127,6 +152,8 @@ class Service:
                 group.create_task(self.accounts.run(self.hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
                 group.create_task(self._housekeeping(), name="housekeeping")
+                group.create_task(self.scheduler.run(), name="schedules")
+                group.create_task(self.forgetter.run(), name="forgetting")
                 if self.child is not None:
                     group.create_task(self.child.run(), name="runtime")
         finally:
@@ -145,12 +172,36 @@ class Service:
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
             busy=Busy(account.busy),
+            recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
+            budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
         )
         return Admissions(rules, self.commands, new_id)
 
     def policy(self, account: str) -> AccessPolicy:
         """Who may do what on an account."""
-        return AccessPolicy(self.config.access_for(account), self.people)
+        return AccessPolicy(self.config.access_for(account), self.people, self.role_at_home)
+
+    def role_at_home(self, sender: Sender) -> Role:
+        """What somebody who came to the page by a link may do now, by the rules of the account that they came
+        from; STRANGER where that is gone.
+        """
+        found = self.config.channels.get(sender.account)
+        platform, _, id_ = sender.id.partition(":")
+        if found is None or found.platform != platform or platform in LOCAL_PLATFORMS:
+            return Role.STRANGER
+        person = replace(sender, id=id_, account="")
+        origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
+        return self.policy(sender.account).role(origin)
+
+    def held(self, entry: AccessEntry) -> Role:
+        """The highest role that a person, group or the like has on any account, be it named or given."""
+        named = (self.policy(account).named(entry) for account in self.config.channels)
+        return max(*named, AccessPolicy(self.config.access).named(entry), self.people.held(entry))
+
+    def page(self) -> str:
+        """Where people reach the page, "" where nobody said so; the port is as it was at the start."""
+        server = self.settings.loaded.config.server
+        return server.public_url or (self.address if server.is_loopback else "")
 
     def busy(self, account: str) -> str:
         """What an account does with a message while a run is on."""
@@ -199,7 +250,40 @@ class Service:
             management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
+    def _schedule_host(self) -> Host:
+        return Host(
+            open_=self._opened,
+            allowed=self._may_schedule,
+            runs=lambda account: self.accounts.get(account) is not None,
+            spent=self._spent,
+            texts=self.texts,
+            model=lambda account: self.config.channels[account].model or "",
+            new_id=new_id,
+            catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
+        )
+
+    def _opened(self, opened: Opened) -> None:
+        if opened.kind is TurnKind.CHAT:
+            self.dispatcher.chat.wake(opened.conversation)
+        else:
+            self.dispatcher.control.wake(opened.turn)
+
+    def _may_schedule(self, schedule: Schedule) -> bool:
+        """Whether who made a schedule may talk now where its results go."""
+        if schedule.account not in self.config.channels:
+            return False
+        return self.policy(schedule.account).role(schedule.origin) >= Role.MEMBER
+
+    async def _spent(self, schedule: Schedule) -> str:
+        role = self.policy(schedule.account).role(schedule.origin)
+        texts = self.texts(schedule.account)
+        return await self.budgets.spent(schedule.origin, role, texts, self.clock.now())
+
     # Upkeep
+
+    def _days(self) -> dict[str, int]:
+        """For how many days each account keeps what was said."""
+        return {name: self.config.kept_days(name) for name in self.config.channels}
 
     async def _follow_config(self) -> None:
         await self.watcher.run(self._configured)
@@ -238,6 +322,8 @@ class Service:
     async def _housekeeping(self) -> None:
         while True:
             await self.store.forget_known(self.clock.now())
+            await self.store.record.forget(self.clock.now())
+            await self.store.budgets.forget(self.clock.now() - COUNTS_KEPT)
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 

@@ -9,11 +9,14 @@ from pathlib import Path
 from agent.check.parts import tried
 from agent.check.sandbox import sandbox_problems
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
+from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, profile_names
 from agent.extensions.source import ExtensionsSource
 from agent.models.source import ModelSource
 from agent.profiles import Offer, describe_profiles
 from agent.results import ConfigProblem, ConfigReport
+from agent.skills.discovery import Discovery
+from agent.skills.skill import roots_of
 
 
 async def offer_of(source: ModelSource) -> Offer:
@@ -42,6 +45,7 @@ async def report(
     if unmet := (await source.catalog()).unmet:
         found.append(ConfigProblem(where="", what=unmet))
     found += await asyncio.to_thread(_of_extensions, extensions)
+    found += await asyncio.to_thread(_of_skills, loaded.config, home)
     found += await sandbox_problems(loaded.config.sandbox, home)
     return ConfigReport(problems=found, kept=source.refusal is not None)
 
@@ -53,6 +57,15 @@ def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
     except ConfigErrors as errors:
         return [_problem(error) for error in errors.errors]
     return []
+
+
+def _of_skills(config: AgentConfig, home: Path) -> list[ConfigProblem]:
+    """Skills that can't be read."""
+    broken = Discovery(roots_of(config.skills, home)).current().broken
+    return [
+        ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
+        for one in broken
+    ]
 
 
 def _problem(error: ConfigError) -> ConfigProblem:

@@ -32,7 +32,7 @@ class AllowlistProvider:
         if matches(name, self._denied):
             return Deny(f"the tool {name} is not allowed here", "tool_denied")
         if matches(name, self._ask):
-            return Ask(f"May the agent use {name}?")
+            return Ask(f"May the agent use {name}?", remember=True)
         if self._allowed is not None and not matches(name, self._allowed):
             return Deny(f"the tool {name} is not on the list of allowed ones", "tool_not_listed")
         return Allow()

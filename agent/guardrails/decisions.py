@@ -38,9 +38,12 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person decides; `question` is what they read."""
+    """A person decides; `question` is what they read. `remember` says that their yes may be taken for later
+    calls of the same tool, whatever its arguments.
+    """
 
     question: str
+    remember: bool = False
 
 
 Decision = Allow | Deny | Ask

@@ -117,7 +117,7 @@ def _decided(capability: Capability, limit: Limit | None, request: ToolRequest) 
     if limit is not None and (problem := _beyond(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
     if capability.require_approval:
-        return Ask(f"May the agent use {request.tool} ({capability.id})?")
+        return Ask(f"May the agent use {request.tool} ({capability.id})?", remember=True)
     return Allow()
 
 

@@ -26,7 +26,12 @@ APPROVE, REJECT = "approve", "reject"
 DENIED = "Not allowed: {reason}. Don't try to get around this; go on without it, or tell the person."
 REJECTED = "A person was asked and rejected this call. Go on without it, or ask what they want instead."
 SAID = " They said: {words}"
-_YES = frozenset({APPROVE, "approved", "yes", "ok", "okay", "批准", "同意", "是", "可以"})
+_YES = frozenset(
+    {
+        *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
+        *["批准", "在此批准", "始终批准", "同意", "是", "可以"],
+    }
+)
 _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 LONGEST = 2000
 _UNDECIDED = Deny("it could not be checked whether this call is allowed", "guardrail_failed")
@@ -37,8 +42,10 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Has every tool call judged by `provider` (everything is allowed without one).
 
     A denial becomes an error result that says why. A question becomes an interrupt whose value has `type`
-    "approval", `question`, `options`, `tool`, `args` and `call_id`. The call is made when it is resumed with
-    "approve" or another plain yes; anything else rejects it, and the model hears what was said. An exception,
+    "approval", `question`, `options`, `tool`, `args`, `call_id` and `remember` (whether a yes may hold for
+    later calls of the tool, too: then the run's context has the tool in `approved`, and nobody is asked). The
+    call is made when it is resumed with "approve" or another plain yes; anything else rejects it, and the
+    model hears what was said. An exception,
     a decision that takes longer than `seconds` and anything that is no decision deny. Hook: `wrap_tool_call`,
     around retries and the tool itself.
     """
@@ -56,7 +63,9 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         if isinstance(decision, Deny):
             log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
             return _refusal(request, DENIED.format(reason=decision.reason.rstrip(". ")))
-        if isinstance(decision, Ask) and not approved(answer := interrupt(_question(decision, request))):
+        if not isinstance(decision, Ask) or (decision.remember and call["name"] in context.approved):
+            return await handler(request)
+        if not approved(answer := interrupt(_question(decision, request))):
             return _refusal(request, REJECTED + _instead(answer))
         return await handler(request)
 
@@ -116,6 +125,7 @@ def _question(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:
         "tool": call["name"],
         "args": call["args"],
         "call_id": call["id"],
+        "remember": decision.remember,
     }
 
 

@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ import structlog
 from agent.check.parts import needs_package, refused
 from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import LoadedAgentConfig, load_agent_config
-from agent.config.models import AgentConfig
+from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.errors import ModelUnavailable
 from agent.importing import look_in
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
+from agent.models.local.card import CLASS, local_spec
 from agent.models.resolve import check_settings, load_class
-from agent.models.spec import Catalog, spec_of
+from agent.models.spec import Catalog, ModelSpec, spec_of
 
 log = structlog.get_logger(__name__)
 CHECK_SECONDS = 1.0
@@ -205,8 +206,23 @@ def source_of(home: Path) -> ModelSource:
 
 def configured(config: AgentConfig) -> Catalog:
     """The catalogue of a configuration's `models`."""
-    specs = tuple(spec_of(entry) for entry in config.models)
+    specs = tuple(_known(entry) for entry in config.models)
     return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
+
+
+def _known(entry: ModelEntry) -> ModelSpec:
+    """The model of an entry; what the bundled one can't do holds wherever it is named."""
+    spec = spec_of(entry)
+    if entry.use != CLASS:
+        return spec
+    card = local_spec()
+    return replace(
+        card,
+        name=spec.name,
+        source=spec.source,
+        settings=spec.settings,
+        display_name=entry.display_name or card.display_name,
+    )
 
 
 def _stamp(path: Path | None) -> _Stamp | None:

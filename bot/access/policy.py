@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 
@@ -50,12 +50,19 @@ class AccessPolicy:
     """The rules of one account, and the roles that people were given while it runs.
 
     The higher role counts, but for one who is blocked; nobody blocks an owner whom the configuration names,
-    and blocking a whole group or workspace in the chat leaves out its admins.
+    and blocking a whole group or workspace in the chat leaves out its admins. Who came to the page by a link
+    has the role (`linked`) that they have where they came from.
     """
 
-    def __init__(self, rules: AccessConfig, given: Mapping[AccessEntry, Role] = NOBODY) -> None:
+    def __init__(
+        self,
+        rules: AccessConfig,
+        given: Mapping[AccessEntry, Role] = NOBODY,
+        linked: Callable[[Sender], Role] = lambda _sender: Role.STRANGER,
+    ) -> None:
         self._rules = rules
         self._given = given
+        self._linked = linked
 
     @property
     def pairs(self) -> bool:
@@ -64,8 +71,10 @@ class AccessPolicy:
 
     def role(self, origin: Origin) -> Role:
         """The role of the sender in that chat."""
-        if origin.platform in LOCAL_PLATFORMS:
+        if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
             return Role.OWNER
+        if origin.sender.account:
+            return self._linked(origin.sender)
         listed = self.listed(origin)
         own = [self._given[entry] for entry in _person(origin) if entry in self._given]
         if listed is Role.BLOCKED or (Role.BLOCKED in own and listed < Role.OWNER):

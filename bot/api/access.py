@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Role
+from bot.access.codes import as_code
 from bot.api import shapes
+from bot.api.acting import actor
+from bot.api.callers import NOT_YOURS, By, Caller
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.services import ApiServices, Services
+from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.config import AccessEntry
-from bot.store.audit import Actor, AuditEntry
+from bot.store.audit import AuditEntry, Deed
 from bot.store.people import Given
 
-# Whoever has the service's token, or sits at its machine, is its owner.
-OWNER = "web:owner"
 router = APIRouter(prefix="/api", tags=["access"])
 
 Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id`, `platform:kind:id`.")]
@@ -28,6 +30,13 @@ class NewRole(BaseModel):
     """The role that somebody gets."""
 
     role: shapes.GivenRole
+
+
+class Code(BaseModel):
+    """The code of a stranger, and the role that they get."""
+
+    code: str = Field(min_length=1, max_length=40)
+    role: shapes.GivenRole = "member"
 
 
 @router.get("/access")
@@ -55,27 +64,55 @@ async def show(services: Services) -> shapes.Access:
 
 
 @router.put("/access/{entry}")
-async def give(entry: Entry, body: NewRole, services: Services) -> shapes.Given:
+async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shapes.Given:
     """Give a role to a person, or let a group, workspace or the like in (409 where the configuration says
-    otherwise).
+    otherwise, 403 where it takes an owner).
     """
     who, role = _entry(entry), Role[body.role.upper()]
     named = AccessPolicy(services.access()).named(who)
+    _check(services, by, who, role)
     if named.overrules(role):
         raise HTTPException(409, f"{who} is {named.name.lower()} by config.yaml; change that there")
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
-    one = Given(str(who), body.role, "", OWNER, services.clock.now())
-    await services.store.give(one, _actor(services), one.at)
+    now = services.clock.now()
+    waiting = await services.store.waiting(now)
+    names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
+    one = Given(str(who), body.role, names.get(str(who), ""), by.person, now)
+    await services.store.give(one, actor(services, by), one.at)
     await services.people.load()
     found = [given for given in await services.store.given() if given.entry == one.entry]
     return _given(found[0] if found else one)
 
 
+@router.post("/access/pair")
+async def pair(body: Code, services: Services, by: By) -> shapes.Given:
+    """Let the stranger in who has this code on the account where they wrote, and tell them so (404: nobody
+    waits with it; 429: there were too many wrong ones).
+    """
+    store, now, code = services.store, services.clock.now(), as_code(body.code)
+    if not by.role.may_give(Role[body.role.upper()], Role.STRANGER):
+        raise HTTPException(403, NOT_YOURS)
+    if await store.deeds(by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
+        raise HTTPException(429, "code: there were too many wrong ones, wait an hour")
+    found = await store.waiting(now, code)
+    welcome = services.texts(found[0].account)("pair_welcome") if found else ""
+    told = await store.pair(code, body.role, welcome, actor(services, by), now) if found else None
+    if told is None:
+        await store.note(actor(services, by), Deed(WRONG_CODE), now)
+        raise HTTPException(404, "code: nobody waits with it")
+    await services.people.load()
+    services.deliver(told)
+    given = [one for one in await store.given() if one.entry == found[0].entry]
+    return _given(given[0] if given else Given(found[0].entry, body.role, found[0].name, by.person, now))
+
+
 @router.delete("/access/{entry}", status_code=204)
-async def take(entry: Entry, services: Services) -> None:
-    """Take a role back that was given."""
-    taken = await services.store.take(str(_entry(entry)), _actor(services), services.clock.now())
+async def take(entry: Entry, services: Services, by: By) -> None:
+    """Take a role back that was given (403 where it takes an owner)."""
+    who = _entry(entry)
+    _check(services, by, who, Role.STRANGER)
+    taken = await services.store.take(str(who), actor(services, by), services.clock.now())
     await services.people.load()
     if not taken:
         raise missing("role")
@@ -91,15 +128,17 @@ async def audit(
     return shapes.Audit(entries=[_deed(one) for one in found], next=following)
 
 
+def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> None:
+    """Refuse what admins may not give or take, as in the chat. Raises 403."""
+    if not by.role.may_give(role, services.held(who)):
+        raise HTTPException(403, NOT_YOURS)
+
+
 def _entry(text: str) -> AccessEntry:
     try:
         return AccessEntry.parse(text)
     except ValueError as error:
         raise HTTPException(422, f"entry: {error}") from None
-
-
-def _actor(services: ApiServices) -> Actor:
-    return Actor(f"api:{services.new_id()}", OWNER, "", "web", "")
 
 
 def _given(one: Given) -> shapes.Given:

@@ -6,22 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.middleware import Middleware
 
 from bot.api import (
     access,
+    calendar,
     channels,
     conversations,
+    data,
     health,
     metrics,
     passing,
+    schedules,
     sessions,
     turns,
     usage,
     webhooks,
 )
+from bot.api.callers import admitted
 from bot.api.failures import LastResort, add_handlers
+from bot.api.links import Links
 from bot.api.metrics import Gauges
 from bot.api.passing import Runtime
 from bot.api.security import Guard
@@ -33,6 +38,10 @@ from bot.errors import StartError
 from bot.platforms.local.files import InboxFiles
 
 SWEEP_EVERY = 3600.0
+ROUTED = (
+    *(health, metrics, sessions, channels, conversations, turns),
+    *(usage, access, calendar, schedules, data),
+)
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -45,7 +54,7 @@ def create_app(services: ApiServices) -> FastAPI:
             f"server.host {services.server.host} can be reached by other machines, so server.token must be"
             " set. Set it, or listen on 127.0.0.1."
         )
-    signed = Sessions(services.token, services.clock)
+    signed, known = Sessions(services.token, services.clock), Links(services)
     app = FastAPI(
         title="Roebot",
         version=services.version,
@@ -53,19 +62,21 @@ def create_app(services: ApiServices) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=_lifespan,
+        dependencies=[Depends(admitted)],
         middleware=[
-            Middleware(Guard, server=services.server, port=services.port, sessions=signed),
+            Middleware(Guard, server=services.server, port=services.port, sessions=signed, known=known),
             Middleware(LastResort),
         ],
     )
     app.state.services = services
     app.state.sessions = signed
+    app.state.links = known
     app.state.feeds = Feeds()
     app.state.gauges = Gauges()
     services.bus.watch(app.state.feeds.accepted)
     services.bus.watch(app.state.gauges.count)
     add_handlers(app)
-    for module in (health, metrics, sessions, channels, conversations, turns, usage, access):
+    for module in ROUTED:
         app.include_router(module.router)
     add_page(app)
     app.include_router(webhooks.router)

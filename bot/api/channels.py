@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from bot.access import Role
 from bot.api import shapes
+from bot.api.callers import By, open_to
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit
 from bot.api.services import Services
@@ -32,8 +33,9 @@ async def restart(account: str, services: Services) -> shapes.Restarted:
 
 
 @router.get("/commands")
-async def list_commands(services: Services, account: str = "web") -> shapes.Commands:
-    """The slash commands, as a composer offers them."""
+@open_to(Role.MEMBER)
+async def list_commands(services: Services, by: By, account: str = "web") -> shapes.Commands:
+    """The slash commands that the caller may use, as a composer offers them."""
     texts = services.texts(account)
     return shapes.Commands(
         commands=[
@@ -43,7 +45,7 @@ async def list_commands(services: Services, account: str = "web") -> shapes.Comm
                 summary=texts(f"cmd_{command.name}"),
                 role=command.role.name.lower(),
             )
-            for command in services.commands.for_role(Role.OWNER)
+            for command in services.commands.for_role(by.role)
         ]
     )
 

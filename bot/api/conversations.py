@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.access import Role
 from bot.api import places, shapes, views
+from bot.api.callers import By, open_to
 from bot.api.feed import Feed, encode
+from bot.api.links import Links
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.posting import NewMessage, incoming
-from bot.api.services import Services
+from bot.api.reading import note_read
+from bot.api.services import ApiServices, Services
 from bot.api.usage import DAYS, Days, since
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
+Mine = Annotated[bool, Query(description="Only the caller's own.")]
 router = APIRouter(prefix="/api/conversations", tags=["conversations"])
 
 MESSAGE_BODY: dict[str, Any] = {
@@ -47,36 +52,49 @@ class NewConversation(BaseModel):
 
 
 @router.get("")
+@open_to(Role.MEMBER)
 async def list_conversations(
-    services: Services, account: str = "web", limit: Limit = DEFAULT, cursor: Cursor = ""
+    services: Services,
+    by: By,
+    account: str = "web",
+    mine: Mine = False,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = "",
 ) -> shapes.Conversations:
-    """Conversations of an account, newest first."""
-    found = await services.store.conversations(account, before(cursor), limit)
+    """Conversations of an account, newest first: all for admins, their own for members."""
+    owners = by.owners if mine or not by.senior else ()
+    if owners and not by.has(account, _platform(services, account)):
+        return shapes.Conversations(conversations=[], next=None)
+    found = await services.store.conversations(account, before(cursor), limit, owners)
     return shapes.Conversations(
-        conversations=[views.conversation(services, view) for view in found],
+        conversations=[views.conversation(services, by, view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
 
 @router.post("", status_code=201)
-async def open_conversation(body: NewConversation, services: Services) -> shapes.Conversation:
+@open_to(Role.MEMBER)
+async def open_conversation(body: NewConversation, services: Services, by: By) -> shapes.Conversation:
     """Open a chat; one that is there already is given back."""
-    view = await places.open_chat(services, body.account, body.chat or services.new_id())
-    return views.conversation(services, view)
+    view = await places.open_chat(services, by, body.account, body.chat or services.new_id())
+    return views.conversation(services, by, view)
 
 
 @router.get("/{conversation}")
-async def get_conversation(conversation: Id, services: Services) -> shapes.Conversation:
+@open_to(Role.MEMBER)
+async def get_conversation(conversation: Id, services: Services, by: By) -> shapes.Conversation:
     """One conversation."""
-    return views.conversation(services, await places.conversation(services, conversation))
+    return views.conversation(services, by, await places.conversation(services, by, conversation))
 
 
 @router.get("/{conversation}/messages")
+@open_to(Role.MEMBER)
 async def transcript(
-    conversation: Id, services: Services, limit: Limit = DEFAULT, cursor: Cursor = ""
+    conversation: Id, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> shapes.Turns:
     """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
-    of = await places.conversation(services, conversation)
+    of = await places.conversation(services, by, conversation)
+    await note_read(services, by, of)
     found = await services.store.turns(conversation, before(cursor), limit)
     return shapes.Turns(
         turns=[await views.turn(services, of, view) for view in found],
@@ -85,27 +103,31 @@ async def transcript(
 
 
 @router.get("/{conversation}/usage")
-async def usage(conversation: Id, services: Services, days: Days = DAYS) -> shapes.Spending:
+@open_to(Role.MEMBER)
+async def usage(conversation: Id, services: Services, by: By, days: Days = DAYS) -> shapes.Spending:
     """The tokens that the turns of a conversation cost in the last days."""
-    of = await places.conversation(services, conversation)
+    of = await places.conversation(services, by, conversation)
     return views.spending(await services.store.spending(since(services, days), conversation=of.id))
 
 
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
-async def post_message(conversation: Id, request: Request, services: Services) -> shapes.Posted:
+@open_to(Role.MEMBER)
+async def post_message(conversation: Id, request: Request, services: Services, by: By) -> shapes.Posted:
     """Accept a message (JSON, or a form with `files`); it is on disk when this answers."""
-    of = await places.conversation(services, conversation)
-    places.writable(services, of)
+    of = await places.conversation(services, by, conversation)
+    places.writable(services, by, of)
     async with incoming(request, services) as posted:
         message = posted.message
-        return await places.post(services, of, message.text, message.event_id, posted.files)
+        return await places.post(services, by, of, message.text, message.event_id, posted.files)
 
 
 @router.get("/{conversation}/events", response_class=StreamingResponse)
+@open_to(Role.MEMBER)
 async def watch(
     conversation: Id,
     request: Request,
     services: Services,
+    by: By,
     _last_event_id: Annotated[str, Header(alias="Last-Event-ID", max_length=64)] = "",
 ) -> StreamingResponse:
     """Server-sent events: `snapshot`, then `turn`, `part` and `typing` as they happen.
@@ -113,8 +135,15 @@ async def watch(
     Each connection begins with a snapshot and each event is whole, so nothing has to be kept for a client
     that comes back; `Last-Event-ID` is accepted and needs no answer of its own.
     """
-    of = await places.conversation(services, conversation)
-    feed = Feed(services, request.app.state.feeds, of)
+    of = await places.conversation(services, by, conversation)
+    await note_read(services, by, of)
+    known: Links = request.app.state.links
+
+    async def allowed() -> bool:
+        now = await known.still(by)
+        return now is not None and (now.senior or now.owns(of))
+
+    feed = Feed(services, request.app.state.feeds, of, by, allowed)
     return StreamingResponse(
         encode(feed.events(), services.clock.now),
         media_type="text/event-stream",
@@ -123,7 +152,12 @@ async def watch(
 
 
 @router.post("/{conversation}/stop", status_code=202)
-async def stop(conversation: Id, services: Services) -> shapes.Posted:
+@open_to(Role.MEMBER)
+async def stop(conversation: Id, services: Services, by: By) -> shapes.Posted:
     """The `/stop` command: end the run, keep the queue."""
-    of = await places.conversation(services, conversation)
-    return await places.post(services, of, "/stop")
+    of = await places.conversation(services, by, conversation)
+    return await places.post(services, by, of, "/stop")
+
+
+def _platform(services: ApiServices, account: str) -> str:
+    return services.accounts.states().get(account, ("", None))[0]

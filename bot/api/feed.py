@@ -9,15 +9,16 @@ is open, a few times a second.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pydantic import BaseModel
 
 from bot.api import shapes, views
+from bot.api.callers import Caller
 from bot.api.services import ApiServices
-from bot.api.watching import Collector, Feeds
+from bot.api.watching import Changes, Collector, Feeds
 from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
 from bot.platforms.local.hub import Frame
 from bot.store.views import ConversationView, TurnView
@@ -62,25 +63,39 @@ class Event:
 class Feed:
     """One connection's view of one conversation."""
 
-    def __init__(self, services: ApiServices, feeds: Feeds, conversation: ConversationView) -> None:
+    def __init__(
+        self,
+        services: ApiServices,
+        feeds: Feeds,
+        conversation: ConversationView,
+        by: Caller,
+        allowed: Callable[[], Awaitable[bool]],
+    ) -> None:
         self._services = services
         self._feeds = feeds
         self._of = conversation
+        self._by = by
+        self._allowed = allowed
         self._seen: dict[int, TurnView] = {}
         self._pause = QUICK
 
     async def events(self) -> AsyncIterator[Event | None]:
-        """A snapshot, then what changes; None is a heartbeat. Ends when the account stops."""
+        """A snapshot, then what changes; None is a heartbeat. Ends when the account stops, and as soon as the
+        watcher is not allowed to see it any more.
+        """
         collector = Collector()
         with self._watching(collector):
             yield await self._snapshot()
             while not collector.closed:
-                async for event in self._next(collector):
+                busy = any(view.state in OPEN_STATES for view in self._seen.values())
+                pause = self._pause if busy else HEARTBEAT
+                changes = await collector.changes(self._services.clock, pause)
+                if not await self._allowed():
+                    return
+                async for event in self._next(changes, busy=busy):
                     yield event
 
-    async def _next(self, collector: Collector) -> AsyncIterator[Event | None]:
-        busy = any(view.state in OPEN_STATES for view in self._seen.values())
-        changes = await collector.changes(self._services.clock, self._pause if busy else HEARTBEAT)
+    async def _next(self, changes: Changes, *, busy: bool) -> AsyncIterator[Event | None]:
         if changes.rows:
             self._pause = QUICK
         unknown = any(frame.turn not in self._seen for frame in changes.frames)
@@ -99,7 +114,7 @@ class Feed:
         loop = asyncio.get_running_loop()
         began = loop.time()
         part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
-        event = Event("part", Grown(turn=frame.turn, part=await views.part("", part)))
+        event = Event("part", Grown(turn=frame.turn, part=await views.text_part(part)))
         if len(frame.text) > views.LONG:
             await self._services.clock.sleep((loop.time() - began) * REST)
         return event
@@ -109,7 +124,7 @@ class Feed:
         self._seen = {view.id: view for view in found}
         turns = [await views.turn(self._services, self._of, view) for view in reversed(found)]
         more = str(found[-1].id) if len(found) == WINDOW else None
-        shown = views.conversation(self._services, self._of)
+        shown = views.conversation(self._services, self._by, self._of)
         return Event("snapshot", Snapshot(conversation=shown, turns=turns, next=more))
 
     async def _news(self) -> list[TurnView]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from bot.access import Role
 from bot.api import shapes
+from bot.api.callers import open_to
 from bot.api.failures import UNREACHABLE
 from bot.api.services import ApiServices, Services
 from bot.domain import Live
@@ -15,6 +17,7 @@ GOOD = frozenset({Live.LIVE, Live.LIMITED})
 
 
 @router.get("")
+@open_to(Role.BLOCKED)
 async def health(services: Services) -> shapes.Health:
     """The process answers."""
     return shapes.Health(status="ok", version=services.version)

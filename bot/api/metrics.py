@@ -14,7 +14,7 @@ from prometheus_client.process_collector import ProcessCollector
 from bot.api.services import ApiServices, Services
 from bot.clock import Clock
 from bot.domain import Live, TurnState
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 
 router = APIRouter(tags=["health"])
 LAG_EVERY = 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -12,14 +13,17 @@ import structlog
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response, StreamingResponse
 
+from bot.access import Role
+from bot.api.callers import By, Caller, open_to
 from bot.api.failures import UNREACHABLE, refusal
-from bot.platforms.local.adapter import OWNER
+from bot.api.links import Links
+from bot.api.passes import Wanted, may_pass
+from bot.api.reading import note
+from bot.api.services import ApiServices, Services
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["agent runtime"])
 
-WEB = "web"
-"""The page's platform, and its account."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 # Hop by hop, or the client's own business with us.
 NOT_PASSED = frozenset(
@@ -53,21 +57,26 @@ class Runtime:
 
 
 @router.api_route("/api/langgraph/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
-async def langgraph(path: str, request: Request) -> Response:
-    """The LangGraph API of the runtime."""
-    return await passed(request, request.app.state.runtime.langgraph, f"/{path}")
+@open_to(Role.ADMIN)
+async def langgraph(path: str, request: Request, services: Services, by: By) -> Response:
+    """The LangGraph API of the runtime; what admins do there as persons is written down."""
+    if by.session:
+        await note(services, by, "agent runtime", "")
+    watch = Watch(services, request.app.state.links, by) if by.session else None
+    return await passed(request, request.app.state.runtime.langgraph, f"/{path}", watch)
 
 
 @router.api_route("/api/{area}", methods=METHODS, include_in_schema=False)
 @router.api_route("/api/{area}/{path:path}", methods=METHODS, include_in_schema=False)
-async def management(area: str, request: Request) -> Response:
+@open_to(Role.MEMBER)
+async def management(area: str, request: Request, services: Services, by: By, path: str = "") -> Response:
     """The management routes of the agent's half."""
     if area not in AREAS:
         raise HTTPException(404, "There is no such route.")
+    await may_pass(services, by, Wanted(request.method, area, path, request.query_params.getlist("scope")))
     if area == "memory" and "scope" not in request.query_params:
-        # Whoever has the service's token is who writes at the page.
         given = request.scope["query_string"]
-        own = f"scope=person:{WEB}:{WEB}:{OWNER}".encode()
+        own = f"scope={quote(by.scope, safe=':')}".encode()
         request.scope["query_string"] = given + b"&" + own if given else own
     return await passed(request, request.app.state.runtime.management, request.url.path)
 
@@ -83,7 +92,28 @@ AREAS: Mapping[str, str] = {
 }
 
 
-async def passed(request: Request, client: httpx.AsyncClient, path: str) -> Response:
+@dataclass(slots=True)
+class Watch:
+    """Whether somebody who came by a link may still hear an answer that takes long."""
+
+    services: ApiServices
+    known: Links
+    by: Caller
+    seen: float = 0.0
+
+    async def ends(self) -> bool:
+        """Whether they have lost the session or the role with which they asked; looked up once a second."""
+        now = self.services.clock.now()
+        if now - self.seen < 1.0:
+            return False
+        self.seen = now
+        found = await self.known.still(self.by)
+        return found is None or found.role < self.by.role
+
+
+async def passed(
+    request: Request, client: httpx.AsyncClient, path: str, watch: Watch | None = None
+) -> Response:
     """The runtime's own answer to a request, as it comes. 503 where the runtime is away."""
     if _DOTS.search(path):
         raise HTTPException(404, "There is no such route.")
@@ -100,7 +130,7 @@ async def passed(request: Request, client: httpx.AsyncClient, path: str) -> Resp
         return refusal(503, UNREACHABLE)
     if answer.is_error:
         return await _error(answer)
-    return StreamingResponse(_content(answer), answer.status_code, _headers(answer))
+    return StreamingResponse(_content(answer, watch), answer.status_code, _headers(answer))
 
 
 def _tail(raw: str, path: str) -> str:
@@ -119,9 +149,11 @@ def _headers(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.lower() not in NOT_RETURNED}
 
 
-async def _content(answer: httpx.Response) -> AsyncIterator[bytes]:
+async def _content(answer: httpx.Response, watch: Watch | None) -> AsyncIterator[bytes]:
     try:
         async for chunk in answer.aiter_raw():
+            if watch is not None and await watch.ends():
+                raise ConnectionAbortedError("who asked may not hear it any more")
             yield chunk
     except httpx.HTTPError as error:
         log.warning("runtime_answer_cut", problem=type(error).__name__)

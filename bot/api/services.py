@@ -10,15 +10,17 @@ from typing import Annotated
 import httpx
 from fastapi import Depends, Request
 
-from bot.access import People
+from bot.access import People, Role
 from bot.bus.bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
-from bot.config import AccessConfig
+from bot.config import AccessConfig, AccessEntry
 from bot.config.models import ServerConfig
 from bot.dispatch.outlet import Accounts
-from bot.domain import IsolationPolicy
+from bot.domain import IsolationPolicy, Sender
+from bot.forgetting.forgetter import Forgetter
 from bot.runtime.port import RuntimePort
+from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.store.database import Database
 from bot.texts import Texts
@@ -32,7 +34,9 @@ class ApiServices:
     are passed on; `management_client` one for its management routes where they are elsewhere.
     `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing). `port`
     is the one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
-    `running` how many runs are under way. `access` are the rules that hold for all accounts.
+    `running` how many runs are under way. `access` are the rules that hold for all accounts, `role`
+    is that of somebody who came by a link, `held` the highest that an entry has anywhere; `deliver` has a
+    notice delivered that the store has opened.
     """
 
     store: BotStore
@@ -45,12 +49,17 @@ class ApiServices:
     texts: Callable[[str], Texts]
     isolation: Callable[[str], IsolationPolicy]
     people: People
+    desk: Desk
+    forgetter: Forgetter
     access: Callable[[], AccessConfig]
+    role: Callable[[Sender], Role]
+    held: Callable[[AccessEntry], Role]
     server: ServerConfig
     home: Path
     clock: Clock
     version: str
     running: Callable[[], int]
+    deliver: Callable[[int], None]
     new_id: Callable[[], str]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain import AttachmentKind, Live, PartKind, PartState, TurnKind, TurnState
+from bot.store.schedule_rows import ScheduleKind, ScheduleState
 
 
 class Shape(BaseModel):
@@ -15,8 +16,20 @@ class Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class SignedIn(Shape):
+    """Somebody at the page: `how` is token, loopback or link, `account` where they are known from."""
+
+    person: str
+    name: str
+    role: str
+    how: str
+    account: str
+
+
 class Conversation(Shape):
-    """A conversation. `writable`: messages can be posted to it here."""
+    """A conversation. `owner` is whose it is as `platform:id` ("" for a group's), `own`: the caller's;
+    `writable`: the caller can post messages to it here.
+    """
 
     id: int
     account: str
@@ -28,8 +41,10 @@ class Conversation(Shape):
     model: str
     agent: str
     thread_id: str
+    owner: str
     created_at: float
     active_at: float
+    own: bool
     writable: bool
 
 
@@ -82,6 +97,18 @@ class Tokens(Shape):
     total_tokens: int
 
 
+class Erased(Shape):
+    """What came of erasing what is kept about somebody: `shared_threads` have words of others and stay, as do
+    `open_messages`, which are being worked on; `remembers`: the agent could not be asked to forget.
+    """
+
+    messages: int
+    threads: int
+    shared_threads: int
+    open_messages: int
+    remembers: bool
+
+
 class Spending(Tokens):
     """What so many turns cost together."""
 
@@ -104,6 +131,19 @@ class Usage(Shape):
     total: Spending
     people: list[PersonUsage]
     next: str | None
+
+
+class DayUsage(Spending):
+    """What the turns of a day (`2026-03-01`) cost."""
+
+    day: str
+
+
+class DaysUsage(Shape):
+    """What turns accepted since then cost, day by day; days that cost nothing are left out."""
+
+    since: float
+    days: list[DayUsage]
 
 
 class Turn(Shape):
@@ -263,3 +303,89 @@ class Audit(Shape):
 
     entries: list[Deed]
     next: str | None
+
+
+class Schedule(Shape):
+    """What is to happen when. `when` are the words that said it, `rule` is how it is kept: five fields of
+    cron (`L`: the last day of the month), or `@` and an instant. `person` made it; `failures` counts firings
+    in a row that came to nothing.
+    """
+
+    id: int
+    kind: ScheduleKind
+    state: ScheduleState
+    when: str
+    rule: str
+    zone: str
+    text: str
+    account: str
+    platform: str
+    chat: str
+    topic: str
+    person: str
+    name: str
+    made_at: float
+    next_at: float
+    failures: int
+
+
+class PreviewedSchedule(Schedule):
+    """A schedule with its next firings."""
+
+    firings: list[float]
+
+
+class Schedules(Shape):
+    """A page of schedules; `next` is the cursor of the following page."""
+
+    schedules: list[Schedule]
+    next: str | None
+
+
+class Firings(Shape):
+    """When something would happen."""
+
+    firings: list[float]
+
+
+class Run(Shape):
+    """A firing. `missed` counts those before it that came too late, `skipped` says why it brought nothing.
+    Its turn's `state` and whether the result was `delivered` are two things; `problem` says what went wrong.
+    """
+
+    id: int
+    due_at: float
+    at: float
+    attempt: int
+    missed: int
+    skipped: str
+    retry_at: float
+    turn: int
+    state: str
+    delivered: bool
+    problem: str
+
+
+class Runs(Shape):
+    """A page of firings; `next` is the cursor of the following page."""
+
+    runs: list[Run]
+    next: str | None
+
+
+class CalendarFiring(Shape):
+    """A firing on a calendar: one that was (`past`, with how it went) or one to come."""
+
+    schedule: int
+    at: float
+    past: bool
+    delivered: bool
+    skipped: str
+
+
+class Calendar(Shape):
+    """Firings by time, and schedules that they are of; `whole`: none was left out for their number."""
+
+    schedules: list[Schedule]
+    firings: list[CalendarFiring]
+    whole: bool

@@ -4,45 +4,83 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Response
 
+from bot.access import Role
 from bot.api import places, shapes, views
+from bot.api.callers import By, open_to
+from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
+from bot.api.reading import note_read, note_read_all
 from bot.api.services import Services
+from bot.dispatch.calls import DOCUMENT_TYPE
+from bot.domain import PartKind
+from bot.store.views import ConversationView
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 router = APIRouter(prefix="/api/turns", tags=["turns"])
 
 
 @router.get("")
+@open_to(Role.MEMBER)
 async def list_turns(
     services: Services,
-    conversation: Annotated[int, Query(ge=1, lt=2**53, description="Whose turns.")],
+    by: By,
+    conversation: Annotated[int | None, Query(ge=1, lt=2**53, description="Absent: of all.")] = None,
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> shapes.Turns:
-    """Turns of a conversation, newest first."""
-    of = await places.conversation(services, conversation)
-    found = await services.store.turns(conversation, before(cursor), limit)
+    """Turns of a conversation, or of all (for members: of their own), newest first."""
+    known: dict[int, ConversationView] = {}
+    if conversation is not None:
+        known[conversation] = await places.conversation(services, by, conversation)
+        await note_read(services, by, known[conversation])
+    elif by.senior:
+        await note_read_all(services, by)
+    if conversation is None and not by.senior:
+        found = await services.store.turns_owned(by.person, by.account, before(cursor), limit)
+    else:
+        found = await services.store.turns(conversation, before(cursor), limit)
+    for view in found:
+        if view.conversation not in known:
+            known[view.conversation] = await places.conversation(services, by, view.conversation)
     return shapes.Turns(
-        turns=[await views.turn(services, of, view) for view in found],
+        turns=[await views.turn(services, known[view.conversation], view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
 
 @router.get("/{turn}")
-async def get_turn(turn: Id, services: Services) -> shapes.Turn:
+@open_to(Role.MEMBER)
+async def get_turn(turn: Id, services: Services, by: By) -> shapes.Turn:
     """One turn."""
-    of, view = await places.turn(services, turn)
+    of, view = await places.turn(services, by, turn)
+    await note_read(services, by, of)
     return await views.turn(services, of, view)
 
 
+@router.get("/{turn}/documents/{part}", response_class=Response)
+@open_to(Role.MEMBER)
+async def document(
+    turn: Id, part: Annotated[int, Path(ge=0, lt=1000)], services: Services, by: By
+) -> Response:
+    """A file that the service wrote itself, such as an export, to be saved."""
+    of, view = await places.turn(services, by, turn)
+    await note_read(services, by, of)
+    found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
+    if not found:
+        raise missing("document")
+    headers = {"content-disposition": f'attachment; filename="{found[0].filename}"'}
+    return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
+
+
 @router.post("/{turn}/retry", status_code=202)
-async def retry(turn: Id, services: Services) -> shapes.Posted:
+@open_to(Role.MEMBER)
+async def retry(turn: Id, services: Services, by: By) -> shapes.Posted:
     """The `/retry` command: answer the turn again. Only the last one of a conversation can be (409)."""
-    of, _ = await places.turn(services, turn)
-    places.writable(services, of)
+    of, _ = await places.turn(services, by, turn)
+    places.writable(services, by, of)
     last = await services.store.last_answered(of.id)
     if last is None or last.id != turn:
         raise HTTPException(409, "Only the last answered turn of a conversation can be answered again.")
-    return await places.post(services, of, "/retry")
+    return await places.post(services, by, of, "/retry")

@@ -7,7 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from bot.access import Role
 from bot.api import shapes, views
+from bot.api.callers import By, Caller, open_to
+from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Limit
 from bot.api.services import ApiServices, Services
 from bot.store.usage import Spender, Spending
@@ -17,21 +20,50 @@ Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many
 # An id is as long as its platform makes it, and is the cursor too.
 Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
 Cursor = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
+Ahead = Annotated[int, Query(ge=-900, le=900, description="Minutes by which the clocks are ahead of UTC.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
 
 @router.get("")
+@open_to(Role.MEMBER)
 async def tokens(
-    services: Services, days: Days = DAYS, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
+    services: Services,
+    by: By,
+    days: Days = DAYS,
+    person: Person = "",
+    limit: Limit = DEFAULT,
+    cursor: Cursor = "",
 ) -> shapes.Usage:
-    """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`)."""
-    begin = since(services, days)
+    """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`); for members
+    their own.
+    """
+    begin, person = since(services, days), _whose(by, person)
     if person:
         one = await services.store.spender(begin, person)
         return _shown(begin, one.spending, [one], following=None)
     found = await services.store.spenders(begin, cursor, limit)
     following = found[-1].person if len(found) == limit else None
     return _shown(begin, await services.store.spending(begin), found, following=following)
+
+
+@router.get("/days")
+@open_to(Role.MEMBER)
+async def by_day(
+    services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
+) -> shapes.DaysUsage:
+    """The tokens of each of the last days that cost any, of all or of one person; for members their own."""
+    begin, person = since(services, days), _whose(by, person)
+    found = await services.store.days_spent(begin, ahead * 60.0, person or None)
+    return shapes.DaysUsage(since=begin, days=[views.day(one) for one in found])
+
+
+def _whose(by: Caller, person: str) -> str:
+    """Whose tokens are shown. Raises 404 for a member who asks for somebody else's."""
+    if by.senior:
+        return person
+    if person not in ("", by.person):
+        raise missing("person")
+    return by.person
 
 
 def since(services: ApiServices, days: int) -> float:

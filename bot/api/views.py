@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import date, timedelta
 from functools import lru_cache
 from urllib.parse import quote
 
 from bot.api import shapes
+from bot.api.callers import Caller
 from bot.api.services import ApiServices
 from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import Frame
 from bot.render.html import render_html
-from bot.store.usage import Spender, Spending, Spent
+from bot.store.usage import Day, Spender, Spending, Spent
 from bot.store.views import ConversationView, TurnView
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
 LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+EPOCH = date(1970, 1, 1)
 
 # A growing text is rendered once for all who watch it.
 _html = lru_cache(maxsize=256)(render_html)
@@ -39,8 +42,8 @@ def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
     return adapter if isinstance(adapter, LocalAdapter) else None
 
 
-def conversation(services: ApiServices, view: ConversationView) -> shapes.Conversation:
-    """A conversation as it is shown."""
+def conversation(services: ApiServices, by: Caller, view: ConversationView) -> shapes.Conversation:
+    """A conversation as it is shown to somebody."""
     return shapes.Conversation(
         id=view.id,
         account=view.key.account,
@@ -52,9 +55,11 @@ def conversation(services: ApiServices, view: ConversationView) -> shapes.Conver
         model=view.model,
         agent=view.agent,
         thread_id=view.thread_id,
+        owner=view.owner,
         created_at=view.created_at,
         active_at=view.active_at,
-        writable=local_adapter(services, view.key.account) is not None,
+        own=by.owns(view),
+        writable=by.owns(view) and local_adapter(services, view.key.account) is not None,
     )
 
 
@@ -81,7 +86,7 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         created_at=view.created_at,
         finished_at=view.finished_at,
         messages=[_message(message) for message in view.messages],
-        parts=[await part(view.thread_id, parts[index]) for index in sorted(parts)],
+        parts=[await part(view, parts[index]) for index in sorted(parts)],
         usage=_tokens(view.spent),
     )
 
@@ -91,10 +96,21 @@ def grows(view: TurnView) -> bool:
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-async def part(thread_id: str, of: Part) -> shapes.Part:
-    """A part as it is shown."""
-    is_file = of.kind is PartKind.FILE
-    url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(of.content.lstrip('/'))}"
+async def text_part(of: Part) -> shapes.Part:
+    """A text as it is shown."""
+    return await _part(of, "")
+
+
+async def part(view: TurnView, of: Part) -> shapes.Part:
+    """A part of a turn as it is shown."""
+    if of.kind is PartKind.DOCUMENT:
+        return await _part(of, f"/api/turns/{view.id}/documents/{of.index}")
+    thread = quote(view.thread_id, safe="")
+    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}")
+
+
+async def _part(of: Part, url: str) -> shapes.Part:
+    is_file = of.kind is not PartKind.TEXT
     return shapes.Part(
         index=of.index,
         kind=of.kind,
@@ -116,6 +132,12 @@ def spending(of: Spending) -> shapes.Spending:
 def person(of: Spender) -> shapes.PersonUsage:
     """What somebody's turns cost, as it is shown."""
     return shapes.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
+
+
+def day(of: Day) -> shapes.DayUsage:
+    """What a day's turns cost, as it is shown."""
+    shown = EPOCH + timedelta(days=of.day)
+    return shapes.DayUsage(day=shown.isoformat(), **asdict(of.spending))
 
 
 def _tokens(of: Spent | None) -> shapes.Tokens | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bot.clock import Clock
 from bot.dispatch.waiting import first_of
 from bot.platforms.local.hub import Frame
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 
 
 @dataclass(frozen=True, slots=True)

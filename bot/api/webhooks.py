@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from bot.access import Role
+from bot.api.callers import open_to
 from bot.api.failures import missing
 from bot.api.services import Services
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
@@ -16,6 +18,7 @@ RETRY_LATER = "The account is not connected yet; send it again."
 
 
 @router.post("/webhooks/{account}")
+@open_to(Role.BLOCKED)
 async def receive(account: str, request: Request, services: Services) -> Response:
     """Hand a platform's request to its account. 404: no such account, or it receives another way; 413: too
     large; 503: not connected yet, which every platform answers with another try.

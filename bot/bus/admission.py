@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from bot.access import AccessPolicy, Role
 from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
-from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy
-from bot.store.accept import Admission, Verdict
+from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
+from bot.store.admitted import Admission, Admitted, Heard, Verdict
+from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts
 
@@ -29,7 +30,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
-    """How one account admits messages."""
+    """How one account admits messages. `recorded` says of a chat whether it keeps a record, `budgets` for
+    which budgets a message counts.
+    """
 
     access: AccessPolicy
     isolation: IsolationPolicy
@@ -38,11 +41,18 @@ class AccountRules:
     model: str = ""
     private_isolation: IsolationPolicy | None = None
     busy: Busy = Busy.QUEUE
+    recorded: Callable[[str], bool] = lambda _chat: False
+    budgets: Callable[[Origin, Role], tuple[Limit, ...]] = lambda _origin, _role: ()
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """What has a conversation of its own where this was written."""
         private = message.origin.chat_kind is ChatKind.PRIVATE
         return self.private_isolation if private and self.private_isolation else self.isolation
+
+
+def clicked(event: InboundEvent) -> bool:
+    """Whether it is a button that somebody pressed."""
+    return isinstance(event, InboundMessage) and event.clicked
 
 
 class Admissions:
@@ -60,12 +70,34 @@ class Admissions:
         self._new_id = new_id
         self._new_code = new_code
 
-    def admit_event(self, event: InboundEvent) -> Admission | InboundChange | None:
+    def admit_event(self, event: InboundEvent) -> Admitted | None:
         """What to store for an event; None for one that is none of our business."""
-        return self._change(event) if isinstance(event, InboundChange) else self.admit(event)
+        admitted = self._change(event) if isinstance(event, InboundChange) else self.admit(event)
+        if admitted is None and self._recorded(event.origin) and not clicked(event):
+            return Heard(event)
+        return admitted
+
+    def records(self, chat: str) -> bool:
+        """Whether a chat keeps a record."""
+        return self._rules.recorded(chat)
+
+    def alone(self, message: InboundMessage) -> bool:
+        """Whether a command given in a group is answered to who gave it alone."""
+        if message.origin.chat_kind is not ChatKind.GROUP:
+            return False
+        parsed = self._commands.parse(message.text, mentioned=True)
+        command = self._commands.get(parsed.name) if parsed else None
+        if parsed is None or command is None:
+            return False
+        return command.answers_alone(self._rules.access.role(message.origin), parsed.words)
+
+    def _recorded(self, origin: Origin) -> bool:
+        """Whether what comes from there is kept, though nothing else becomes of it."""
+        group = origin.chat_kind is ChatKind.GROUP
+        return group and self.records(origin.chat) and self._rules.access.role(origin) is not Role.BLOCKED
 
     def admit(self, message: InboundMessage) -> Admission | None:
-        """What to store for a message; None for one that is none of our business."""
+        """What to store for a message; None for one that is not for us."""
         if not message.addressed:
             return None
         role = self._rules.access.role(message.origin)
@@ -80,7 +112,8 @@ class Admissions:
         refusal = self._refusal(message)
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
-        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN)
+        budgets = self._rules.budgets(message.origin, role)
+        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN, budgets=budgets)
 
     def _change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
@@ -95,6 +128,9 @@ class Admissions:
         group hears nothing.
         """
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
+            return None
+        if message.origin.sender.account:
+            # They are told where they come from.
             return None
         texts = self._rules.texts
         if self._rules.access.pairs:
@@ -132,6 +168,7 @@ class Admissions:
         rotate: bool = False,
         resume: int = 0,
         senior: bool = False,
+        budgets: tuple[Limit, ...] = (),
     ) -> Admission:
         rules = self._rules
         return Admission(
@@ -154,6 +191,8 @@ class Admissions:
             rotate=rotate,
             resume=resume,
             hold=ALBUM_HOLD if message.group_key else 0.0,
+            recorded=self.records(message.origin.chat),
+            budgets=budgets,
         )
 
 

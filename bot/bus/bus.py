@@ -4,18 +4,18 @@ after.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from bot.bus.admission import Admissions
+from bot.bus.admission import Admissions, clicked
 from bot.bus.early import EarlyChanges
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.domain import InboundEvent, InboundMessage, TurnKind
+from bot.domain import InboundChange, InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
 from bot.store import BotStore
-from bot.store.accept import Accepted, Refusal
+from bot.store.admitted import Accepted, Refusal
 from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)
@@ -35,14 +35,30 @@ class MessageBus:
         self._chat: Lanes | None = None
         self._control: Lanes | None = None
         self._watchers: list[Callable[[Accepted], None]] = []
+        self._movers: list[Callable[[], Awaitable[None]]] = []
+        self._followers: list[Callable[[InboundChange], None]] = []
 
     def connect(self, chat: Lanes, control: Lanes) -> None:
         """Attach the dispatcher's lanes."""
         self._chat, self._control = chat, control
 
+    def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
+        """Call this after a chat got another id."""
+        self._movers.append(follow)
+
+    async def moved(self, account: str, old: str, new: str) -> None:
+        """A chat has another id now."""
+        await self._store.migrate_chat(account, old, new)
+        for follow in self._movers:
+            await follow()
+
     def watch(self, watcher: Callable[[Accepted], None]) -> None:
         """Tell `watcher` of every accepted turn (the page)."""
         self._watchers.append(watcher)
+
+    def follow(self, follower: Callable[[InboundChange], None]) -> None:
+        """Tell `follower` of every change by people that was stored."""
+        self._followers.append(follower)
 
     def inbox(self, account: str, admissions: Admissions) -> AccountInbox:
         """Where the adapter of one account puts what it received."""
@@ -58,7 +74,7 @@ class MessageBus:
     ) -> dict[str, str]:
         """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
         admitted = [(event, admissions.admit_event(event)) for event in events]
-        refused = {event.event_id: "" for event, found in admitted if found is None and _clicked(event)}
+        refused = {event.event_id: "" for event, found in admitted if found is None and clicked(event)}
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused
@@ -73,6 +89,9 @@ class MessageBus:
             reach(Step.STORED)
         for turn in accepted:
             self._dispatch(turn)
+        for change in [found for found in batch if isinstance(found, InboundChange)]:
+            for follower in self._followers:
+                follower(change)
         if accepted:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
@@ -96,10 +115,6 @@ class MessageBus:
             watcher(turn)
 
 
-def _clicked(event: InboundEvent) -> bool:
-    return isinstance(event, InboundMessage) and event.clicked
-
-
 class AccountInbox:
     """The inbox of one account; see `bot.platforms.base.Inbox`."""
 
@@ -120,6 +135,14 @@ class AccountInbox:
         """See Inbox."""
         return await self._store.cursor(self._account)
 
+    def records(self, chat: str) -> bool:
+        """See Inbox."""
+        return self.admissions.records(chat)
+
+    def alone(self, message: InboundMessage) -> bool:
+        """See Inbox."""
+        return self.admissions.alone(message)
+
     async def migrate_chat(self, old: str, new: str) -> None:
         """See Inbox."""
-        await self._store.migrate_chat(self._account, old, new)
+        await self._bus.moved(self._account, old, new)

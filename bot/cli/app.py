@@ -73,11 +73,18 @@ def chat(home: Home = None, file: File = None) -> None:
 
 
 @app.command()
-def doctor(home: Home = None, file: File = None) -> None:
-    """Look at the machine, the configuration, the models and the running service, and say what is wrong."""
+def doctor(
+    home: Home = None,
+    file: File = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for monitoring.")] = False,
+) -> None:
+    """Look at machine, configuration, accounts, models and the running service, and say what is wrong.
+
+    Ends with 0 where nothing is bad, with 1 where anything is; notes don't count.
+    """
     from bot.cli.doctor import doctor_command
 
-    raise SystemExit(doctor_command(home, file))
+    raise SystemExit(doctor_command(home, file, as_json=as_json))
 
 
 @app.command()
@@ -89,16 +96,46 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
+def backup(
+    archive: Annotated[
+        Path | None, typer.Argument(help="The archive to write; a name with the date where absent.")
+    ] = None,
+    home: Home = None,
+) -> None:
+    """Write an archive of everything that is kept, also while the service runs."""
+    from bot.cli.keeping import backup_command
+
+    raise SystemExit(backup_command(archive, home))
+
+
+@app.command()
+def restore(
+    archive: Annotated[Path, typer.Argument(help="An archive that `roebot backup` made.")],
+    home: Home = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Put a home that is there aside.")] = False,
+) -> None:
+    """Make the home what an archive holds. The service must not run."""
+    from bot.cli.keeping import restore_command
+
+    raise SystemExit(restore_command(archive, home, replace=replace))
+
+
+@app.command()
 def init(
     platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")] = "",
     name: Annotated[str, typer.Option(help="Name of the account; the platform's own where absent.")] = "",
     file: File = None,
     base_url: Annotated[str, typer.Option(help="Root of the platform's API, for an emulator.")] = "",
+    home: Home = None,
 ) -> None:
-    """Set up an account: ask for its tokens, try them, and write them into the configuration."""
+    """Set up an account: ask for its tokens, try them, find its owner, write the configuration, start.
+
+    Everything is asked and tried before anything is written. A token is taken from the environment where it
+    is set there (`NAME_BOT_TOKEN` and so on, with the account's name), and asked for otherwise.
+    """
     from bot.cli.init import init_command
 
-    init_command(platform, name, file, base_url)
+    init_command(platform, name, file, base_url, home)
 
 
 @app.command()

@@ -2,77 +2,115 @@
 
 from __future__ import annotations
 
-import os
+import json
 import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
-from bot.accounts import load_factory, load_manifest
-from bot.cli import doctor_agent, doctor_models
+from bot.cli import doctor_agent, doctor_home, doctor_models, doctor_outside
 from bot.cli.common import configuration, home_folder, service_token
-from bot.cli.finding import Finding
+from bot.cli.doctor_service import service
+from bot.cli.finding import Finding, of
 from bot.config import Config, LoadedConfig
-from bot.errors import HomeUnusable, RoebotError
-from bot.home import prepare_home, running
-from bot.store.database import DAMAGED
+from bot.config.redact import secrets_of
+from bot.home import Running, running
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
-DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
+STATES = {True: "ok", False: "bad", None: "note"}
+SHORT_TOKEN = 16
+"""Shorter ones than this are guessed by who can try all day."""
 
 
-def doctor_command(home: Path | None, file: Path | None) -> int:
-    """Print every finding; 1 if any is bad."""
-    bad = False
+def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
+    """Print every finding, as lines or as one JSON object; 1 if any is bad."""
+    found = []
     for finding in look(home, file):
-        print(f"{MARKS[finding.good]} {finding.text}", flush=True)
-        bad = bad or finding.good is False
+        found.append(finding)
+        if not as_json:
+            print(f"{MARKS[finding.good]} {finding.text}", flush=True)
+    bad = any(finding.good is False for finding in found)
+    if as_json:
+        told = [
+            {"state": STATES[finding.good], "check": finding.check, "text": finding.text} for finding in found
+        ]
+        print(json.dumps({"ok": not bad, "findings": told}, indent=2, ensure_ascii=False))
     return int(bad)
 
 
 def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     """Everything that can be said without changing anything."""
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is needed)")
-    sqlite = tuple(map(int, sqlite3.sqlite_version.split(".")))
-    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
     folder = home_folder(home)
-    yield _home(folder)
+    yield from of("machine", _machine())
+    yield from of("home", doctor_home.usable(folder))
+    yield from of("room", [doctor_home.room(folder)])
+    yield from of("backup", doctor_home.backup(folder))
     found = running(folder)
+    if found is None:
+        yield from of("home", doctor_home.held(folder))
     followed = found.config if found else None
     if file is None and followed:
         file = Path(followed)
     try:
         loaded = configuration(file, folder)
     except ConfigErrors as errors:
-        yield from _unusable(errors, folder, file)
+        yield from of("configuration", _unusable(errors, folder, file))
         return
+    yield from of("configuration", _configured(loaded, followed))
+    yield from of("database", doctor_outside.database(loaded.config, folder))
+    if found is None:
+        yield from _without_service(loaded, folder)
+    else:
+        yield from _with_service(loaded, found, file)
+    yield from of("clock", doctor_outside.clock(loaded.config))
+
+
+def _machine() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is needed)")
+    sqlite = tuple(map(int, sqlite3.sqlite_version.split(".")))
+    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
+
+
+def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
+    """A configuration that can be used, and what is odd about it all the same."""
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
     if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
         yield Finding(None, f"the running service follows another configuration: {followed or 'no file'}")
     for warning in loaded.warnings:
         yield Finding(None, str(warning))
-    yield from _accounts(loaded.config)
-    if found is None:
-        yield _port(loaded.config)
-        yield Finding(None, "no service runs here; start it with `make run` to see live states")
-        yield from _agent(loaded, folder)
-    else:
-        yield from _service(found.url, service_token(Path(followed) if followed else file))
+    yield from doctor_home.private(loaded.path, secrets_of(loaded.config))
+    server = loaded.config.server
+    reached = not server.is_loopback or bool(server.allowed_hosts)
+    if reached and server.token and len(server.token.get_secret_value()) < SHORT_TOKEN:
+        yield Finding(
+            False,
+            f"server.token is shorter than {SHORT_TOKEN} characters while other machines reach the service; "
+            "take a long one: `openssl rand -hex 24`",
+            "token",
+        )
 
 
-def _agent(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
+def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
+    yield from of("account", doctor_outside.accounts(loaded.config))
+    yield from of("port", [_port(loaded.config)])
+    yield Finding(None, "no service runs here; start it with `make run` to see live states", "service")
     if loaded.config.runtime.url:
-        yield Finding(None, "models: those of another agent runtime are asked while the service runs")
+        yield from of("runtime", doctor_outside.runtime(loaded.config))
+        told = "models: those of another agent runtime are asked while the service runs"
+        yield Finding(None, told, "model")
     else:
-        yield from doctor_agent.findings(doctor_agent.here(loaded.path, folder))
-        yield from doctor_models.here(loaded.path)
+        yield from of("configuration", doctor_agent.findings(doctor_agent.here(loaded.path, folder)))
+        yield from of("model", doctor_models.here(loaded.path))
+
+
+def _with_service(loaded: LoadedConfig, found: Running, file: Path | None) -> Iterator[Finding]:
+    yield from service(found.url, service_token(Path(found.config) if found.config else file))
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
@@ -91,43 +129,7 @@ def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator
             token = service_token(file)
         except ConfigErrors:
             return
-        yield from _service(found.url, token)
-
-
-def _home(folder: Path) -> Finding:
-    if not folder.exists():
-        parent = next(above for above in folder.parents if above.exists())
-        if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
-            return Finding(True, f"home: {folder} (made at the first start)")
-        return Finding(False, f"home: {folder} cannot be made in {parent}; choose another folder with --home")
-    try:
-        prepare_home(folder)
-        for name in DATABASES:
-            _readable(folder / name)
-    except RoebotError as error:
-        return Finding(False, f"home: {error}")
-    return Finding(True, f"home: {folder}")
-
-
-def _readable(path: Path) -> None:
-    """Look at a database without changing it. Raises HomeUnusable."""
-    if not path.exists():
-        return
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise HomeUnusable(str(path), f"{error}. {DAMAGED}") from error
-
-
-def _accounts(config: Config) -> Iterator[Finding]:
-    for account in config.accounts:
-        try:
-            load_factory(load_manifest(account.platform))
-        except RoebotError as error:
-            yield Finding(False, f"account {account.name}: {error}")
-        else:
-            yield Finding(True, f"account {account.name} ({account.platform}) can be started")
+        yield from service(found.url, token)
 
 
 def _port(config: Config) -> Finding:
@@ -152,42 +154,3 @@ def _roebot_at(host: str, port: int) -> str:
     except (httpx.HTTPError, ValueError, AttributeError):
         return ""
     return ""
-
-
-def _service(url: str, token: str | None) -> Iterator[Finding]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    try:
-        with httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False) as client:
-            ready = client.get("/health/ready")
-            listed = client.get("/api/channels")
-            models = client.get("/api/models")
-    except httpx.HTTPError as error:
-        yield Finding(False, f"service at {url}: {type(error).__name__}")
-        return
-    if not listed.is_success:
-        yield Finding(False, f"service at {url} refuses: {listed.text}")
-        return
-    channels = listed.json()["channels"]
-    yield Finding(ready.is_success, f"service at {url}: {'ready' if ready.is_success else _unready(ready)}")
-    for channel in channels:
-        good = {"live": True, "connecting": None, "limited": None, "stopped": None}.get(
-            channel["state"], False
-        )
-        reason = f": {channel['reason']}" if channel.get("reason") else ""
-        yield Finding(good, f"account {channel['account']} is {channel['state']}{reason}")
-    yield from doctor_agent.served(url, headers)
-    yield from doctor_models.served(url, headers, models)
-
-
-def _unready(answer: httpx.Response) -> str:
-    """What of the service is not well, out of its own words."""
-    try:
-        parts = {name: part for name, part in answer.json().items() if isinstance(part, dict)}
-    except (ValueError, AttributeError):
-        return answer.text
-    bad = [
-        f"{name}: {part.get('detail')}"
-        for name, part in parts.items()
-        if name != "accounts" and not part["ok"]
-    ]
-    return "not ready" + (f"; {'; '.join(bad)}" if bad else "; see the accounts below")

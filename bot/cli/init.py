@@ -1,177 +1,252 @@
-"""`roebot init`: from nothing to an account that works; the platform is asked before anything is written."""
+"""`roebot init`: from nothing to an account that works; all is asked and tried before anything is written."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-import typer
 from pydantic import ValidationError
 
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, UnsetVariable, one_error
 from agent.config.reader import find_config
-from bot.accounts import load_factory, load_manifest
-from bot.cli.common import run_loop
-from bot.cli.manifest import manifest_command
-from bot.clock import SystemClock
-from bot.config import AccountConfig
+from bot.accounts import load_manifest
+from bot.cli import init_model
+from bot.cli.asking import agreed, ask, ask_secret
+from bot.cli.common import home_folder, run_loop
+from bot.cli.init_owner import Known, owner_of
+from bot.cli.manifest import document, numbered, titles
+from bot.cli.probing import probe, quiet
+from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
-from bot.config.add import new_account, save, with_account, with_owner
-from bot.config.loader import load_config
-from bot.domain import AccountState, InboundEvent, Live
-from bot.errors import AccountError, AccountLost, StartError
-from bot.platforms.base import AdapterContext
+from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
+from bot.config.loader import load_file
+from bot.errors import StartError
+from bot.home import Running, running
 
-PROBE_SECONDS = 30.0
+STOPPED = "stopped; nothing was written"
 
 
-def init_command(platform: str, name: str, file: Path | None, base_url: str) -> None:
-    """Ask, check, write. Raises StartError or ConfigErrors; nothing is written before all of it is well."""
-    platform = platform or _chosen()
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `roebot init` was called with. `path` is the file to write, `home` None for the usual one."""
+
+    platform: str
+    name: str
+    path: Path
+    base_url: str
+    file: Path | None
+    home: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What is to be written; the values of `settings` are as they stand in the file."""
+
+    settings: Mapping[str, str]
+    known: Known
+    model: init_model.Choice | None
+
+
+def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
+    """Ask, try, write, say what comes next. Raises StartError or ConfigErrors; nothing was written then."""
+    try:
+        asked = _asked_for(platform, name, file, base_url, home)
+        with quiet():
+            answers = _answers(asked)
+        told = _write(asked, answers)
+    except KeyboardInterrupt:
+        print()
+        raise StartError(STOPPED) from None
+    print(told)
+    _go_on(asked, answers)
+
+
+def _asked_for(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> Asked:
+    """What has to be right before anybody types a token."""
+    path = _path(file)
+    _checked(_text(path), path)
+    platform = platform or ask(f"Which platform ({_names()}): ").lower()
     if platform not in PLATFORMS or platform in BUILT_IN:
         raise StartError(f"there is nothing to set up for {platform}; choose {_names()}")
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
         raise StartError(f"{name} cannot be a name; take small letters, digits, - and _, a letter first")
-    path = find_config(file, os.environ, Path.cwd()) or file or Path("config.yaml")
-    # Said before anything is asked for: tokens are not typed twice.
     new_account(_text(path), str(path), name)
-    manifest_command(platform)
-    settings = {} if name == platform else {"platform": platform}
-    settings |= {"base_url": base_url} if base_url else {}
-    values = _asked(platform, name, settings)
-    account = _account(platform, name, {**settings, **_resolved(values)})
+    return Asked(platform, name, path, base_url, file, home)
+
+
+def _path(file: Path | None) -> Path:
+    """Where to write. Raises ConfigErrors where that is not possible."""
+    path = file if file is not None and not file.exists() else find_config(file, os.environ, Path.cwd())
+    path = path or Path("config.yaml")
+    folder = path.resolve().parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise one_error(str(path), f"cannot be written: {folder} is not a folder that you may write to")
+    return path
+
+
+def _answers(asked: Asked) -> Answers:
+    manifest = load_manifest(asked.platform)
+    print(f"\n{titles(manifest)}\n")
+    print("\n".join(numbered(manifest.setup_steps)))
+    if extra := document(asked.platform):
+        print(f"\n{extra}")
+    settings = {} if asked.name == asked.platform else {"platform": asked.platform}
+    settings |= {"base_url": asked.base_url} if asked.base_url else {}
+    settings |= _values(asked, settings)
+    account = _account(asked, _resolved(settings))
+    text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
+    loaded = _checked(text, asked.path)
     print("\nAsking the platform …", flush=True)
-    identity = run_loop(probe(account))
-    print(f"It is {identity}.\n")
-    owner = _owner(platform, account)
-    print(_written(path, name, {**settings, **values}, owner))
-
-
-async def probe(account: AccountConfig) -> str:
-    """Start the account's adapter until the platform has accepted it: who it is there.
-
-    Nothing that comes in meanwhile is taken: what is not stored is not confirmed. Raises StartError.
-    """
-    adapter = load_factory(load_manifest(account.platform))(account.name, account)
-    live: asyncio.Future[AccountState] = asyncio.get_running_loop().create_future()
-
-    def report(state: AccountState) -> None:
-        if state.live is Live.LIVE and not live.done():
-            live.set_result(state)
-
-    running = asyncio.create_task(adapter.start(AdapterContext(_NoInbox(), report, SystemClock())))
-    try:
-        waiting: set[asyncio.Future[Any]] = {running, live}
-        await asyncio.wait(waiting, timeout=PROBE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if live.done():
-            return live.result().identity or account.name
-        if running.done():
-            running.result()
-        raise StartError(f"{account.platform} did not answer within {PROBE_SECONDS:.0f} s")
-    except AccountLost as problem:
-        where = f" (it was asked at {account.base_url})" if account.base_url else ""
-        raise StartError(f"{problem}{where}; look at the network and try again") from None
-    except AccountError as problem:
-        raise StartError(str(problem)) from None
-    finally:
-        live.cancel()
-        await adapter.stop()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-class _NoInbox:
-    """Stores nothing, and so lets nothing be confirmed."""
-
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
-        found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
-        return found
-
-    async def cursor(self) -> str:
-        return ""
-
-    async def migrate_chat(self, old: str, new: str) -> None:
-        await asyncio.get_running_loop().create_future()
+    identity = run_loop(probe(account)).identity or asked.name
+    print(f"It is {identity}.")
+    known = owner_of(account, identity, manifest)
+    ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
+    return Answers(settings, known, init_model.choose() if ours else None)
 
 
 def _names() -> str:
     return ", ".join(sorted(platform for platform in PLATFORMS if platform not in BUILT_IN))
 
 
-def _chosen() -> str:
-    return str(typer.prompt(f"Which platform ({_names()})")).strip().lower()
-
-
-def _asked(platform: str, name: str, settings: Mapping[str, str]) -> dict[str, str]:
+def _values(asked: Asked, settings: Mapping[str, str]) -> dict[str, str]:
     """The keys that the account needs: `$NAME` where the environment has one, else what is typed."""
     print()
+    platform = PLATFORMS[asked.platform]
     values: dict[str, str] = {}
-    empty = PLATFORMS[platform].model_validate({"name": name, "platform": platform, **settings})
-    for key, advice in empty.needs().items():
-        variable = f"{name}_{key}".upper().replace("-", "_")
+    for key, question in platform.asked_too.items():
+        default = str(platform.model_fields[key].default)
+        given = ask(f"{question} [{default}]: ", default).lower()
+        values |= {key: given} if given != default else {}
+    empty = _account(asked, {**settings, **values})
+    for key in empty.needs():
+        variable = f"{asked.name}_{key}".upper().replace("-", "_")
         if os.environ.get(variable):
             print(f"{key}: taken from ${variable}")
             values[key] = f"${variable}"
         else:
-            # Nothing is echoed where no terminal is, and Python would warn that it cannot switch that off.
-            secret = key in empty.secrets() and sys.stdin.isatty()
-            values[key] = str(typer.prompt(f"{key} ({advice})", hide_input=secret)).strip()
+            about = (platform.model_fields[key].description or key).rstrip(".")
+            secret = key in empty.secrets()
+            values[key] = escaped((ask_secret if secret else ask)(f"{about}: "))
     return values
 
 
 def _resolved(values: Mapping[str, str]) -> dict[str, str]:
-    return {key: os.environ[value[1:]] if value.startswith("$") else value for key, value in values.items()}
+    return {
+        key: value[1:]
+        if value.startswith("$$")
+        else os.environ.get(value[1:], value)
+        if value.startswith("$")
+        else value
+        for key, value in values.items()
+    }
 
 
-def _account(platform: str, name: str, values: Mapping[str, str]) -> AccountConfig:
+def _account(asked: Asked, values: Mapping[str, str]) -> AccountConfig:
+    named = {**values, "name": asked.name, "platform": asked.platform}
     try:
-        return PLATFORMS[platform].model_validate({"name": name, "platform": platform, **values})
+        return PLATFORMS[asked.platform].model_validate(named)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise StartError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _owner(platform: str, account: AccountConfig) -> str:
-    text = f"Your own id there ({account.person_words}; empty: the bot tells you when you write to it)"
-    while given := str(typer.prompt(text, default="", show_default=False)).strip():
-        if re.fullmatch(account.person_pattern, given):
-            return f"{platform}:{given}"
-        print(f"That is not {account.person_words}. Leave it empty if you do not know it.")
-    return ""
+def _checked(text: str, path: Path) -> LoadedConfig | None:
+    """Load a text as if it stood in the file; None where only variables are unset. Raises ConfigErrors."""
+    with TemporaryDirectory(prefix="roebot-init-") as folder:
+        draft = Path(folder) / path.name
+        draft.touch(mode=MODE)
+        draft.write_text(text, encoding="utf-8")
+        try:
+            return load_file(draft, os.environ, Path(folder))
+        except ConfigErrors as errors:
+            if not all(isinstance(error, UnsetVariable) for error in errors.errors):
+                raise
+    return None
 
 
-def _written(path: Path, name: str, settings: Mapping[str, str], owner: str) -> str:
-    """Add the account to the file; what to say about it."""
-    text = _text(path)
-    new = with_account(text, str(path), name, {key: _escaped(value) for key, value in settings.items()})
-    owned = with_owner(new, str(path), owner) if owner else new
-    before = path.read_text(encoding="utf-8") if path.exists() else None
-    save(path, owned or new)
-    try:
-        load_config(path, os.environ, Path.cwd())
-    except ConfigErrors:
-        if before is None:
-            path.unlink()
-        else:
-            save(path, before)
-        raise
-    lines = [f"{path} has the account {name} now."]
-    if owner and owned is None:
-        lines.append(f"Add {owner} to access.owners there, so that the bot knows you.")
-    lines.append("Start the service with `make run`; one that runs takes the account up by itself.")
+def _write(asked: Asked, answers: Answers) -> str:
+    """Write everything at once; what to say about it."""
+    file = str(asked.path)
+    text = with_account(_text(asked.path), file, asked.name, answers.settings)
+    lines = []
+    if answers.known.owner and (owned := with_owner(text, file, answers.known.owner)):
+        text = owned
+    elif answers.known.owner:
+        lines.append(f"Add {answers.known.owner} to access.owners there, so that the bot knows you.")
+    model = answers.model
+    if model is not None and model.entry:
+        text = with_model(text, file, model.entry)
+    _checked(text, asked.path)
+    private = _holds_secret(asked, answers)
+    save(asked.path, text, private=private)
+    alone = " Only you can read it: there is a secret in it." if private else ""
+    lines.insert(0, f"\n{file} has the account {asked.name} now.{alone}")
+    if model is not None:
+        lines.append(f"{model.label} answers.")
     return "\n".join(lines)
+
+
+def _holds_secret(asked: Asked, answers: Answers) -> bool:
+    secrets = PLATFORMS[asked.platform].secrets()
+    typed = any(key in secrets and not _is_name(value) for key, value in answers.settings.items())
+    return typed or (answers.model is not None and answers.model.secret)
+
+
+def _is_name(value: str) -> bool:
+    return re.fullmatch(r"\$[A-Za-z0-9_]*", value) is not None
+
+
+def _go_on(asked: Asked, answers: Answers) -> None:
+    """Say what comes next, and start the service where it is wanted."""
+    found = running(home_folder(asked.home))
+    steps = [f"Start the service: {_order(asked, 'run')}"] if found is None else []
+    manifest = load_manifest(asked.platform)
+    if manifest.later_steps and not answers.known.wrote:
+        first = len(manifest.setup_steps) + 1
+        last = first + len(manifest.later_steps) - 1
+        steps.append(f"While it runs, take the steps {first} to {last} on the platform's side (above).")
+    steps.append(manifest.write_to_it)
+    if not answers.known.owner:
+        steps.append(
+            "It answers with a code. Send `/pair CODE owner` on the page, or in "
+            f"`{_order(asked, 'chat')}`: the bot is yours then, and answers."
+        )
+    steps.append(f"If something is wrong: {_order(asked, 'doctor')}")
+    if found is not None:
+        print(_taken_up(found, asked.path))
+    print("\nNext:\n")
+    print("\n".join(numbered(tuple(steps))), flush=True)
+    if found is None and agreed("\nStart the service now?", default=True):
+        os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
+
+
+def _taken_up(found: Running, path: Path) -> str:
+    """What becomes of it where a service runs."""
+    if found.config and Path(found.config) != path.resolve():
+        return f"The service at {found.url} follows {found.config}: stop it, and start it with this file."
+    return f"The service at {found.url} takes it up by itself, within seconds."
+
+
+def _order(asked: Asked, command: str) -> str:
+    """What to type for a command of ours here."""
+    options = _options(asked)
+    if command == "run" and not options and Path("Makefile").is_file():
+        return "make run"
+    program = sys.argv[0] if Path(sys.argv[0]).name == "roebot" else "roebot"
+    return " ".join([program, command, *options])
+
+
+def _options(asked: Asked) -> list[str]:
+    home = ["--home", str(asked.home)] if asked.home else []
+    return [*home, *(["--config", str(asked.file)] if asked.file else [])]
 
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def _escaped(value: str) -> str:
-    """A text that begins with a dollar sign and is not the name of a variable is written with two."""
-    return f"${value}" if value.startswith("$") and value[1:] not in os.environ else value

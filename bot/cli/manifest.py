@@ -1,26 +1,61 @@
-"""`roebot manifest`: what to do on the platform's side."""
+"""`roebot manifest`: what to do to set up a bot on a platform, there and here."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 
 from bot.accounts import load_manifest
+from bot.config.accounts import PLATFORMS
+from bot.platforms.base import Manifest
 
 
 def manifest_command(platform: str) -> None:
     """Print the steps of a platform. Raises StartError for one that there is not."""
     manifest = load_manifest(platform)
     print(f"{manifest.title}\n")
-    for number, step in enumerate(manifest.setup_steps, 1):
-        print(f"{number}. {step}")
+    print("\n".join(numbered(steps(manifest))) or "Nothing to set up: it is always there.")
+    if extra := document(platform):
+        print(f"\n{extra}")
+
+
+def titles(manifest: Manifest) -> str:
+    """What stands above the steps on the platform's side."""
+    return f"{manifest.title}: what to do there, before the questions below"
+
+
+def steps(manifest: Manifest) -> tuple[str, ...]:
+    """All of them, ours among those of the platform."""
     if not manifest.setup_steps:
-        print("Nothing to set up: it is always there.")
-    document = _document(platform)
-    if document:
-        print(f"\n{document}")
+        return ()
+    return (*manifest.setup_steps, *_here(manifest.platform), *manifest.later_steps, *_at_last(manifest))
 
 
-def _document(platform: str) -> str:
+def _here(platform: str) -> Sequence[str]:
+    needed = PLATFORMS[platform].model_validate({"name": platform, "platform": platform}).needs()
+    names = {key: f"{platform}_{key}".upper() for key in needed}
+    entry = ", ".join(f"{key}: ${name}" for key, name in names.items())
+    run = f"Run `roebot init {platform}`: it asks for {' and '.join(needed)}, tries that, writes config.yaml."
+    there = f"put that into the environment as {' and '.join(names.values())}"
+    return (
+        f"{run} By hand: {there}, and into config.yaml `channels: {{{platform}: {{{entry}}}}}`, "
+        "then start the service.",
+    )
+
+
+def _at_last(manifest: Manifest) -> Sequence[str]:
+    return (
+        f"{manifest.write_to_it} It does not know you, and answers with a code: `/pair CODE owner`, on the "
+        "page or in `roebot chat`, makes it yours.",
+    )
+
+
+def numbered(lines: Sequence[str], first: int = 1) -> list[str]:
+    """The lines with their numbers."""
+    return [f"{number}. {line}" for number, line in enumerate(lines, first)]
+
+
+def document(platform: str) -> str:
     """What the platform itself wants to be given (`bot.platforms.<name>.app_manifest:document`), "" for
     none."""
     name = f"bot.platforms.{platform}.app_manifest"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from bot.commands.naming import home_of
 from bot.commands.quoting import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind
@@ -19,7 +20,7 @@ async def audit(call: Invocation) -> Result:
         return Result(call.texts("audit_private"))
     person = call.words[0] if call.words else ""
     if person and ":" not in person:
-        person = f"{call.turn.platform}:{person}"
+        person = f"{home_of(call)}:{person}"
     found = await call.services.store.audit(limit=SHOWN, person=person)
     if not found:
         return Result(call.texts("audit_none"))

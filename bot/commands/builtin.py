@@ -7,19 +7,25 @@ import asyncio
 from bot.access import AccessPolicy, Role
 from bot.commands.agents import agent, agent_of
 from bot.commands.audit import audit
+from bot.commands.budget import budget
 from bot.commands.busy import busy, busy_line
-from bot.commands.decide import approve, reject
+from bot.commands.data import data, is_of_data
+from bot.commands.decide import approve, approved, reject
+from bot.commands.digest import begins_a_schedule, digest
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
+from bot.commands.page import page
 from bot.commands.people import allow, pair, revoke, role
+from bot.commands.record import record, switches
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
-from bot.commands.service import accounts, announce, reload, restart
+from bot.commands.service import accounts, after_a_colon, announce, reload, restart
 from bot.commands.skills import asked_or_unknown, skill, skills
 from bot.commands.threads import resume, threads, title
 from bot.commands.usage import usage
-from bot.domain import Origin
+from bot.domain import Busy, Origin, person_of
 from bot.errors import RunMissing, RuntimeProblem
+from bot.store.audit import author_of
 
 # A status is wanted now, also where the runtime is busy.
 USAGE_SECONDS = 2.0
@@ -55,11 +61,13 @@ async def new(call: Invocation) -> Result:
 
 async def stop(call: Invocation) -> Result:
     """End the run, keep the queue."""
-    stopped = await call.services.stop(call.turn.conversation)
+    stopped = await call.services.stop(call.turn.conversation, author_of(call.turn))
     if not stopped:
         return Result(call.texts("stop_nothing"))
+    joined = call.services.joined(call.turn.conversation)
     lane = await call.services.store.lane(call.turn.conversation)
-    return Result(call.texts("stop_queue", count=lane.queued) if lane.queued else call.texts("stop_done"))
+    waiting = lane.queued - joined
+    return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
 
 
 async def retry(call: Invocation) -> Result:
@@ -71,6 +79,8 @@ async def retry(call: Invocation) -> Result:
     answered = await services.store.last_answered(call.turn.conversation)
     if answered is None:
         return Result(call.texts("retry_nothing"))
+    if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
+        return Result(refusal)
     thread_id, checkpoint = answered.thread_id, ""
     if answered.run_id:
         try:
@@ -81,7 +91,13 @@ async def retry(call: Invocation) -> Result:
         checkpoint = found or ""
     text = call.texts("retry_done")
     await services.store.retry(
-        call.turn, answered, checkpoint=checkpoint, thread_id=thread_id, text=text, now=services.clock.now()
+        call.turn,
+        answered,
+        checkpoint=checkpoint,
+        thread_id=thread_id,
+        text=text,
+        limits=call.limits,
+        now=services.clock.now(),
     )
     services.wake(call.turn.conversation)
     return Result(text, composed=True)
@@ -113,7 +129,7 @@ async def whoami(call: Invocation) -> Result:
     return Result(
         call.texts(
             "whoami",
-            entry=f"{call.turn.platform}:{sender.id}",
+            entry=person_of(call.turn.platform, sender),
             name=f" ({sender.name})" if sender.name else "",
             role=call.role.name.lower(),
             line=call.texts("whoami_known") if known else line,
@@ -124,20 +140,25 @@ async def whoami(call: Invocation) -> Result:
 async def status(call: Invocation) -> Result:
     """This conversation, its run, queue and account."""
     texts, services = call.texts, call.services
+    joined = services.joined(call.turn.conversation)
     lane = await services.store.lane(call.turn.conversation)
     view = await services.store.conversation(call.turn.conversation)
+    policy = (view.busy if view else "") or services.busy(call.turn.address.account)
     account = services.accounts.state(call.turn.address.account)
     since = services.clock.now() - lane.since
     state = lane.state.value if lane.state else ""
     lines = [
         texts("status_title"),
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
-        texts("status_queue", count=lane.queued),
+        *([texts("status_approval", number=lane.asked_by)] if lane.asked_by else []),
+        *([texts("status_joined", count=joined)] if joined else []),
+        texts("status_queue", count=max(0, lane.queued - joined)),
         texts("status_model", name=model_of(call, view)),
         texts("status_agent", name=agent_of(call, view)),
         *([texts("plan_is_on")] if view and view.plan else []),
-        *([busy_line(call, view)] if view and view.busy else []),
+        *([busy_line(call, view)] if policy != Busy.QUEUE or (view and view.busy) else []),
         *await _tokens(call, view.thread_id if view else ""),
+        texts("status_chat", chat=call.turn.address.chat),
         texts("status_thread", thread=view.thread_id if view else ""),
         texts(
             "status_account",
@@ -178,22 +199,35 @@ def builtin() -> Registry:
             Command("model", model, argument="[NAME]", most_words=1),
             Command("agent", agent, argument="[NAME]", most_words=1),
             Command("plan", plan, argument="[on/off]", most_words=1),
-            Command("busy", busy, argument="[queue/interrupt/reject/default]", most_words=1),
-            Command("memory", memory, argument="[forget/export] [FACT]", most_words=2),
-            Command("usage", usage),
+            Command("busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1),
+            Command(
+                "memory",
+                memory,
+                argument="[forget/export] [FACT]",
+                most_words=2,
+                private=True,
+                public=("forget",),
+            ),
+            Command("usage", usage, private=True),
+            Command("digest", digest, argument="[to CHAT] [TIME TEXT]", as_word=begins_a_schedule),
+            Command("record", record, argument="[on/off] [DAYS]", as_word=switches),
+            Command("data", data, argument="[export/erase]", as_word=is_of_data, private=True),
             Command("skills", skills),
-            Command("approve", approve, argument="[NUMBER]", with_slash=True),
-            Command("reject", reject, argument="[NUMBER]", with_slash=True),
-            Command("whoami", whoami),
+            Command("approve", approve, argument="[NUMBER] [here/always]", with_slash=True, numbered=True),
+            Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
+            Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
+            Command("whoami", whoami, private=True),
+            Command("page", page, with_slash=True, private=True),
             Command("allow", allow, argument="[WHO]", most_words=1, role=Role.ADMIN),
             Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
-            Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN),
-            Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN),
-            Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN),
-            Command("accounts", accounts, role=Role.ADMIN),
+            Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN, private=True),
+            Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN, private=True),
+            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN, private=True),
+            Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN, private=True),
+            Command("accounts", accounts, role=Role.ADMIN, private=True),
             Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),
             Command("reload", reload, role=Role.ADMIN),
-            Command("announce", announce, argument="TEXT", role=Role.ADMIN),
+            Command("announce", announce, argument="TEXT", role=Role.ADMIN, as_word=after_a_colon),
             Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
             Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
         ],

@@ -6,9 +6,10 @@ import orjson
 
 from bot.access import Role
 from bot.commands.registry import Invocation, Result
-from bot.domain import ChatKind
+from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.runtime.port import Remembered
+from bot.store.audit import Deed, author_of
 
 SHOW, FORGET, EXPORT = "show", "forget", "export"
 
@@ -44,6 +45,9 @@ async def _forget(call: Invocation, fact: str) -> str:
     if _in_group(call) and call.role < Role.ADMIN:
         return call.texts("memory_admins")
     await call.services.runtime.forget(scope_of(call), fact)
+    if _in_group(call):
+        deed = Deed("memory forgotten", scope_of(call), fact)
+        await call.services.store.note(author_of(call.turn), deed, call.services.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")
@@ -54,7 +58,7 @@ def scope_of(call: Invocation) -> str:
     address, sender = call.turn.address, call.turn.messages[0].sender
     if _in_group(call):
         return f"group:{address.account}:{address.chat}"
-    return f"person:{address.account}:{call.turn.platform}:{sender.id}"
+    return f"person:{sender.account or address.account}:{person_of(call.turn.platform, sender)}"
 
 
 def _in_group(call: Invocation) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from bot.access import Role
 from bot.access.codes import as_code
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.commands.naming import HERE, account_of, home_of, reaches, twin, whom
 from bot.commands.quoting import quoted, quoted_person
-from bot.commands.registry import Invocation, Result, nearest_line
+from bot.commands.registry import Invocation, Result
 from bot.config import AccessEntry
-from bot.domain import ChatKind
 from bot.store.audit import Deed, author_of
 from bot.store.people import Given, Waiting
 
-HERE = "here"
 GIVEN_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
 MOST_WRONG, WRONG_WITHIN = 5, 3600.0
 """So many wrong codes in so many seconds, and no more are looked at."""
@@ -45,16 +45,20 @@ async def role(call: Invocation) -> Result:
 async def revoke(call: Invocation) -> Result:
     """Take a role back that was given."""
     texts, services = call.texts, call.services
-    entry = _entry(call, call.words[0] if call.words else "")
+    entry = whom(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
         return entry
-    held, named = _held(call, entry), _named(call, entry)
+    held, named, other = _held(call, entry), _named(call, entry), twin(call, entry)
     if not call.role.may_give(Role.STRANGER, held):
         return Result(texts("role_too_high", who=entry, role=_name(held)))
+    if not reaches(call, entry):
+        return Result(texts("role_beyond", who=entry, account=account_of(call)))
     taken = await services.store.take(str(entry), author_of(call.turn), services.clock.now())
     await services.people.load()
     if named is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=_name(named)))
+    if other in services.people:
+        return Result(texts("role_elsewhere", who=other, role=_name(services.people[other])))
     return Result(texts("revoke_done" if taken else "revoke_nothing", who=entry))
 
 
@@ -62,7 +66,7 @@ async def pair(call: Invocation) -> Result:
     """Let the stranger in who has this code, or show who waits."""
     texts, services, now = call.texts, call.services, call.services.clock.now()
     if not call.words:
-        return Result(_waiting(call, await services.store.waiting(now)))
+        return Result(_waiting(call, [one for one in await services.store.waiting(now) if _here(call, one)]))
     author = author_of(call.turn)
     if await services.store.deeds(author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
@@ -71,7 +75,7 @@ async def pair(call: Invocation) -> Result:
     code = as_code(" ".join(words if words and last.lower() in GIVEN_ROLES else call.words))
     if not call.role.may_give(role, Role.STRANGER):
         return Result(texts("role_not_yours", role=_name(role)))
-    found = await services.store.waiting(now, code)
+    found = [one for one in await services.store.waiting(now, code) if _here(call, one)]
     if not found:
         await services.store.note(author, Deed(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
@@ -87,46 +91,49 @@ async def pair(call: Invocation) -> Result:
 
 
 async def _give(call: Invocation, who: str, wanted: Role) -> Result:
-    texts, services = call.texts, call.services
-    entry = _entry(call, who)
+    services = call.services
+    entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
-    if wanted > Role.MEMBER and (entry.kind or who == HERE):
-        return Result(texts("role_for_people", role=_name(wanted)))
-    held, named = _held(call, entry), _named(call, entry)
-    if not call.role.may_give(wanted, held):
-        key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
-        return Result(texts(key, who=entry, role=_name(max(wanted, held))))
-    if named.overrules(wanted):
-        return Result(texts("role_configured", who=entry, role=_name(named)))
+    refusal = _refusal(call, entry, wanted, whole=bool(entry.kind) or who == HERE)
+    if refusal:
+        return Result(refusal)
     now = services.clock.now()
     author = author_of(call.turn)
     await services.store.give(Given(str(entry), _name(wanted), "", author.person, now), author, now)
     await services.people.load()
-    return Result(texts("role_given", who=entry, role=_name(wanted)))
+    return Result(call.texts("role_given", who=entry, role=_name(wanted)))
 
 
-def _entry(call: Invocation, who: str) -> AccessEntry | Result:
-    """Whom the word means: this group, an entry, or an id of this platform; else what to write."""
-    address = call.turn.address
-    if who.lower() == HERE:
-        if address.chat_kind is not ChatKind.GROUP:
-            return Result(call.texts("who_here"))
-        return AccessEntry(call.turn.platform, address.chat)
-    try:
-        entry = AccessEntry.parse(who if ":" in who else f"{call.turn.platform}:{who}")
-    except ValueError:
-        return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
-    states = call.services.accounts.states()
-    known = {*states, *(platform for platform, _ in states.values())}
-    if entry.scope not in known:
-        near = nearest_line(call.texts, sorted(known), mark="")
-        return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
-    return entry
+def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool) -> str:
+    """Why this role is not given to this one, a `whole` group or a person; "" where it is."""
+    texts = call.texts
+    if whole and wanted > Role.MEMBER:
+        return texts("role_for_people", role=_name(wanted))
+    held, named = _held(call, entry), _named(call, entry)
+    if not call.role.may_give(wanted, held):
+        key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
+        return texts(key, who=entry, role=_name(max(wanted, held)))
+    if not reaches(call, entry):
+        return texts("role_beyond", who=entry, account=account_of(call))
+    if named.overrules(wanted):
+        return texts("role_configured", who=entry, role=_name(named))
+    same = twin(call, entry)
+    other = call.services.people.get(same, Role.STRANGER)
+    if wanted is not Role.BLOCKED and (other is Role.BLOCKED or other > wanted):
+        return texts("role_elsewhere", who=same, role=_name(other))
+    return ""
+
+
+def _here(call: Invocation, one: Waiting) -> bool:
+    """Whether somebody waits at the account where it is asked; on the page and in the terminal all do."""
+    return one.account == account_of(call) or home_of(call) in LOCAL_PLATFORMS
 
 
 def _named(call: Invocation, entry: AccessEntry) -> Role:
-    return call.services.policy(call.turn.address.account).named(entry)
+    """What the configuration says of them where the asker is known from."""
+    home = call.turn.messages[-1].sender.account or call.turn.address.account
+    return call.services.policy(home).named(entry)
 
 
 def _held(call: Invocation, entry: AccessEntry) -> Role:
@@ -134,11 +141,11 @@ def _held(call: Invocation, entry: AccessEntry) -> Role:
 
 
 def _shown(call: Invocation, who: str) -> Result:
-    entry = _entry(call, who)
+    entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
-    held = _held(call, entry)
-    blocked = Role.BLOCKED in (_named(call, entry), call.services.people.get(entry))
+    held, people = _held(call, entry), call.services.people
+    blocked = Role.BLOCKED in (_named(call, entry), people.get(entry), people.get(twin(call, entry)))
     return Result(call.texts("role_shown", who=entry, role=_name(Role.BLOCKED if blocked else held)))
 
 

@@ -10,31 +10,54 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
-from bot.domain import Turn
+from bot.domain import Origin, Turn
+from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import CommandHint
+from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
+from bot.schedules.desk import Desk
 from bot.store import BotStore
+from bot.store.audit import Actor
+from bot.store.budgets import Limit
 from bot.texts import Texts
 
 # Commands have no hyphens; the skills that can be asked for like commands do.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
-# A plain word that means a command, so that nobody in a hurry has to find the slash.
-PLAIN = {"stop": "stop"}
+# The same as a word, after a mention.
+WORD = re.compile(r"(?P<name>[A-Za-z0-9_]{1,64})(?P<rest>(?:\s+|[:\uff1a]).*)?", re.DOTALL)
+# Plain words that mean a command, so that nobody in a hurry has to find the slash.
+STOP_WORDS = (
+    *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
+    *["停", "停止", "停下", "停一下", "ストップ", "止めて", "やめて", "그만", "멈춰", "중지"],
+)
+PLAIN = dict.fromkeys(STOP_WORDS, "stop")
+_AFTER_A_WORD = ".!。！…"
+COLONS = (":", "\uff1a")
 LONGEST_NUMBER = 9
 """Digits."""
+MOST_AFTER_A_NUMBER = 1
+"""Words."""
 SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a command may use. `queue_limit`: messages that wait in a conversation at most; `deliver` has a
-    notice delivered that the store has opened.
+    """What a command may use. `kept_days` says for how long an account keeps what was said (0: for ever);
+    `queue_limit`: messages that wait in a conversation at most; `joined`: how many of them have joined its
+    run; `deliver` has a notice delivered that the store has opened; `page` is where people reach the page, ""
+    where nobody does.
     """
 
     store: BotStore
+    desk: Desk
+    forgetter: Forgetter
+    kept_days: Callable[[str], int]
+    recorded: RecordedChats
+    budgets: Budgets
     people: People
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]
@@ -43,9 +66,12 @@ class Services:
     runtime: RuntimePort
     accounts: Accounts
     clock: Clock
-    stop: Callable[[int], Awaitable[bool]]
+    stop: Callable[[int, Actor | None], Awaitable[bool]]
+    interrupt: Callable[[int], None]
+    joined: Callable[[int], int]
     reload: Callable[[], Awaitable[Reloaded | Rejected]]
     wake: Callable[[int], None]
+    page: Callable[[], str]
     new_id: Callable[[], str]
     queue_limit: int
 
@@ -62,15 +88,34 @@ class Invocation:
     services: Services
     registry: Registry
 
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The budgets that the asker is held to here."""
+        turn, address = self.turn, self.turn.address
+        sender = turn.messages[-1].sender
+        origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
+        return self.services.budgets.limits(origin, self.role, self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that goes with an answer: JSON, as text."""
+
+    filename: str
+    content: str
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already, or has
-    handed the turn to the agent.
+    handed the turn to the agent. `sealed` are words of the text and the secret that is told in their place:
+    that goes to the asker and into no database.
     """
 
     text: str
     composed: bool = False
+    documents: tuple[Document, ...] = ()
+    sealed: tuple[str, str] | None = None
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
@@ -100,12 +145,40 @@ class Command:
     starts_thread: bool = False
     resumes_thread: bool = False
     with_slash: bool = False
-    """Whether its name alone is only a word, even where the bot is meant."""
+    """Whether it needs its slash: its name is what people answer to a question."""
+    numbered: bool = False
+    """Whether its name and a number are it without the slash, wherever that is said."""
+    as_word: Callable[[str], bool] | None = None
+    """Whether it is meant without the slash, by what follows its name: for commands that take any text, so
+    that no sentence for the agent is taken for one. Without this: whatever has at most `most_words` words."""
+    private: bool = False
+    """Whether its answer is for who asked alone, in a group of a platform that has such answers: what is
+    about oneself, and what admins do. Nothing that changes something for the group."""
+    public: tuple[str, ...] = ()
+    """First words after which everybody sees the answer of a private command all the same."""
 
     @property
     def usage(self) -> str:
         """Name and argument as help shows them."""
         return f"{self.name} {self.argument}".strip()
+
+    def answers_alone(self, role: Role, words: Sequence[str]) -> bool:
+        """Whether only who asked sees the answer: of a private command, or that it is not for their role."""
+        shown = bool(words) and words[0].lower() in self.public
+        return role < self.role or (self.private and not shown)
+
+    def is_numbered(self, rest: str) -> bool:
+        """Whether its name and this say what is meant by a number."""
+        words = rest.split()
+        return self.numbered and bool(number_in(words)) and len(words) <= MOST_AFTER_A_NUMBER + 1
+
+    def is_meant(self, rest: str) -> bool:
+        """Whether its name without the slash, and this after it, is a use of it."""
+        if self.with_slash:
+            return False
+        if self.as_word is not None:
+            return self.as_word(rest)
+        return not rest.startswith(COLONS) and len(rest.split()) <= self.most_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +192,14 @@ class Parsed:
     def number(self) -> int:
         """The number that its first word is, 0 for none."""
         return number_in(self.words)
+
+
+def text_after(message: str) -> str:
+    """What follows the name of a command, as it was written."""
+    written = NAME.fullmatch(message.strip()) or WORD.fullmatch(message.strip())
+    return (
+        ((written and written["rest"]) or "").strip().removeprefix(COLONS[0]).removeprefix(COLONS[1]).strip()
+    )
 
 
 def number_in(words: Sequence[str]) -> int:
@@ -153,16 +234,19 @@ class Registry:
     def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
         """The command that a message is, None for anything else.
 
-        `/name words` always is one, whether known or not. A plain "stop" is one too; after a mention so is a
-        known name alone, or with the words that it takes.
+        `/name words` always is one, whether known or not. A plain "stop" is one too, in the usual
+        languages; after a mention so is a known name alone, or with what it takes: see `Command.is_meant`.
+        "approve 12" says what it means anywhere.
         """
         text = text.strip()
         if match := NAME.fullmatch(text):
             return Parsed(match["name"].lower(), tuple((match["rest"] or "").split()))
         words = text.lower().split()
-        if len(words) == 1 and words[0].rstrip(".!") in PLAIN:
-            return Parsed(PLAIN[words[0].rstrip(".!")], ())
-        command = self._commands.get(words[0]) if mentioned and words else None
-        if command is not None and not command.with_slash and len(words) - 1 <= command.most_words:
-            return Parsed(command.name, tuple(text.split()[1:]))
-        return None
+        if len(words) == 1 and (plain := PLAIN.get(words[0].rstrip(_AFTER_A_WORD))):
+            return Parsed(plain, ())
+        written = WORD.fullmatch(text)
+        command = self._commands.get(written["name"].lower()) if written else None
+        rest = ((written and written["rest"]) or "").strip()
+        if command is None or not (command.is_numbered(rest) or (mentioned and command.is_meant(rest))):
+            return None
+        return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.access import Role
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.quoting import quoted
-from bot.commands.registry import NAME, Invocation, Result, nearest, nearest_line
+from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.config import Reloaded
 from bot.domain import Live, Origin
 from bot.store.threads import Audience
@@ -23,7 +23,7 @@ async def accounts(call: Invocation) -> Result:
     now = call.services.clock.now()
     lines = []
     for name, (platform, state) in sorted(call.services.accounts.states().items()):
-        last = f", last event {now - state.last_event:.0f} s ago" if state.last_event else ""
+        last = texts("accounts_last", seconds=now - state.last_event) if state.last_event else ""
         lines.append(
             "- "
             + texts(
@@ -31,7 +31,7 @@ async def accounts(call: Invocation) -> Result:
                 account=name,
                 platform=platform,
                 state=state.live.value,
-                identity=f" as {state.identity}" if state.identity else "",
+                identity=texts("accounts_as", identity=state.identity) if state.identity else "",
                 reason=f" ({state.reason})" if state.reason and state.live is not Live.LIVE else "",
                 last=last,
             )
@@ -64,11 +64,15 @@ async def reload(call: Invocation) -> Result:
     return Result(texts("reload_done", sections=", ".join(map(quoted, sorted(outcome.sections)))))
 
 
+def after_a_colon(rest: str) -> bool:
+    """Whether this, after the name of the command as a word, is an announcement: `announce: TEXT`."""
+    return not rest or rest.startswith(COLONS)
+
+
 async def announce(call: Invocation) -> Result:
     """Say something in every chat in which somebody was answered lately."""
     texts, services, now = call.texts, call.services, call.services.clock.now()
-    written = NAME.fullmatch(call.turn.messages[-1].text.strip())
-    text = ((written["rest"] if written else "") or "").strip()
+    text = text_after(call.turn.messages[-1].text)
     if not text:
         return Result(texts("announce_what"))
     if len(text) > LONGEST_ANNOUNCEMENT:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from bot.access import Role
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
+from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.port import SkillInfo
+from bot.store.turns import Handed
 from bot.texts import Texts
 
 # Characters of what a skill says about itself that a list shows.
@@ -73,10 +75,24 @@ async def asked_or_unknown(call: Invocation) -> Result:
         return Result(texts("unknown_command", name=call.name, nearest=near))
     if not found.enabled:
         return Result(texts("skill_is_off", name=found.name))
-    if not await services.store.answer_by_agent(call.turn, services.queue_limit):
-        return Result(texts("queue_full", limit=services.queue_limit))
+    refusal, interrupts = await services.store.answer_by_agent(call.turn, _handed(call), services.clock.now())
+    if refusal:
+        return Result(refusal)
+    if interrupts:
+        services.interrupt(call.turn.conversation)
     services.wake(call.turn.conversation)
     return Result("", composed=True)
+
+
+def _handed(call: Invocation) -> Handed:
+    services, texts = call.services, call.texts
+    return Handed(
+        busy=Busy(call.turn.busy or services.busy(call.turn.address.account)),
+        limits=call.limits,
+        queue_limit=services.queue_limit,
+        busy_notice=texts("busy_rejects"),
+        full_notice=texts("queue_full", limit=services.queue_limit),
+    )
 
 
 def named(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:

@@ -25,10 +25,26 @@ async def usage(call: Invocation) -> Result:
     sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
     sections += await _section(call, "usage_you", person=author(call.turn))
     sections += await _section(call, "usage_here", conversation=here)
+    sections += await _budget(call)
     if call.role >= Role.ADMIN:
         is_private = call.turn.address.chat_kind is ChatKind.PRIVATE
         sections += await _everybody(call) if is_private else [texts("usage_private")]
     return Result("\n\n".join(sections))
+
+
+async def _budget(call: Invocation) -> list[str]:
+    """What the asker is held to here, and how much of it is used."""
+    texts, services = call.texts, call.services
+    lines = [
+        texts(
+            f"usage_budget_{one.limit.what}",
+            used=one.used,
+            most=one.limit.most,
+            of=texts(f"usage_of_{one.limit.of}"),
+        )
+        for one in await services.budgets.store.used(call.limits, services.clock.now())
+    ]
+    return [texts("usage_budget"), "\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 async def _everybody(call: Invocation) -> list[str]:

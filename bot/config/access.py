@@ -13,8 +13,9 @@ from pydantic_core import CoreSchema, core_schema
 from agent.config.fields import ManyIds, Section
 from agent.config.validate import describe
 
-# What an id may stand for besides a person or a chat: a workspace or organization, a Discord role.
-KINDS = ("team", "role")
+# What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
+# user group, a Feishu department.
+KINDS = ("team", "role", "usergroup", "department")
 _ENTRY = re.compile(
     rf"(?P<scope>[a-z][a-z0-9_-]{{0,31}}):(?:(?P<kind>{'|'.join(KINDS)}):)?(?P<id>-?[A-Za-z0-9][A-Za-z0-9_.-]{{0,127}})"
 )

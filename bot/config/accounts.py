@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from agent.config.fields import Number, OneId, Secret, Section, Switch, Text, Url
+from agent.config.fields import Int, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -26,6 +26,8 @@ class AccountConfig(Section):
     group_words: ClassVar[str] = "the number of a group"
     kind_patterns: ClassVar[Mapping[str, str]] = {}
     """What the ids of those other kinds look like that an access entry can name (`platform:kind:id`)."""
+    asked_too: ClassVar[Mapping[str, str]] = {}
+    """The keys with a default that a person decides when the account is made, each with its question."""
     identity: ClassVar[str] = ""
     """The key that two enabled accounts of the platform may not share, "" for none."""
 
@@ -40,10 +42,10 @@ class AccountConfig(Section):
         None, description="Agent of one's own (agents/<name> below the home) that answers; null: none."
     )
     model: OneId | None = Field(None, description="Model of this account; null: the assistant's choice.")
-    busy: Literal["queue", "interrupt", "reject"] = Field(
+    busy: Literal["queue", "interrupt", "steer", "reject"] = Field(
         "queue",
-        description="A message during a run: queue waits for its end, interrupt ends it, reject refuses the"
-        " message.",
+        description="A message during a run: queue waits for its end, interrupt ends it, steer joins it,"
+        " reject refuses the message.",
     )
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="What has a conversation of its own: a chat, a topic in it, or each member."
@@ -51,6 +53,9 @@ class AccountConfig(Section):
     locale: Literal["en", "zh"] = Field("en", description="Language of the service's own texts.")
     access: AccessOverrides = Field(
         default_factory=AccessOverrides, description="Access rules that differ from the general ones."
+    )
+    retention_days: Int | None = Field(
+        None, ge=0, le=36500, description="In place of retention.days for this account; 0: kept for ever."
     )
     rate_scale: Number = Field(
         1.0,
@@ -148,7 +153,10 @@ class SlackAccount(AccountConfig):
     group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
     person_words: ClassVar[str] = "the member id of a person (U…)"
     group_words: ClassVar[str] = "the id of a channel (C…)"
-    kind_patterns: ClassVar[Mapping[str, str]] = {"team": r"[TE][A-Z0-9]{2,30}"}
+    kind_patterns: ClassVar[Mapping[str, str]] = {
+        "team": r"[TE][A-Z0-9]{2,30}",
+        "usergroup": r"S[A-Z0-9]{2,30}",
+    }
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["slack"] = "slack"
@@ -197,7 +205,13 @@ class FeishuAccount(AccountConfig):
     group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
     person_words: ClassVar[str] = "the open id of a person (ou_…)"
     group_words: ClassVar[str] = "the id of a chat (oc_…)"
-    kind_patterns: ClassVar[Mapping[str, str]] = {"team": r"[0-9a-z]{4,64}"}
+    kind_patterns: ClassVar[Mapping[str, str]] = {
+        "team": r"[0-9a-z]{4,64}",
+        "department": r"od-[0-9a-z]{8,64}",
+    }
+    asked_too: ClassVar[Mapping[str, str]] = {
+        "domain": "Where the app lives: feishu (feishu.cn) or lark (larksuite.com)"
+    }
     identity: ClassVar[str] = "app_id"
 
     platform: Literal["feishu"] = "feishu"

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from agent.config.edit import entry_at, root_of, with_children, with_entries, with_paragraphs
+from agent.config.edit import entry_at, root_of, with_children, with_entries, with_paragraphs, with_value
 from agent.config.errors import one_error
 from agent.config.models import CONFIG_VERSION
 
@@ -45,11 +46,30 @@ def with_owner(text: str, file: str, owner: str) -> str | None:
     return _with_line(text, root, "access", f"owners: [{json.dumps(owner)}]")
 
 
-def save(path: Path, text: str) -> None:
-    """Write the whole file at once; its mode stays, a new one is its owner's alone. Raises ConfigErrors."""
+def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
+    """The text with one model, where it names none."""
+    line = f"  - {json.dumps(entry, ensure_ascii=False)}"
+    root = root_of(text, file) if text.strip() else None
+    found = entry_at(root, ("models",)) if root is not None else None
+    if found is None:
+        return with_paragraphs(text, root, [f"models:\n{line}"])
+    return with_value(text, found, json.dumps([entry], ensure_ascii=False))
+
+
+def escaped(value: str) -> str:
+    """What is written for a text that a person typed: one that begins with a dollar sign has two."""
+    return f"${value}" if value.startswith("$") else value
+
+
+def save(path: Path, text: str, *, private: bool = False) -> None:
+    """Write the whole file at once. Its mode stays; that of a new or a `private` one is its owner's alone.
+
+    Raises ConfigErrors.
+    """
     target = path.resolve()
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else MODE
+        mode &= MODE if private else 0o777
         number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:

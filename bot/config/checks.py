@@ -33,11 +33,12 @@ def _check_server(config: Config, problems: Problems) -> None:
             "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
         )
 
-    elif config.server.allowed_hosts and config.server.token is None:
-        problems.add(
-            ("server", "allowed_hosts"),
-            "other machines reach the service by these names, so server.token must be set",
-        )
+    elif config.server.token is None:
+        told = "other machines reach the service by {}, so server.token must be set"
+        if config.server.allowed_hosts:
+            problems.add(("server", "allowed_hosts"), told.format("these names"))
+        if config.server.is_public:
+            problems.add(("server", "public_url"), told.format("this address"))
 
 
 def _check_accounts(config: Config, problems: Problems) -> None:

@@ -22,16 +22,8 @@ from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
 
-_KEYS: Sequence[Pattern] = (
-    *AGENT_KEYS,
-    ("budgets",),
-    ("schedules",),
-    ("retention",),
-)
-_VALUES: Mapping[Pattern, frozenset[str]] = {
-    **AGENT_VALUES,
-    ("channels", "*", "busy"): frozenset({"steer"}),
-}
+_KEYS: Sequence[Pattern] = AGENT_KEYS
+_VALUES: Mapping[Pattern, frozenset[str]] = AGENT_VALUES
 
 
 @dataclass(frozen=True, slots=True)

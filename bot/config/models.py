@@ -6,15 +6,24 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, SecretStr, SerializeAsAny, field_validator
 
-from agent.config.fields import Int, ManyIds, OneId, Secret, Section, Text, Url
+from agent.config.fields import Count, Int, ManyIds, OneId, Secret, Section, Text, Url
 from agent.config.models import AgentConfig
 from bot.config.access import AccessConfig
 from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class ServerConfig(Section):
@@ -29,6 +38,18 @@ class ServerConfig(Section):
         (), description="Host names under which the service is reached, beside its address."
     )
 
+    public_url: Url | None = Field(
+        None, description="Where people reach the page, for links in the chat; its host is allowed too."
+    )
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_a_root(cls, url: str | None) -> str | None:
+        parts = urlsplit(url or "")
+        if parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+            raise ValueError("expected an address such as https://bot.example.org, without a path")
+        return url.rstrip("/") if url else None
+
     @field_validator("allowed_hosts")
     @classmethod
     def _are_host_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
@@ -41,10 +62,12 @@ class ServerConfig(Section):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches the service."""
-        try:
-            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return _is_loopback(self.host)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether people are told of an address that other machines reach."""
+        return self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname or "")
 
 
 class RuntimeConfig(Section):
@@ -75,6 +98,53 @@ def _built_in() -> dict[str, AccountConfig]:
     return {name: PLATFORMS[name](name=name, platform=name) for name in BUILT_IN}
 
 
+class SchedulesConfig(Section):
+    """What happens at a time."""
+
+    timezone: Text = Field(
+        "UTC", description="IANA name of the time zone of chats that chose none (/digest zone)."
+    )
+    catch_up_minutes: Count = Field(
+        360, description="A firing that the service was away for is made up for so long, then left out."
+    )
+    shortest_minutes: Count = Field(5, description="Firings of a schedule may not be closer to each other.")
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("expected the name of a time zone such as Europe/Berlin or UTC") from None
+        return value
+
+
+class BudgetLimits(Section):
+    """How much may be used; null: as much as they like."""
+
+    messages_per_hour: Count | None = Field(None, description="Messages that are answered in an hour.")
+    tokens_per_day: Count | None = Field(None, description="Tokens that answers cost in a day (UTC).")
+
+
+class BudgetsConfig(Section):
+    """How much the bot may be used; owners are held to nothing."""
+
+    person: BudgetLimits = Field(default_factory=BudgetLimits, description="Each person.")
+    chat: BudgetLimits = Field(default_factory=BudgetLimits, description="Each group, all its people.")
+    account: BudgetLimits = Field(default_factory=BudgetLimits, description="Each account, all its chats.")
+
+
+class RetentionConfig(Section):
+    """How long what was said is kept."""
+
+    days: Int = Field(
+        0,
+        ge=0,
+        le=36500,
+        description="After so many days messages, answers, threads and their files are deleted; 0: never.",
+    )
+
+
 class Config(AgentConfig):
     """The whole configuration. `Config()` is the zero configuration."""
 
@@ -87,6 +157,15 @@ class Config(AgentConfig):
         default_factory=_built_in, description="The accounts of the bot; web and terminal are always there."
     )
     access: AccessConfig = Field(default_factory=AccessConfig, description="Who may use the bot.")
+    budgets: BudgetsConfig = Field(
+        default_factory=BudgetsConfig, description="How much the bot may be used (/budget)."
+    )
+    schedules: SchedulesConfig = Field(
+        default_factory=SchedulesConfig, description="What happens at a time (/digest)."
+    )
+    retention: RetentionConfig = Field(
+        default_factory=RetentionConfig, description="How long what was said is kept (/data)."
+    )
 
     @property
     def accounts(self) -> tuple[AccountConfig, ...]:
@@ -96,3 +175,10 @@ class Config(AgentConfig):
     def access_for(self, account: str) -> AccessConfig:
         """The access rules of one account. Raises KeyError where there is no such account."""
         return self.channels[account].access.over(self.access)
+
+    def kept_days(self, account: str) -> int:
+        """For how many days an account keeps what was said, 0 for ever. Raises KeyError where there is no
+        such account.
+        """
+        own = self.channels[account].retention_days
+        return self.retention.days if own is None else own

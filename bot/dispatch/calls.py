@@ -37,10 +37,14 @@ from bot.store.turns import PartChange
 from bot.store.usage import Spent
 
 REPEATED_COUNTER = "possibly_repeated"
+DOCUMENT_TYPE = "application/json"
 
 
 class ReplyCalls:
-    """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem."""
+    """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
+
+    `sealed` are words of it and the secret that is sent in their place.
+    """
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class ReplyCalls:
         store: BotStore,
         runtime: RuntimePort,
         clock: Clock,
+        sealed: tuple[str, str] | None = None,
     ) -> None:
         self.turn = turn
         self.reply = Reply(parts)
@@ -59,6 +64,7 @@ class ReplyCalls:
         self.progress: tuple[ProgressItem, ...] = ()
         """What messages bring beside their text."""
         self._runtime = runtime
+        self._sealed = sealed
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
 
@@ -150,8 +156,11 @@ class ReplyCalls:
         error: str = "",
         keep: int | None = None,
         spent: Spent | None = None,
+        joined: Sequence[int] = (),
     ) -> None:
-        """Write what is staged, and the turn's state (with what it cost) where given, in one transaction."""
+        """Write what is staged, and the turn's state where given, with what it cost and which messages joined
+        it, in one transaction.
+        """
         if not self._dirty and not self._seen and state is None:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
@@ -164,6 +173,7 @@ class ReplyCalls:
             error=error,
             keep=keep,
             spent=spent,
+            joined=joined,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 
@@ -174,10 +184,8 @@ class ReplyCalls:
             self._seen.append(platform_id)
 
     async def _send(self, part: Part, *, final: bool, full: bool) -> str:
-        if part.kind is PartKind.FILE and isinstance(self.adapter, SendsFiles):
-            data, mime = await self._runtime.artifact(
-                self.turn.thread_id, part.content, self.outlet.manifest.max_file_out
-            )
+        if part.kind is not PartKind.TEXT and isinstance(self.adapter, SendsFiles):
+            data, mime = await self._content(part)
             return await self.adapter.send_file(
                 OutboundFile(
                     self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
@@ -185,9 +193,17 @@ class ReplyCalls:
             )
         return await self.adapter.send(self._message(part, final=final, full=full))
 
+    async def _content(self, part: Part) -> tuple[bytes, str]:
+        """What is in a file, and of which type it is."""
+        if part.kind is PartKind.DOCUMENT:
+            return part.content.encode(), DOCUMENT_TYPE
+        limit = self.outlet.manifest.max_file_out
+        return await self._runtime.artifact(self.turn.thread_id, part.content, limit)
+
     def _message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
-        text = f"📎 `{part.filename}`" if part.kind is PartKind.FILE else part.content
+        text = part.content if part.kind is PartKind.TEXT else f"📎 `{part.filename}`"
         text = marked(text) if part.repeated else text
+        text = text.replace(*self._sealed) if self._sealed else text
         return OutboundMessage(
             self._key(part),
             self.turn.address,

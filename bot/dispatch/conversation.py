@@ -10,17 +10,22 @@ from typing import Any
 import structlog
 
 from bot.clock import Clock
+from bot.dispatch.earlier import earlier_in
+from bot.dispatch.failing import told
 from bot.dispatch.handing import Handing
 from bot.dispatch.input import message_ids, run_request
 from bot.dispatch.outlet import Outlet
 from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
+from bot.dispatch.steering import Steering
 from bot.dispatch.transcript import Transcript
 from bot.dispatch.tries import Tries
-from bot.domain import ProgressItem, Stopped, Turn, TurnState
+from bot.dispatch.waiting import within
+from bot.domain import Earlier, ProgressItem, Sender, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.runtime.port import Answer, RuntimePort, Usage
+from bot.record.told import heard_before
+from bot.runtime.port import Answer, Joined, RuntimePort, Usage
 from bot.store import BotStore
 from bot.texts import Texts
 
@@ -28,11 +33,12 @@ log = structlog.get_logger(__name__)
 
 # How long a stopped run may take to say that it ended.
 STOP_GRACE = 0.6
+# So long it is tried to read what a run took in, at its end and when it is stopped.
+SETTLED_WITHIN, STOPPED_WITHIN = 10.0, 0.2
 # A run that the runtime forgot is started anew that many times.
 MOST_RUNS = 3
 ADVICE = {"ProfileUnknown": "failed_agent"}
 """What helps in a chat, by the class of a run's error."""
-MESSAGE_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,8 @@ class Outcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
     `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
-    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted.
+    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted. `joined` are the
+    waiting messages that it took in.
     """
 
     text: str
@@ -50,13 +57,15 @@ class Outcome:
     question: Question = field(default_factory=Question)
     interrupt: str = ""
     used: Usage | None = None
+    joined: tuple[int, ...] = ()
 
 
 class Conversation:
     """Talks to the runtime for one turn.
 
     `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
-    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets.
+    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets;
+    `shut_out` says whose words don't count; `steers`: messages may join the run. `steering` is their task.
     """
 
     def __init__(
@@ -72,7 +81,10 @@ class Conversation:
         show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         starts: Starts,
         mask: Callable[[str], str],
+        shut_out: Callable[[Turn, Sender], bool],
+        steers: bool = False,
     ) -> None:
+        self._shut_out = shut_out
         self._turn = turn
         self._outlet = outlet
         self._store = store
@@ -84,10 +96,20 @@ class Conversation:
         self._starts = starts
         self._mask = mask
         self._stop = asyncio.Event()
-        self._transcript = Transcript()
+        self.steering = Steering(Handing(turn, outlet, runtime, clock), store, texts, on=steers)
+        self._transcript = Transcript(self.steering.mark)
         self._why = turn.stopped
         if turn.stopped:
             self._stop.set()
+
+    @property
+    def joined(self) -> int:
+        """How many messages have joined the run, as far as it has told."""
+        return len(self._transcript.joined)
+
+    def is_in(self, account: str, chat: str) -> bool:
+        """Whether it talks in this chat."""
+        return (self._turn.address.account, self._turn.address.chat) == (account, chat)
 
     def stop(self, why: Stopped = Stopped.ASKED) -> None:
         """End the run now."""
@@ -97,7 +119,36 @@ class Conversation:
     async def run(self, *, restarted: bool) -> Outcome:
         """The outcome of the turn's run, however many connections it takes."""
         outcome = await self._run(restarted)
-        return replace(outcome, used=self._transcript.used)
+        joined = await self._taken_in()
+        await self._empty_inbox()
+        return replace(outcome, used=self._transcript.used, joined=joined)
+
+    async def _taken_in(self) -> tuple[int, ...]:
+        """The waiting messages that the run has taken in: what its thread says counts, what its events said
+        where the thread can't be read.
+        """
+        said, steering = self._transcript, self.steering
+        cut_off = said.status is None
+        if not self._turn.run_id or not (said.joined or steering.offered or (cut_off and steering.on)):
+            return ()
+        hurry = cut_off or self._stop.is_set()
+        reading = self._read(Tries(self._clock))
+        try:
+            answer = await within(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
+        except RuntimeProblem as problem:
+            log.warning("joined_unknown", turn=self._turn.id, problem=str(problem))
+            answer = None
+        known = said.joined if answer is None else [join.id for join in answer.joins]
+        return tuple(steering.number(identity) for identity in known)
+
+    async def _empty_inbox(self) -> None:
+        """What the run did not take in is not for it any more."""
+        if not self.steering.offered:
+            return
+        try:
+            await within(self.steering.withdraw(), self._clock, STOPPED_WITHIN)
+        except RuntimeProblem as problem:
+            log.warning("inbox_left", turn=self._turn.id, problem=str(problem))
 
     async def _run(self, restarted: bool) -> Outcome:
         work = asyncio.ensure_future(self._talk(restarted))
@@ -132,6 +183,9 @@ class Conversation:
         await asyncio.wait({work})
 
     async def _talk(self, restarted: bool) -> Outcome:
+        if restarted and self.steering.on:
+            # The run may have told already of what joined it.
+            await self.steering.look()
         for _ in range(MOST_RUNS):
             naming = None
             if not self._turn.run_id:
@@ -144,12 +198,21 @@ class Conversation:
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
                 await self._name()
-                self._transcript = Transcript(used=self._transcript.used)
+                self._transcript = Transcript(self.steering.mark, used=self._transcript.used)
+                self.steering.again()
         raise RuntimeUnreachable("the runtime loses its runs")
 
     async def _create(self, *, repeated: bool) -> None:
         handing = Handing(self._turn, self._outlet, self._runtime, self._clock)
-        request = await run_request(handing, self._texts, self._roles, repeated=repeated)
+        heard = await heard_before(self._turn, self._store.record, self._texts, self._earlier)
+        request = await run_request(
+            handing,
+            self._texts,
+            self._roles,
+            repeated=repeated,
+            heard=heard,
+            steerable=self.steering.on,
+        )
         tries = Tries(self._clock)
         while True:
             try:
@@ -183,7 +246,10 @@ class Conversation:
                 async for logged in self._runtime.join(self._turn.thread_id, self._turn.run_id, after):
                     after = logged.id or after
                     tries.reset()
-                    if self._transcript.take(logged.event):
+                    changed = self._transcript.take(logged.event)
+                    if isinstance(logged.event, Joined):
+                        reach(Step.JOINED)
+                    if changed:
                         said = self._transcript
                         self._show(said.text, said.progress.items, said.taken_back)
             except RuntimeUnreachable as problem:
@@ -194,13 +260,19 @@ class Conversation:
             await self._count()
         return self._outcome()
 
+    async def _earlier(self, turn: Turn) -> Sequence[Earlier]:
+        return await earlier_in(turn, self._outlet, self._shut_out)
+
     async def _read(self, tries: Tries) -> Answer:
         """What the thread's state answers to the turn, however often the runtime has to be asked."""
         while True:
             try:
-                return await self._runtime.answer(self._turn.thread_id, message_ids(self._turn))
+                answer = await self._runtime.answer(self._turn.thread_id, message_ids(self._turn))
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
+            else:
+                own = tuple(join for join in answer.joins if self.steering.number(join.id))
+                return replace(answer, joins=own)
 
     async def _count(self) -> None:
         """Events are missing, and what they told of tokens with them: the run itself is asked, once."""
@@ -215,13 +287,13 @@ class Conversation:
         said = self._transcript
         if said.failure is not None or said.status in {"error", "timeout"}:
             message = said.failure.message if said.failure else said.status or ""
-            return self._failure(message[:MESSAGE_LIMIT], said.failure.kind if said.failure else "run")
+            return self._failure(told(message, self._mask), said.failure.kind if said.failure else "run")
         if self._stop.is_set():
             return self._stopped()
         asked = said.question
         question = question_of(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
-        if not said.text and not artifacts and not question.text:
+        if said.silent and not artifacts and not question.text:
             return self._failure(self._texts("no_answer"), "no_answer")
         interrupt = asked.id if asked is not None else ""
         return Outcome(said.text, artifacts, question=question, interrupt=interrupt)
@@ -239,5 +311,5 @@ class Conversation:
 
     def _describe(self, problem: RuntimeProblem) -> str:
         if isinstance(problem, RuntimeRefused):
-            return str(problem)[:MESSAGE_LIMIT]
+            return told(str(problem), self._mask)
         return self._texts("runtime_unreachable")

@@ -37,7 +37,7 @@ async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
 
 def _line(answer: Turn, part: Part, texts: Texts) -> str:
     if not answer.messages:
-        return texts("answered_never")
+        return texts("answered_stopped" if answer.stopped else "answered_never")
     message = answer.messages[-1]
     said = message.text.strip().casefold()
     chosen = next((choice for choice in part.choices if choice.casefold() == said), "")

@@ -44,9 +44,15 @@ class Delivery:
         self._final: list[Part] = []
         self._failed = False
 
-    async def compose(self, parts: Sequence[Part], error: str = "", spent: Spent | None = None) -> None:
-        """Record the final parts, and what they cost: from here on the answer survives a crash, whatever
-        becomes of the run.
+    async def compose(
+        self,
+        parts: Sequence[Part],
+        error: str = "",
+        spent: Spent | None = None,
+        joined: Sequence[int] = (),
+    ) -> None:
+        """Record the final parts, what they cost and which messages have joined the turn: from here on the
+        answer survives a crash, whatever becomes of the run.
         """
         known = self._calls.reply.parts
         places = {part.index: part for part in placed(parts, known)}
@@ -58,12 +64,13 @@ class Delivery:
         for have in known:
             if have.index not in places:
                 self._calls.stage(replace(have, content=""))
-        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent)
+        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined)
         reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:
         """Deliver what was composed, then close the turn as `state` (failed if a part could not be)."""
         self._final = planned(self._calls.reply.parts)
+        self._failed = any(part.state is PartState.UNDELIVERED for part in self._final)
         self._calls.settle(state)
         started = self._calls.clock.now()
         tries = 0
@@ -138,7 +145,7 @@ class Delivery:
         if isinstance(action, Remove):
             self._calls.reply.change(replace(part, state=PartState.UNDELIVERED))
             return 0.0
-        if part.kind is PartKind.FILE:
+        if part.kind is not PartKind.TEXT:
             instead = Part(part.index, PartKind.TEXT, f"📎 `{part.filename}` could not be sent: {problem}")
             self._final = [instead if one.index == part.index else one for one in self._final]
             self._calls.stage(instead)

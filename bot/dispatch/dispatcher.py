@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
-from bot.commands.registry import Handler, Invocation, Registry, Result, Services
+from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
 from bot.config import Rejected, Reloaded
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
@@ -23,13 +25,28 @@ from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.questions import Question
 from bot.dispatch.starts import Starts
-from bot.domain import OPEN_STATES, Part, PartKind, Stopped, Turn, TurnKind, TurnState
+from bot.domain import (
+    OPEN_STATES,
+    Busy,
+    InboundChange,
+    Origin,
+    Part,
+    PartKind,
+    Sender,
+    Stopped,
+    Turn,
+    TurnKind,
+    TurnState,
+)
 from bot.errors import RoebotError
+from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AsksChoice
+from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
+from bot.schedules.desk import Desk
 from bot.store import BotStore
-from bot.store.accept import Accepted
-from bot.store.audit import Deed, author_of
+from bot.store.admitted import Accepted
+from bot.store.audit import Actor, Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
 from bot.store.usage import Spent
@@ -58,6 +75,11 @@ class Dispatcher:
         store: BotStore,
         runtime: RuntimePort,
         accounts: Accounts,
+        desk: Desk,
+        forgetter: Forgetter,
+        kept_days: Callable[[str], int],
+        recorded: RecordedChats,
+        budgets: Budgets,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
@@ -67,6 +89,7 @@ class Dispatcher:
         reload: Callable[[], Awaitable[Reloaded | Rejected]],
         clock: Clock,
         new_id: Callable[[], str],
+        page: Callable[[], str],
         max_runs: int,
         mask: Callable[[str], str] = str,
         queue_limit: int = 20,
@@ -79,13 +102,20 @@ class Dispatcher:
         self._roles = roles
         self._clock = clock
         self._mask = mask
+        self._busy = busy
         self._slots = asyncio.Semaphore(max_runs)
         self.starts = Starts(accounts, clock)
         self._talking: dict[int, Conversation] = {}
+        self._sealed: dict[int, tuple[str, str]] = {}
         self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
             store=store,
+            desk=desk,
+            forgetter=forgetter,
+            kept_days=kept_days,
+            recorded=recorded,
+            budgets=budgets,
             people=people,
             policy=policy,
             busy=busy,
@@ -96,7 +126,10 @@ class Dispatcher:
             accounts=accounts,
             clock=clock,
             stop=self.stop,
+            interrupt=self._interrupt,
+            joined=self.joined,
             wake=self.chat.wake,
+            page=page,
             new_id=new_id,
             queue_limit=queue_limit,
         )
@@ -118,20 +151,41 @@ class Dispatcher:
                 self.chat.wake(conversation)
             await self._clock.sleep(EXPIRY_EVERY)
 
-    async def stop(self, conversation: int) -> bool:
-        """End the run of a conversation; whether there was one."""
-        stopped = await self._store.stop(conversation)
+    async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
+        """End the run of a conversation, or give up the approval it waits for; whether there was one."""
+        stopped = await self._store.stop(conversation, actor, self._clock.now())
         talking = self._talking.get(conversation)
         if talking is not None:
             talking.stop()
+        elif stopped:
+            self.chat.wake(conversation)
         return bool(stopped)
 
     def noticed(self, accepted: Accepted) -> None:
-        """A turn was just accepted: its author is there, and may have ended a run by it."""
+        """A turn was just accepted: its author is there, may have ended a run by it, or may join one."""
         self.starts.noticed(accepted)
-        talking = self._talking.get(accepted.conversation) if accepted.interrupts else None
+        talking = self._talking.get(accepted.conversation)
+        if accepted.interrupts:
+            self._interrupt(accepted.conversation)
+        if talking is not None and accepted.steers:
+            talking.steering.nudge()
+
+    def _interrupt(self, conversation: int) -> None:
+        """End the run that is under way, since somebody wrote what comes first."""
+        talking = self._talking.get(conversation)
         if talking is not None:
             talking.stop(Stopped.INTERRUPTED)
+
+    def changed(self, happened: InboundChange) -> None:
+        """Somebody changed a message, which may be about to join a run."""
+        for talking in self._talking.values():
+            if talking.is_in(happened.origin.account, happened.origin.chat):
+                talking.steering.nudge()
+
+    def joined(self, conversation: int) -> int:
+        """How many of the messages that wait in a conversation have joined its run."""
+        talking = self._talking.get(conversation)
+        return talking.joined if talking is not None else 0
 
     @property
     def running(self) -> int:
@@ -165,16 +219,18 @@ class Dispatcher:
     async def _answer(self, claim: Claim, turn: Turn, outlet: Outlet) -> None:
         calls = self._calls(turn, claim.parts, outlet)
         delivery = Delivery(calls)
-        outcome = Outcome("")
+        outcome = composed(turn)
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
             if outcome.interrupt:
                 asked = outcome.question
                 decisions = asked.choices if asked.approval else None
-                await self._store.ask(turn, outcome.interrupt, decisions, self._clock.now())
+                await self._store.ask(
+                    turn, outcome.interrupt, decisions, self._clock.now(), remembered=asked.remembered
+                )
             outcome = replace(outcome, question=self._coded(turn, outcome.question))
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
-            await delivery.compose(parts, error=outcome.error, spent=spent)
+            await delivery.compose(parts, error=outcome.error, spent=spent, joined=outcome.joined)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
@@ -194,6 +250,9 @@ class Dispatcher:
             return Outcome("", state=TurnState.CANCELLED, error="deleted")
         if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
             return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
+        if not turn.messages and turn.stopped and turn.asked_by:
+            await self._answered(turn, outlet)
+            return Outcome(texts("stopped"), state=TurnState.CANCELLED)
         frames = Frames(calls, typed_at=self.starts.greeted(turn.conversation))
         talk = Conversation(
             turn,
@@ -206,6 +265,8 @@ class Dispatcher:
             show=frames.show,
             starts=self.starts,
             mask=self._mask,
+            shut_out=self._shut_out,
+            steers=Busy(turn.busy or self._busy(turn.address.account)) is Busy.STEER,
         )
         self._talking[turn.conversation] = talk
         try:
@@ -213,6 +274,7 @@ class Dispatcher:
                 group.create_task(frames.run(), name=f"frames:{turn.id}")
                 group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
                 group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
+                steering = group.create_task(talk.steering.run(), name=f"steering:{turn.id}")
                 if turn.asked_by:
                     group.create_task(self._answered(turn, outlet), name=f"answered:{turn.id}")
                 try:
@@ -220,8 +282,15 @@ class Dispatcher:
                         return await talk.run(restarted=restarted)
                 finally:
                     frames.close()
+                    steering.cancel()
         finally:
             del self._talking[turn.conversation]
+
+    def _shut_out(self, turn: Turn, sender: Sender) -> bool:
+        """Whether somebody is blocked where a turn is."""
+        at = turn.address
+        origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
+        return self._services.policy(at.account).role(origin) is Role.BLOCKED
 
     async def _answered(self, turn: Turn, outlet: Outlet) -> None:
         """Let the question that a turn answers say so."""
@@ -247,14 +316,36 @@ class Dispatcher:
             if result.composed:
                 await self._control(turn_id)
             else:
-                await self._close(claim, turn, outlet, Outcome(result.text))
+                with self._secret(turn, result):
+                    await self._close(claim, turn, outlet, Outcome(result.text), result.documents)
         else:
-            await Delivery(self._calls(turn, claim.parts, outlet)).finish()
+            ended = composed(turn)
+            await Delivery(self._calls(turn, claim.parts, outlet)).finish(ended.state, error=ended.error)
 
-    async def _close(self, claim: Claim, turn: Turn, outlet: Outlet, outcome: Outcome) -> None:
+    @contextmanager
+    def _secret(self, turn: Turn, result: Result) -> Iterator[None]:
+        """Tell what must not be kept, for as long as this delivery lasts."""
+        if result.sealed is not None:
+            self._sealed[turn.id] = result.sealed
+        try:
+            yield
+        finally:
+            self._sealed.pop(turn.id, None)
+
+    async def _close(
+        self,
+        claim: Claim,
+        turn: Turn,
+        outlet: Outlet,
+        outcome: Outcome,
+        documents: Sequence[Document] = (),
+    ) -> None:
         """Answer a turn with what needs no run."""
         delivery = Delivery(self._calls(turn, claim.parts, outlet))
-        await delivery.compose(final_parts(outcome, outlet), error=outcome.error)
+        parts = final_parts(outcome, outlet)
+        for one in documents:
+            parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
+        await delivery.compose(parts, error=outcome.error)
         await delivery.finish(outcome.state, error=outcome.error)
 
     async def _give_up_lane(self, conversation: int) -> None:
@@ -278,7 +369,8 @@ class Dispatcher:
         await self._close(claim, turn, outlet, outcome)
 
     def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
-        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock)
+        sealed = self._sealed.get(turn.id)
+        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock, sealed)
 
     async def _command(self, turn: Turn) -> Result:
         texts = self._texts(turn.address.account)
@@ -306,6 +398,13 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
+
+
+def composed(turn: Turn) -> Outcome:
+    """How a turn ends whose final was composed before a restart."""
+    ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
+    state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
+    return Outcome("", state=state, error=turn.error)
 
 
 def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:

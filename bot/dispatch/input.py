@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 import structlog
 
+from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.skills import named, parted
 from bot.dispatch.handing import Handing
 from bot.dispatch.tries import Tries
-from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage
+from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.port import RunRequest, SkillInfo, Upload
 from bot.texts import Texts
@@ -25,7 +26,22 @@ def message_ids(turn: Turn) -> list[str]:
     """The ids of a turn's messages in the thread. They are stable, so that a repeated run replaces, not
     doubles.
     """
-    return [f"roebot-{turn.id}-{message.id}" for message in turn.messages]
+    return [message_id(turn, message.id) for message in turn.messages]
+
+
+def message_id(turn: Turn, number: int) -> str:
+    """The id in the thread of a message that this turn answers."""
+    return f"{_prefix(turn)}{number}"
+
+
+def number_in(turn: Turn, identity: str) -> int:
+    """The number of the message that has this id in the thread, 0 for one that the turn does not answer."""
+    number = identity.removeprefix(_prefix(turn))
+    return int(number) if number != identity and number.isdecimal() else 0
+
+
+def _prefix(turn: Turn) -> str:
+    return f"roebot-{turn.id}-"
 
 
 def author(turn: Turn) -> str:
@@ -34,11 +50,32 @@ def author(turn: Turn) -> str:
     An answer goes on with the work of who asked for it, whoever gives it.
     """
     people = [*(message.sender for message in turn.messages), *turn.askers]
-    return f"{turn.platform}:{people[-1].id}" if people else ""
+    return person_of(turn.platform, people[-1]) if people else ""
 
 
-async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, repeated: bool) -> RunRequest:
-    """The run that answers a turn, whose author has these roles. Raises RuntimeUnreachable."""
+def _account(turn: Turn) -> str:
+    """Where the author of a turn is known from: of who came to the page by a link that is the account of the
+    link, so that the agent remembers one person once.
+    """
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
+    return known or turn.address.account
+
+
+async def run_request(
+    handing: Handing,
+    texts: Texts,
+    roles: Sequence[str],
+    *,
+    repeated: bool,
+    heard: str = "",
+    steerable: bool = False,
+) -> RunRequest:
+    """The run that answers a turn, whose author has these roles and before which that was `heard`. A
+    `steerable` one takes in what comes while it works.
+
+    Raises RuntimeUnreachable.
+    """
     turn = handing.turn
     skills = _Skills(handing, texts)
     messages = [
@@ -46,25 +83,34 @@ async def run_request(handing: Handing, texts: Texts, roles: Sequence[str], *, r
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
-    told = [_note(note, texts) for note in turn.notes]
+    told = [*([heard] if heard else []), *(_note(note, texts) for note in turn.notes)]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
+    configurable = _configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles)
+    if steerable:
+        configurable["steerable"] = True
     return RunRequest(
         thread_id=turn.thread_id,
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        configurable=_configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles),
+        configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=handing.outlet.assistant,
     )
 
 
+async def joining(handing: Handing, message: TurnMessage, texts: Texts) -> dict[str, Any]:
+    """A message that may join the run of a turn, as the agent reads it. Raises RuntimeUnreachable."""
+    identity = message_id(handing.turn, message.id)
+    return await _message(handing, message, identity, texts, _Skills(handing, texts))
+
+
 def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
     context: dict[str, Any] = {
         "user_id": author(turn),
-        "account": turn.address.account,
+        "account": _account(turn),
         "platform": turn.platform,
         "chat": turn.address.chat,
         "chat_kind": turn.address.chat_kind.value,
@@ -74,6 +120,8 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
     }
     if turn.model:
         context["model_name"] = turn.model
+    if turn.approved:
+        context["approved"] = list(turn.approved)
     if turn.plan:
         context["is_plan_mode"] = True
     if agent:
@@ -132,7 +180,7 @@ async def _message(
         text = f"{message.sender.name or message.sender.id}: {text}"
     text = "\n\n".join(filter(None, [note, text]))
     # Whose words they are: what an agent remembers of a person must be that person's own.
-    told: dict[str, Any] = {"sender": f"{turn.platform}:{message.sender.id}"}
+    told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
     if files:
         told["files"] = files
     return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}

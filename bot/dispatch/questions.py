@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.dispatch.arguments import shown_arguments, shown_name
 from bot.render.stream import close_fence
+from bot.store.permissions import Remembered
 from bot.texts import Texts
 
 APPROVAL = "approval"
@@ -18,26 +19,32 @@ _LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
 @dataclass(frozen=True, slots=True)
 class Question:
     """`text` is Markdown; `choices` are the answers that it offers; `approval` says that a tool waits for it,
-    so that not everybody may answer.
+    so that not everybody may answer. `remembered` is what may be said of later calls, too.
     """
 
     text: str = ""
     choices: tuple[str, ...] = ()
     approval: bool = False
+    remembered: Remembered | None = None
 
 
 def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
     """The question that an interrupt's value asks; `mask` hides secrets.
 
     A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
-    well, else maybe `kind` and `context`. Anything else is the question itself.
+    well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
+    else is the question itself.
     """
     if not isinstance(value, Mapping):
         return Question(mask(str(value)))
     approval = value.get("type") == APPROVAL
     above = _call(value, texts, mask) if approval else _background(value, texts, mask)
     asked = mask(_text(value.get("question")) or _text(value.get("message")))
-    return Question("\n\n".join(filter(None, [*above, asked])), _choices(value.get("options")), approval)
+    choices, remembered = _choices(value.get("options")), None
+    if approval and value.get("remember") is True and len(choices) == 2 and _text(value.get("tool")):
+        remembered = Remembered(_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+        choices = (choices[0], remembered.here, remembered.always, choices[1])
+    return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
 
 
 def _choices(options: Any) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def placed(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
     found: list[Part] = []
     index = 0
     for part in want:
-        while part.kind is PartKind.FILE and index < len(known) and _holds_text(known[index]):
+        while part.kind is not PartKind.TEXT and index < len(known) and _holds_text(known[index]):
             index += 1
         found.append(replace(part, index=index))
         index += 1

@@ -15,7 +15,7 @@ from bot.dispatch.outlet import Accounts
 from bot.dispatch.typing import show_typing
 from bot.dispatch.waiting import first_of
 from bot.domain import ReplyAddress, TurnKind
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 
 # At the same time: turns taken from the store, runs created, typing calls of turns that wait.
 CLAIMS, CREATIONS, GREETINGS = 2, 4, 8

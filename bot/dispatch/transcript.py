@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bot.dispatch.progress import Progress
@@ -12,6 +13,7 @@ from bot.runtime.port import (
     Failed,
     Gap,
     Interrupted,
+    Joined,
     Planned,
     Presented,
     RunEvent,
@@ -28,10 +30,13 @@ class Transcript:
     """Collects one run. A new attempt of the runtime replaces what the one before it said, but not what that
     cost (`used`, None where nobody counted).
 
-    `taken_back` says that this attempt has taken a text back.
+    `taken_back` says that this attempt has taken a text back. `joined` are the ids of the messages that
+    joined the run; where one did stands the line that `mark` gives for it ("" for none).
     """
 
+    mark: Callable[[str], str] = lambda _message: ""
     texts: dict[str, str] = field(default_factory=dict)
+    joined: dict[str, None] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     attempt: int = 1
@@ -50,7 +55,12 @@ class Transcript:
     @property
     def incomplete(self) -> bool:
         """Whether the state has to be read to know the whole answer."""
-        return self.gap or self.attempt > 1 or (self.status == "success" and not self.text)
+        return self.gap or self.attempt > 1 or (self.status == "success" and self.silent)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the agent has said nothing."""
+        return not any(text.strip() for key, text in self.texts.items() if key not in self.joined)
 
     def take(self, event: RunEvent) -> bool:
         """Take one event over; whether the text or the progress changed."""
@@ -62,6 +72,8 @@ class Transcript:
                 return self._said(message_id, text)
             case Attempt(number):
                 return self._attempt(number)
+            case Joined(messages):
+                return self._joined(messages)
             case Planned() | Worked():
                 return self.progress.take(event)
             case _:
@@ -92,10 +104,22 @@ class Transcript:
             self.taken_back = self.taken_back or not text
         return text != before
 
+    def _joined(self, messages: Iterable[str]) -> bool:
+        """Whether a line tells of what joined only now."""
+        fresh = [message for message in messages if message not in self.joined]
+        self.joined.update(dict.fromkeys(fresh))
+        lines = {message: line for message in fresh if (line := self.mark(message))}
+        self.texts.update(lines)
+        return bool(lines)
+
     def settle(self, answer: Answer) -> None:
         """The thread's state is the truth."""
         if answer.texts:
-            self.texts = {str(index): text for index, text in enumerate(answer.texts)}
+            self.texts = {}
+            self.joined = {}
+            for index, text in enumerate([*answer.texts, ""]):
+                self._joined(join.id for join in answer.joins if join.after == index)
+                self.texts[str(index)] = text
         self.question = self.question or answer.interrupt
 
     def _attempt(self, number: int) -> bool:
@@ -103,6 +127,7 @@ class Transcript:
             return False
         self.attempt = number
         self.texts.clear()
+        self.joined.clear()
         self.artifacts.clear()
         self.progress.clear()
         self.taken_back = False

@@ -1,5 +1,5 @@
-"""Waiting for an event or for time to pass, whichever comes first, and calls that a cancellation must not
-cut.
+"""Waiting for an event, a call or time to pass, whichever comes first, and calls that a cancellation must
+not cut.
 """
 
 from __future__ import annotations
@@ -40,3 +40,16 @@ async def uncut(call: Coroutine[Any, Any, T]) -> T:
             await asyncio.wait({task}, timeout=LAST_CALL)
             task.cancel()
         raise
+
+
+async def within(call: Coroutine[Any, Any, T], clock: Clock, seconds: float) -> T | None:
+    """What `call` gives; None where that takes longer, and the call is given up."""
+    task, timer = asyncio.ensure_future(call), asyncio.ensure_future(clock.sleep(seconds))
+    both: set[asyncio.Future[Any]] = {task, timer}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)

@@ -17,7 +17,9 @@ from bot.domain import (
     AccountState,
     Attachment,
     ChatKind,
+    Earlier,
     InboundEvent,
+    InboundMessage,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -47,6 +49,14 @@ class Inbox(Protocol):
 
     async def migrate_chat(self, old: str, new: str) -> None:
         """The platform gave a chat another id: its conversations go with it."""
+        ...
+
+    def records(self, chat: str) -> bool:
+        """Whether messages to others are kept there too, so that their senders' names are worth a call."""
+        ...
+
+    def alone(self, message: InboundMessage) -> bool:
+        """Whether what answers this command is for who gave it alone, where the platform can do that."""
         ...
 
 
@@ -201,6 +211,17 @@ class FetchesFiles(Protocol):
 
 
 @runtime_checkable
+class ReadsThreads(Protocol):
+    """Can read a thread in which it was not meant before."""
+
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+        """What people wrote in the thread of an address before the message of this id, oldest first, the
+        newest `limit` of it. Raises DeliveryError.
+        """
+        ...
+
+
+@runtime_checkable
 class RegistersCommands(Protocol):
     """Shows the commands in the platform's own menu."""
 
@@ -284,7 +305,9 @@ class Manifest:
 
     `adapter` is the import string of the factory, called with the account's name and its configuration entry.
     `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes. Frames
-    follow the budgets; `frame_interval` is the least distance where no budget holds them.
+    follow the budgets; `frame_interval` is the least distance where no budget holds them. `setup_steps` are a
+    person's on the platform's side; `later_steps` those that it takes only while the account is connected,
+    `write_to_it` the last one. `confirms`: it waits to be told that a message is stored, and brings it again.
     """
 
     platform: str
@@ -298,6 +321,9 @@ class Manifest:
     max_file_in: int = 20 * 1024 * 1024
     max_file_out: int = 50 * 1024 * 1024
     setup_steps: tuple[str, ...] = ()
+    later_steps: tuple[str, ...] = ()
+    confirms: bool = True
+    write_to_it: str = "Write to the bot."
 
 
 AdapterFactory = Callable[..., Adapter]

@@ -40,6 +40,10 @@ class Health:
             return
         self._change(live, reason, last_event=now)
 
+    def noted(self, note: str) -> None:
+        """What is shown while it is live."""
+        self._note = note
+
     def answered(self) -> None:
         """The platform took a call: a limit that has passed is over."""
         if self._state.live is Live.LIMITED and self._clock.now() >= self._limited_until:

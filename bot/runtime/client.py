@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +18,7 @@ from bot.runtime.port import (
     Ended,
     LoggedEvent,
     ModelInfo,
+    Offer,
     Remembered,
     RememberedFact,
     RunRequest,
@@ -30,6 +31,8 @@ from bot.runtime.port import (
 )
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
+# With the thread: where the store keeps what may join its run. The agent knows it by the same name.
+INBOX = "steer"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
@@ -135,6 +138,19 @@ class LangGraphRuntime:
         with _problems():
             state = await self._client.threads.get_state(thread_id)
         return answer_in(state, message_ids)
+
+    async def offer(self, thread_id: str, offer: Offer) -> None:
+        """See RuntimePort."""
+        item = {"turn": str(offer.turn), "number": offer.number, "message": dict(offer.message)}
+        with _problems():
+            await self._client.store.put_item(
+                (INBOX, thread_id), key=str(offer.message["id"]), value=item, index=False
+            )
+
+    async def withdraw(self, thread_id: str, message_id: str) -> None:
+        """See RuntimePort."""
+        with suppress(RunMissing), _problems():
+            await self._client.store.delete_item((INBOX, thread_id), key=message_id)
 
     async def before(self, thread_id: str, run_id: str) -> str | None:
         """See RuntimePort."""
@@ -269,6 +285,17 @@ class LangGraphRuntime:
         if fact and response.status_code == httpx.codes.NOT_FOUND:
             raise RunMissing(_detail(response))
         _check(response)
+
+    async def delete_thread(self, thread_id: str) -> None:
+        """See RuntimePort."""
+        with suppress(RunMissing), _problems():
+            await self._client.threads.delete(thread_id)
+        if self._management is None:
+            return
+        with _problems():
+            response = await self._management.delete(f"/api/threads/{quote(thread_id, safe='')}")
+        if response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
+            _check(response)
 
     async def ready(self) -> bool:
         """See RuntimePort."""

@@ -6,7 +6,7 @@ without the tag by which a graph marks inner model calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from bot.runtime.port import (
@@ -16,6 +16,8 @@ from bot.runtime.port import (
     Failed,
     Gap,
     Interrupted,
+    Join,
+    Joined,
     Presented,
     RunEvent,
     Said,
@@ -133,6 +135,15 @@ def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
     paths = change.get("artifacts")
     if isinstance(paths, list) and paths:
         yield Presented(tuple(str(path) for path in paths))
+    if joined := _steered(change):
+        yield Joined(joined)
+
+
+def _steered(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the messages that joined a run, in a part of the state."""
+    steered = found.get("steered")
+    ids = steered.get("ids") if isinstance(steered, Mapping) else None
+    return tuple(str(one) for one in ids) if isinstance(ids, list) else ()
 
 
 def _message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
@@ -172,14 +183,7 @@ def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
     values = state.get("values")
     values = values if isinstance(values, Mapping) else {}
     messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
-    wanted = set(message_ids)
-    asked = [index for index, message in enumerate(messages) if message.get("id") in wanted]
-    texts = []
-    for message in messages[asked[-1] + 1 :] if asked else ():
-        if message.get("type") in HUMAN:
-            break
-        if message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
-            texts.append(text)
+    texts, joins = _said_to(messages, set(message_ids), _steered(values))
     tasks = _tasks(state)
     interrupts = [found for task in tasks for found in _interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
@@ -189,4 +193,23 @@ def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
         artifacts=tuple(str(path) for path in values.get("artifacts") or ()),
         interrupt=first if isinstance(first, Interrupted) else None,
         error=errors[0] if errors else "",
+        joins=joins,
     )
+
+
+def _said_to(
+    messages: Sequence[Mapping[str, Any]], asked: Collection[str], steered: Sequence[str]
+) -> tuple[list[str], tuple[Join, ...]]:
+    """What the assistant said after these messages, up to the next one of a person that did not join them."""
+    texts: list[str] = []
+    places = dict.fromkeys(steered, 0)
+    first = next((at for at, one in enumerate(messages) if str(one.get("id")) in asked), len(messages))
+    for message in messages[first:]:
+        identity, kind = str(message.get("id") or ""), message.get("type")
+        if identity in places:
+            places[identity] = len(texts)
+        elif kind in HUMAN and identity not in asked:
+            break
+        elif kind in ASSISTANT and (text := text_of(message.get("content"))):
+            texts.append(text)
+    return texts, tuple(Join(one, after) for one, after in places.items())

@@ -100,6 +100,13 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """The messages that have joined the run so far, by their ids in the thread."""
+
+    message_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """The run waits for an answer: the id and the value of the interrupt."""
 
@@ -127,7 +134,9 @@ class Ended:
     status: str
 
 
-RunEvent = Attempt | Text | Said | Presented | Planned | Worked | Used | Interrupted | Failed | Gap | Ended
+RunEvent = (
+    Attempt | Text | Said | Presented | Planned | Worked | Used | Joined | Interrupted | Failed | Gap | Ended
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +148,33 @@ class LoggedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """A message that joined a run: its id in the thread, and how many texts were said before it."""
+
+    id: str
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What the thread's state says of a turn: assistant texts after its messages, artifacts, open
-    question.
+    """What the thread's state says of a turn: assistant texts after its messages, artifacts, open question,
+    and which messages joined the thread's newest run of which any did.
     """
 
     texts: tuple[str, ...]
     artifacts: tuple[str, ...] = ()
     interrupt: Interrupted | None = None
     error: str = ""
+    joins: tuple[Join, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A human message (a dict, as in a request) for the run of a turn; `number` gives the order."""
+
+    turn: int
+    number: int
+    message: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +292,16 @@ class RuntimePort(Protocol):
         """Read from the state what was answered to these messages."""
         ...
 
+    async def offer(self, thread_id: str, offer: Offer) -> None:
+        """Put a message into the inbox of a run, in place of one with the same id. The run takes it in before
+        a model call, or never.
+        """
+        ...
+
+    async def withdraw(self, thread_id: str, message_id: str) -> None:
+        """Take a message out of the inbox; one that is not there is not an error."""
+        ...
+
     async def before(self, thread_id: str, run_id: str) -> str | None:
         """The checkpoint that a run began from; None where the thread had none. A run that failed before it
         wrote any began from the newest.
@@ -313,6 +350,10 @@ class RuntimePort(Protocol):
 
     async def forget(self, scope: str, fact: str) -> None:
         """Erase one fact of a scope, "" for all of it. RunMissing: there is no such fact."""
+        ...
+
+    async def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread with its runs, checkpoints and files; one that is not there is no error."""
         ...
 
     async def ready(self) -> bool:

@@ -7,113 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-from bot.domain import (
-    Busy,
-    ChatKind,
-    ConversationKey,
-    InboundChange,
-    InboundMessage,
-    IsolationPolicy,
-    ReplyAddress,
-    Stopped,
-    TurnKind,
-)
-from bot.store import audit, changes, people, questions, rows
+from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
+from bot.store import audit, budgets, changes, people, permissions, questions, record, rows
 from bot.store import statements as sql
+from bot.store.admitted import Accepted, Admission, Admitted, Heard, Refusal, Verdict
 from bot.store.connection import Connection
 from bot.store.opening import open_notice, open_turn
-from bot.store.people import Knock, Pairing
-from bot.store.questions import Approval
-from bot.store.threads import thread_at
+from bot.store.people import Knock
+from bot.store.placing import Place, placed
 
 ONCE_A_DAY = 24 * 3600.0
-
-
-class Verdict(StrEnum):
-    """What admission decided for a message, before anything is stored."""
-
-    CHAT = "chat"
-    COMMAND = "command"
-    NOTICE = "notice"
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """A message and what is to happen with it.
-
-    `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
-    once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many have
-    one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins here
-    (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn open for
-    further parts of an album (seconds). `stale_notice` answers a click on a question that is no longer open.
-    `busy` is what the account does while a run is on, `busy_notice` what is said where it refuses then.
-    `senior` says that its author may decide approvals of others' work; one who may not is told
-    `foreign_notice` for a click, `waits_notice` for a message.
-    """
-
-    message: InboundMessage
-    verdict: Verdict
-    policy: IsolationPolicy
-    thread_id: str
-    notice: str = ""
-    busy: Busy = Busy.QUEUE
-    busy_notice: str = ""
-    full_notice: str = ""
-    stale_notice: str = ""
-    foreign_notice: str = ""
-    waits_notice: str = ""
-    senior: bool = False
-    once: str = ""
-    pairing: Pairing | None = None
-    crowded_notice: str = ""
-    model: str = ""
-    rotate: bool = False
-    resume: int = 0
-    hold: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A turn that has something to do, for the dispatcher. `refused` tells a notice from an answer;
-    `interrupts` says that the conversation's run is to end for it.
-    """
-
-    turn: int
-    conversation: int
-    kind: TurnKind
-    address: ReplyAddress
-    refused: bool = False
-    interrupts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A click that is not its author's to make: nothing is stored. `text` is for them alone."""
-
-    event_id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a message landed; `model` is the account's, which holds where the conversation chooses none."""
-
-    conversation: int
-    thread_id: str
-    model: str
-    address: ReplyAddress
-    question: str = ""
-    asked_by: int = 0
-    approval: Approval | None = None
-    busy: str = ""
 
 
 def accept(
     connection: Connection,
     account: str,
-    admitted: Sequence[Admission | InboundChange],
+    admitted: Sequence[Admitted],
     cursor: str,
     now: float,
     queue_limit: int,
@@ -121,8 +31,11 @@ def accept(
     """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
     taken: list[Accepted | Refusal] = []
     for one in admitted:
-        if isinstance(one, InboundChange):
+        if isinstance(one, Heard):
+            _hear(connection, one.event)
+        elif isinstance(one, InboundChange):
             changes.change(connection, one, now)
+            record.follow(connection, one)
         elif one.message.clicked and questions.is_foreign(connection, one.message, senior=one.senior):
             taken.append(Refusal(one.message.event_id, one.foreign_notice))
         else:
@@ -137,15 +50,25 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:
         return []
-    place = _place(connection, told, now)
+    place = placed(connection, told, now)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    if told.recorded and told.verdict is Verdict.CHAT:
+        record.keep(connection, told.message)
     if told.pairing:
         people.answer_to(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
-    taken = [Accepted(turn, place.conversation, kind, place.address, refused, opened.interrupts)]
+    here = (place.conversation, kind, place.address)
+    taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
     return [*taken, *_told_to_wait(connection, told, place, now)] if opened.waits else taken
+
+
+def _hear(connection: Connection, event: InboundEvent) -> None:
+    if isinstance(event, InboundMessage):
+        record.keep(connection, event)
+    else:
+        record.follow(connection, event)
 
 
 def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:
@@ -168,16 +91,19 @@ def _told(connection: Connection, admission: Admission, now: float) -> Admission
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The turn that a message is part of: whether it was refused, waits for a decision, or ends a run."""
+    """The turn that a message is part of, and whether it was refused, waits for a decision, ends a run or may
+    join it.
+    """
 
     turn: int
     refused: bool = False
     waits: bool = False
     interrupts: bool = False
+    steers: bool = False
 
 
 def _open(
-    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
 ) -> _Opened:
     if admission.verdict is Verdict.COMMAND:
         return _Opened(_add_turn(connection, admission, place, TurnKind.COMMAND, now))
@@ -188,15 +114,26 @@ def _open(
     if _decides(connection, admission, place):
         return _Opened(_decide(connection, admission, place, now))
     busy = Busy(place.busy) if place.busy else admission.busy
-    here = {"conversation": place.conversation}
-    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
-        return _Opened(_notice(connection, admission, place, admission.busy_notice, now), refused=True)
+    if refusal := _refusal(connection, admission, place, busy, now):
+        return _Opened(_notice(connection, admission, place, refusal, now), refused=True)
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     ended = None
+    if not refused:
+        budgets.count(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
-        ended = connection.execute(sql.STOP_RUNNING, {**here, "why": Stopped.INTERRUPTED.value}).first()
+        stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
+        ended = connection.execute(sql.STOP_RUNNING, stop).first()
     waits = not refused and place.approval is not None
-    return _Opened(turn, refused, waits, interrupts=ended is not None)
+    steers = busy is Busy.STEER and not refused
+    return _Opened(turn, refused, waits, interrupts=ended is not None, steers=steers)
+
+
+def _refusal(connection: Connection, admission: Admission, place: Place, busy: Busy, now: float) -> str:
+    """Why a message is not taken now, "" if it is."""
+    here = {"conversation": place.conversation}
+    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
+        return admission.busy_notice
+    return budgets.refusal(connection, admission.budgets, now)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
@@ -234,43 +171,8 @@ def _may_tell(connection: Connection, admission: Admission, kind: str, now: floa
     return told.first() is not None
 
 
-def _place(connection: Connection, admission: Admission, now: float) -> _Place:
-    origin = admission.message.origin
-    key = _key(connection, admission)
-    row = connection.execute(
-        sql.TAKE_CONVERSATION,
-        {
-            "account": key.account,
-            "chat": key.chat,
-            "topic": key.topic,
-            "member": key.member,
-            "platform": origin.platform,
-            "chat_kind": origin.chat_kind.value,
-            "thread_id": admission.thread_id,
-            "title": _title(admission),
-            "now": now,
-        },
-    ).one()
-    thread_id = row.thread_id
-    wanted = admission.thread_id if admission.rotate else thread_at(connection, row.id, admission.resume)
-    if wanted and wanted != thread_id:
-        thread_id = wanted
-        connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
-    if origin.chat_kind is ChatKind.GROUP and not origin.topic:
-        _remember(connection, admission.message, row.id, now)
-    address = ReplyAddress(
-        account=origin.account,
-        chat=origin.chat,
-        chat_kind=origin.chat_kind,
-        topic=origin.topic,
-        reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
-    )
-    approval = questions.approval_in(row)
-    return _Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy)
-
-
 def _click(
-    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
 ) -> tuple[int, bool]:
     """A click answers the question that is open now, once; any other click is told that it is stale."""
     message, approval = admission.message, place.approval
@@ -286,7 +188,7 @@ def _click(
     return turn, refused
 
 
-def _decides(connection: Connection, admission: Admission, place: _Place) -> bool:
+def _decides(connection: Connection, admission: Admission, place: Place) -> bool:
     """Whether a message is the word that an open approval waits for. While the question is still on its way
     only an answer that it offers is: other words may be about something else.
     """
@@ -296,18 +198,22 @@ def _decides(connection: Connection, admission: Admission, place: _Place) -> boo
     return approval.offers(admission.message.text) or questions.stands(connection, place.asked_by)
 
 
-def _decide(connection: Connection, admission: Admission, place: _Place, now: float) -> int:
+def _decide(connection: Connection, admission: Admission, place: Place, now: float) -> int:
     """A decision is a turn of its own, however many messages wait for it; the question is closed with it."""
     origin = admission.message.origin
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
     connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
     done = audit.Deed("approval", f"turn {place.asked_by}", admission.message.text)
-    audit.note(connection, audit.by(origin, f"turn:{turn}"), done, now)
+    actor = audit.by(origin, f"turn:{turn}")
+    audit.note(connection, actor, done, now)
+    if place.approval is not None:
+        said = admission.message.text
+        permissions.given(connection, place.approval.remembered, said, place.conversation, actor, now)
     return turn
 
 
-def _told_to_wait(connection: Connection, admission: Admission, place: _Place, now: float) -> list[Accepted]:
+def _told_to_wait(connection: Connection, admission: Admission, place: Place, now: float) -> list[Accepted]:
     """A message waits for a decision, and its author hears so once a day."""
     if not _may_tell(connection, admission, "approval", now):
         return []
@@ -315,47 +221,8 @@ def _told_to_wait(connection: Connection, admission: Admission, place: _Place, n
     return [Accepted(turn, place.conversation, TurnKind.NOTICE, place.address, refused=True)]
 
 
-def _key(connection: Connection, admission: Admission) -> ConversationKey:
-    """The conversation of a message.
-
-    In a group without topics a reply belongs to the conversation of the message it answers; a mention opens a
-    reply chain of its own; a command that answers nothing means the chat's latest conversation.
-    """
-    origin = admission.message.origin
-    policy = admission.policy
-    plain_group = origin.chat_kind is ChatKind.GROUP and not origin.topic
-    if not plain_group or not policy.key(origin, chain="chain").topic:
-        return policy.key(origin)
-    chain = origin.reply_to or origin.message_id
-    if origin.reply_to:
-        known = connection.execute(
-            sql.FIND_KNOWN, {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-        ).first()
-        chain = known.topic if known is not None else chain
-    elif admission.verdict is not Verdict.CHAT:
-        latest = connection.execute(
-            sql.LATEST_IN_CHAT, {"account": origin.account, "chat": origin.chat}
-        ).first()
-        chain = latest.topic if latest is not None else chain
-    return policy.key(origin, chain)
-
-
-def _remember(connection: Connection, message: InboundMessage, conversation: int, now: float) -> None:
-    origin = message.origin
-    connection.execute(
-        sql.REMEMBER,
-        {
-            "account": origin.account,
-            "chat": origin.chat,
-            "message_id": origin.message_id,
-            "conversation": conversation,
-            "now": now,
-        },
-    )
-
-
 def _queue(
-    connection: Connection, admission: Admission, place: _Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
 ) -> tuple[int, bool]:
     """Join the turn that waits, or open one; what does not fit is refused."""
     queued = connection.execute(sql.QUEUED, {"conversation": place.conversation}).scalar_one()
@@ -376,7 +243,7 @@ def _queue(
     return _add_turn(connection, admission, place, TurnKind.CHAT, now), False
 
 
-def _add_turn(connection: Connection, admission: Admission, place: _Place, kind: TurnKind, now: float) -> int:
+def _add_turn(connection: Connection, admission: Admission, place: Place, kind: TurnKind, now: float) -> int:
     return open_turn(
         connection,
         place.conversation,
@@ -390,7 +257,7 @@ def _add_turn(connection: Connection, admission: Admission, place: _Place, kind:
     )
 
 
-def _notice(connection: Connection, admission: Admission, place: _Place, text: str, now: float) -> int:
+def _notice(connection: Connection, admission: Admission, place: Place, text: str, now: float) -> int:
     platform = admission.message.origin.platform
     return open_notice(
         connection,
@@ -402,20 +269,3 @@ def _notice(connection: Connection, admission: Admission, place: _Place, text: s
         now,
         model=place.model,
     )
-
-
-def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
-    """Give every conversation of a chat its new id, and every open turn its new address."""
-    for row in connection.execute(sql.OPEN_ADDRESSES, {"account": account, "chat": old}).all():
-        address = replace(rows.address_in(row.address), chat=new, reply_to="")
-        connection.execute(sql.SET_ADDRESS, {"address": rows.address_out(address), "id": row.id})
-    for statement in sql.MOVE_CHAT:
-        connection.execute(statement, {"account": account, "old": old, "new": new})
-
-
-def _title(admission: Admission) -> str:
-    """A conversation is called after its first message until it has a title."""
-    if admission.verdict is not Verdict.CHAT:
-        return ""
-    first = " ".join(admission.message.text.split())
-    return first if len(first) <= 60 else first[:59] + "…"

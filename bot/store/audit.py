@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import Origin, Turn
+from bot.domain import Origin, Turn, person_of
 from bot.store import statements as sql
 from bot.store.connection import Connection
 
@@ -50,13 +50,13 @@ class AuditEntry:
 def by(origin: Origin, key: str) -> Actor:
     """The author of a message."""
     sender = origin.sender
-    return Actor(key, f"{origin.platform}:{sender.id}", sender.name, origin.account, origin.chat)
+    return Actor(key, person_of(origin.platform, sender), sender.name, origin.account, origin.chat)
 
 
 def author_of(turn: Turn) -> Actor:
     """The author of a command; what the command does is one deed."""
     sender, address = turn.messages[-1].sender, turn.address
-    person = f"{turn.platform}:{sender.id}"
+    person = person_of(turn.platform, sender)
     return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
 
 
@@ -78,10 +78,17 @@ def note(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
     )
 
 
+def known(connection: Connection, actor: Actor) -> bool:
+    """Whether this deed was written down before."""
+    return connection.execute(sql.KNOWN_DEED, {"key": actor.key}).first() is not None
+
+
 def entries(connection: Connection, before: int, limit: int, person: str) -> list[AuditEntry]:
     """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
     statement = sql.AUDIT_OF_PERSON if person else sql.AUDIT
-    given = {"before": before, "limit": limit, **({"person": person} if person else {})}
+    platform, _, id_ = person.partition(":")
+    whose = {"person": person, "platform": platform, "on_account": f":{id_}"}
+    given = {"before": before, "limit": limit, **(whose if person else {})}
     return [_entry(row) for row in connection.execute(statement, given).all()]
 
 

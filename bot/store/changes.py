@@ -45,7 +45,7 @@ def change(connection: Connection, happened: InboundChange, now: float) -> None:
     connection.execute(sql.EMPTY_INBOUND, {"at": happened.at, "id": row.id})
     connection.execute(sql.EMPTY_CHANGES, {"inbound": row.id})
     if waiting is not None:
-        _without(connection, row.turn_id, waiting, origin.message_id, now)
+        without(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
 
 
 def notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
@@ -89,14 +89,17 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
     return added
 
 
-def _without(connection: Connection, turn: int, waiting: Any, message_id: str, now: float) -> None:
-    """A message left a waiting turn: the reply answers one that is there, and an empty turn ends quietly."""
+def without(
+    connection: Connection, turn: int, waiting: Any, message_id: str, now: float, end: TurnState
+) -> None:
+    """A message left a waiting turn: the reply answers one that is there, and an empty turn ends quietly, as
+    `end`.
+    """
     last = connection.execute(sql.LAST_MESSAGE, {"turn": turn}).scalar_one_or_none()
     if last is None:
-        state = TurnState.CANCELLED.value
-        connection.execute(
-            sql.SET_STATE, {"id": turn, "state": state, "error": "deleted", "finished_at": now}
-        )
+        error = "deleted" if end is TurnState.CANCELLED else ""
+        closed = {"id": turn, "state": end.value, "error": error, "finished_at": now}
+        connection.execute(sql.SET_STATE, closed)
         return
     address = rows.address_in(waiting.address)
     if address.reply_to == message_id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from bot.domain import Origin, ReplyAddress
+from bot.domain import Origin, ReplyAddress, person_of
 from bot.store import audit, rows
 from bot.store import statements as sql
 from bot.store.audit import Actor, Deed
@@ -45,6 +45,11 @@ class Waiting:
     name: str
     expires_at: float
 
+    @property
+    def entry(self) -> str:
+        """Who they are on the account where they wrote: the role that the code gives holds there alone."""
+        return _on(self.account, self.person)
+
 
 class Knock(Enum):
     """What became of a stranger's message: a code is theirs now, was before, or too many wait."""
@@ -68,7 +73,9 @@ def give(connection: Connection, one: Given, actor: Actor, now: float) -> None:
         sql.GIVE,
         {"entry": one.entry, "role": one.role, "name": one.name, "by": actor.person, "now": now},
     )
-    connection.execute(sql.FORGET_WAITING, {"person": one.entry})
+    for row in connection.execute(sql.ALL_WAITING).all():
+        if one.entry in (row.person, _on(row.account, row.person)):
+            connection.execute(sql.FORGET_WAITING, {"code": row.code})
     audit.note(connection, actor, Deed("give", one.entry, one.role), now)
 
 
@@ -83,7 +90,7 @@ def take(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
 def knock(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> Knock:
     """A stranger wrote in private: the code is theirs unless they have one, or too many wait."""
     connection.execute(sql.EXPIRE_WAITING, {"now": now})
-    person = f"{origin.platform}:{origin.sender.id}"
+    person = person_of(origin.platform, origin.sender)
     if connection.execute(sql.WAITING_OF, {"account": origin.account, "person": person}).first():
         return Knock.KNOWN
     if connection.execute(sql.COUNT_WAITING, {"account": origin.account}).scalar_one() >= MOST_WAITING:
@@ -99,6 +106,10 @@ def knock(connection: Connection, pairing: Pairing, origin: Origin, now: float) 
         },
     )
     return Knock.NEW
+
+
+def _on(account: str, person: str) -> str:
+    return f"{account}:{person.partition(':')[2]}"
 
 
 def answer_to(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
@@ -125,7 +136,7 @@ def admit(connection: Connection, code: str, role: str, welcome: str, actor: Act
     row = connection.execute(sql.END_WAITING, {"code": code, "now": now}).first()
     if row is None:
         return None
-    give(connection, Given(row.person, role, row.name, actor.person, now), actor, now)
+    give(connection, Given(_on(row.account, row.person), role, row.name, actor.person, now), actor, now)
     return open_notice(
         connection,
         row.conversation_id,

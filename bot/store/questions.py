@@ -11,26 +11,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import InboundMessage, Sender, Turn, TurnKind
-from bot.store import rows
+from bot.store import permissions, rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
 from bot.store.opening import open_turn
+from bot.store.permissions import Remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An open approval: the ids of the `people` who asked for the work, and the `words` that decide it."""
+    """An open approval: the ids of the `people` who asked for the work, the `words` that decide it, and what
+    of them holds for later calls.
+    """
 
     people: Collection[str]
     words: Collection[str]
+    remembered: Remembered | None = None
 
     def decided_by(self, message: InboundMessage, *, senior: bool) -> bool:
         """Whether a message decides: any click or words of who asked, and of an admin (`senior`) a click, or
         one of the answers as it was offered.
         """
+        if not senior and self.is_for_good(message.text):
+            return False
         if message.origin.sender.id in self.people:
             return True
         return senior and (message.clicked or self.offers(message.text))
+
+    def is_for_good(self, text: str) -> bool:
+        """Whether these words allow a tool on the whole account, which is for admins to say."""
+        return self.remembered is not None and text.strip().casefold() == self.remembered.always.casefold()
 
     def offers(self, text: str) -> bool:
         """Whether this is one of the answers as it was offered."""
@@ -42,11 +52,16 @@ def approval_in(row: Any) -> Approval | None:
     if not row.question or not row.decisions:
         return None
     people = [person.id for person in rows.people_in(row.askers)]
-    return Approval(people, rows.choices_in(row.decisions))
+    return Approval(people, rows.choices_in(row.decisions), permissions.remembered_in(row.remembered))
 
 
 def ask(
-    connection: Connection, turn: Turn, question: str, decisions: Sequence[str] | None, now: float
+    connection: Connection,
+    turn: Turn,
+    question: str,
+    decisions: Sequence[str] | None,
+    now: float,
+    remembered: Remembered | None = None,
 ) -> None:
     """A run stopped with a question, the interrupt of this id; not where the thread was left meanwhile.
 
@@ -60,6 +75,7 @@ def ask(
         "turn": turn.id,
         "askers": rows.people_out(people),
         "now": now,
+        "remembered": permissions.remembered_out(remembered),
         "decisions": "" if decisions is None else rows.words_out([word.casefold() for word in decisions]),
     }
     connection.execute(sql.ASK, {**values, "conversation": turn.conversation, "thread_id": turn.thread_id})
@@ -72,11 +88,24 @@ def expire(connection: Connection, before: float, now: float) -> list[int]:
     """
     found = connection.execute(sql.APPROVALS_BEFORE, {"before": before}).all()
     for row in found:
-        address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
-        turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
-        connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
-        connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+        _go_on(connection, row, now)
     return [row.id for row in found]
+
+
+def give_up(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
+    """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
+    and a new one that nobody wrote, which goes on without. Zeros where none is open.
+    """
+    row = connection.execute(sql.APPROVAL_OF, {"id": conversation}).first()
+    return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
+
+
+def _go_on(connection: Connection, row: Any, now: float) -> int:
+    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
+    turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
+    connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
+    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+    return turn
 
 
 def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:

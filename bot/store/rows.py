@@ -41,15 +41,19 @@ def address_in(column: str) -> ReplyAddress:
 def sender_out(sender: Sender) -> str:
     """The column form of a sender."""
     known = [sender.id, sender.name, sender.username]
-    more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest else []
-    return orjson.dumps([*known, *more]).decode()
+    more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
+    return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
+
+
+UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
+"""What a sender has of which the column says nothing."""
 
 
 def sender_in(column: str) -> Sender:
     """The sender of a column."""
-    person, name, username, *more = orjson.loads(column)
-    belongs, guest = more or ((), False)
-    return Sender(person, name, username, belongs=tuple(belongs), guest=guest)
+    written: list[Any] = orjson.loads(column)
+    person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
+    return Sender(person, name, username, belongs=tuple(belongs), guest=guest, account=account)
 
 
 def people_out(people: Sequence[Sender]) -> str:
@@ -127,6 +131,8 @@ def turn_in(
     notes: Sequence[ChangeNote] = (),
     askers: Sequence[Sender] = (),
     asked_by: int = 0,
+    *,
+    approved: Sequence[str] = (),
 ) -> Turn:
     """A turn with its messages, what is told with them, and whose work an answer goes on with."""
     return Turn(
@@ -145,6 +151,7 @@ def turn_in(
         model=row.model,
         plan=bool(row.plan),
         agent=row.agent,
+        busy=row.busy,
         repeats=row.repeats,
         stopped=Stopped(row.stopped),
         answers=row.answers,
@@ -152,4 +159,6 @@ def turn_in(
         notes=tuple(notes),
         askers=tuple(askers),
         asked_by=asked_by,
+        approved=tuple(approved),
+        error=row.error,
     )

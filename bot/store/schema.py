@@ -30,6 +30,9 @@ HAS_TURN = text("turn_id > 0")
 UNTOLD = text("turn_id = 0")
 UNDECIDED = text("question <> '' AND decisions <> ''")
 SPENT = text("total_tokens > 0")
+ACTIVE = text("state = 'active'")
+UNJUDGED = text("judged = 0 AND turn_id > 0")
+AGAIN = text("retry_at > 0")
 
 
 def _text(name: str) -> Column[str]:
@@ -61,12 +64,14 @@ conversations = Table(
     _text("platform"),
     _text("chat_kind"),
     _text("thread_id"),
+    _text("owner"),
     _text("model"),
     _text("title"),
     _text("question"),
     Column("asked_by", Id, nullable=False, server_default=text("0")),
     _text("askers"),
     _text("decisions"),
+    _text("remembered"),
     _time("asked_at"),
     _int("plan"),
     _text("agent"),
@@ -75,6 +80,7 @@ conversations = Table(
     _time("active_at"),
     UniqueConstraint("account", "chat", "topic", "member"),
     Index("conversations_recent", "account", "chat", "active_at"),
+    Index("conversations_owned", "owner", "id"),
     Index("approvals_open", "asked_at", sqlite_where=UNDECIDED, postgresql_where=UNDECIDED),
 )
 
@@ -217,7 +223,7 @@ counters = Table(
     Column("value", BigInteger, nullable=False, server_default=text("0")),
 )
 
-# Roles that people gave, by access entry (`platform:id` for a person).
+# Roles that people gave, by access entry (`account:id` or `platform:id` for a person).
 roles = Table(
     "roles",
     metadata,
@@ -258,3 +264,146 @@ audit = Table(
     Column("detail", Text, nullable=False, server_default=""),
     Index("audit_of_person", "person", "action", "at"),
 )
+
+# Tools that need no approval any more: in a conversation, or (0) on the whole account.
+permissions = Table(
+    "permissions",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("conversation_id", BigInteger, nullable=False, server_default=text("0")),
+    Column("tool", String, nullable=False),
+    _text("person"),
+    _text("name"),
+    _time("given_at"),
+    UniqueConstraint("account", "conversation_id", "tool"),
+)
+
+# What is to happen when. `conversation_id` is the one that firings go on with, 0: one of their own.
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("text", Text, nullable=False, server_default=""),
+    _text("spoken"),
+    _text("rule"),
+    _text("zone"),
+    Column("account", String, nullable=False),
+    Column("platform", String, nullable=False),
+    Column("chat", String, nullable=False),
+    Column("chat_kind", String, nullable=False),
+    _text("topic"),
+    Column("conversation_id", Id, nullable=False, server_default=text("0")),
+    Column("made_in", Id, nullable=False, server_default=text("0")),
+    _text("maker"),
+    _text("person"),
+    _time("made_at"),
+    _time("next_at"),
+    _int("failures"),
+    _int("alerted"),
+    Index("schedules_due", "next_at", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
+    Index("schedules_of_chat", "account", "chat"),
+)
+
+# One row for each instant that a schedule was due, `missed` counts those before it that came too late.
+# `judged` says that its turn has ended and that this was taken note of.
+firings = Table(
+    "firings",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("schedule_id", Id, nullable=False),
+    _time("due_at"),
+    _time("at"),
+    _int("attempt"),
+    _int("missed"),
+    _text("skipped"),
+    _time("retry_at"),
+    Column("turn_id", Id, nullable=False, server_default=text("0")),
+    _int("judged"),
+    UniqueConstraint("schedule_id", "due_at"),
+    Index("firings_open", "turn_id", sqlite_where=UNJUDGED, postgresql_where=UNJUDGED),
+    Index("firings_again", "retry_at", sqlite_where=AGAIN, postgresql_where=AGAIN),
+)
+
+# What people set for a chat.
+chats = Table(
+    "chats",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("chat", String, primary_key=True),
+    _text("zone"),
+    _int("record_days"),
+    _time("recorded_since"),
+)
+
+# What people wrote in chats that keep a record.
+record = Table(
+    "record",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("chat", String, nullable=False),
+    _text("topic"),
+    Column("message_id", String, nullable=False),
+    _text("sender"),
+    Column("text", Text, nullable=False, server_default=""),
+    _time("sent_at"),
+    _text("link"),
+    UniqueConstraint("account", "chat", "message_id"),
+    Index("record_in_time", "account", "chat", "sent_at"),
+)
+
+# What people may use by an admin's word: messages an hour, tokens a day; -1: what the configuration says.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("entry", String, primary_key=True),
+    Column("messages", BigInteger, nullable=False, server_default=text("-1")),
+    Column("tokens", BigInteger, nullable=False, server_default=text("-1")),
+    _text("given_by"),
+    _time("given_at"),
+)
+
+# Codes by which people sign in at the page, and who is signed in; of both only hashes are kept.
+page_codes = Table(
+    "page_codes",
+    metadata,
+    Column("person", String, primary_key=True),
+    Column("account", String, primary_key=True),
+    Column("hash", String, nullable=False, unique=True),
+    _text("sender"),
+    _text("chat"),
+    _time("expires_at"),
+)
+page_sessions = Table(
+    "page_sessions",
+    metadata,
+    Column("hash", String, primary_key=True),
+    Column("person", String, nullable=False),
+    _text("sender"),
+    _time("expires_at"),
+    Index("page_sessions_of_person", "person"),
+)
+
+# Messages of an hour, by whom they are counted for.
+meters = Table(
+    "meters",
+    metadata,
+    Column("scope", String, primary_key=True),
+    Column("start", Float, primary_key=True),
+    _number("value"),
+)
+
+# Threads that no conversation is on any more; a row stays until the runtime has deleted its thread.
+leaving_threads = Table(
+    "leaving_threads",
+    metadata,
+    Column("thread_id", String, primary_key=True),
+    Column("conversation_id", BigInteger, nullable=False),
+    _time("since"),
+)
+
+# Up to which turn the texts of an account's turns are deleted.
+forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))

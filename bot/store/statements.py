@@ -5,7 +5,8 @@ from bot.store.connection import Statement
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
-    " plan, agent, repeats, stopped, answers, size, ready_at, created_at"
+    " plan, agent, repeats, stopped, answers, size, ready_at, created_at, error,"
+    " (SELECT c.busy FROM conversations c WHERE c.id = conversation_id) AS busy"
 )
 
 
@@ -36,12 +37,13 @@ ADD_INBOUND = _sql(
 KNOWN_EVENT = _sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 SET_INBOUND_TURN = _sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
 TAKE_CONVERSATION = _sql(
-    """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, title,
+    """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, owner, title,
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
-    :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
-    excluded.active_at, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
+    :owner, :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
+    excluded.active_at, owner = CASE WHEN conversations.owner = '' THEN excluded.owner ELSE
+    conversations.owner END, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
     conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
-    decisions, busy"""
+    decisions, remembered, busy"""
 )
 ROTATE_THREAD = _sql(
     "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
@@ -49,6 +51,11 @@ ROTATE_THREAD = _sql(
 FIND_KNOWN = _sql(
     """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
     WHERE k.account = :account AND k.chat = :chat AND k.message_id = :message_id"""
+)
+ASKED_BY_MESSAGE = _sql(
+    """SELECT c.topic, c.member FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices <> ''
+    AND p.platform_id = :message_id"""
 )
 LATEST_IN_CHAT = _sql(
     """SELECT id, topic, member FROM conversations WHERE account = :account AND chat = :chat
@@ -99,6 +106,15 @@ MOVE_CHAT = [
         AND conversations.topic = '' AND n.member = conversations.member)"""
     ),
     _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
+    _sql("UPDATE schedules SET chat = :new WHERE account = :account AND chat = :old"),
+    _sql(
+        "UPDATE record SET chat = :new, message_id = :old || ':' || message_id WHERE account = :account"
+        " AND chat = :old"
+    ),
+    _sql(
+        """UPDATE chats SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
+        SELECT 1 FROM chats n WHERE n.account = :account AND n.chat = :new)"""
+    ),
 ]
 OPEN_ADDRESSES = _sql(
     f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
@@ -147,7 +163,8 @@ CHANGES_OF_TURN = _sql(
 
 ASK = _sql(
     """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
-    decisions = :decisions, asked_at = :now WHERE id = :conversation AND thread_id = :thread_id"""
+    decisions = :decisions, remembered = :remembered, asked_at = :now
+    WHERE id = :conversation AND thread_id = :thread_id"""
 )
 ASKERS = _sql("SELECT askers, asked_by FROM conversations WHERE id = :id")
 # The id of a message that was only just posted may not be recorded when somebody presses its button.
@@ -156,14 +173,19 @@ ASKED_WITH = _sql(
     AND (platform_id = :message_id OR platform_id = '')"""
 )
 APPROVALS_WITH = _sql(
-    """SELECT c.question, c.askers, c.decisions FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c
+    JOIN parts p ON p.turn_id = c.asked_by
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
     AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '' WHERE id = :id")
 APPROVALS_IN = _sql(
-    """SELECT id, thread_id, question, asked_by, askers, decisions FROM conversations
+    """SELECT id, thread_id, question, asked_by, askers, decisions, remembered FROM conversations
     WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
+)
+APPROVAL_OF = _sql(
+    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    WHERE id = :id AND question <> '' AND decisions <> ''"""
 )
 APPROVALS_BEFORE = _sql(
     """SELECT id, thread_id, platform, question, asked_by FROM conversations
@@ -198,7 +220,8 @@ START_TURN = _sql(
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
 )
 CONVERSATION_NOW = _sql(
-    "SELECT model, plan, agent, question, askers, decisions, thread_id FROM conversations WHERE id = :id"
+    "SELECT model, plan, agent, question, askers, decisions, remembered, thread_id FROM conversations"
+    " WHERE id = :id"
 )
 GET_TURN = _sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = _sql(
@@ -233,6 +256,7 @@ STOP_RUNNING = _sql(
     """UPDATE turns SET stopped = :why WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') RETURNING id"""
 )
+STOP_TURN = _sql("UPDATE turns SET stopped = :why WHERE id = :id")
 IS_RUNNING = _sql(
     """SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting')"""
@@ -257,25 +281,39 @@ MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 
 # Views
 
-CONVERSATION = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent, busy,
-    title, created_at, active_at FROM conversations WHERE id = :id"""
+CONVERSATION_VIEW = (
+    "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"
+    " title, created_at, active_at"
 )
+CONVERSATION = _sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
 LANE_STATE = _sql(
     """SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
     AND kind = 'chat' AND state IN ('accepted', 'running', 'waiting', 'delivering') AND id < :before
     ORDER BY id"""
 )
 CONVERSATIONS_OF = _sql(
-    """SELECT id, account, chat, topic, member, platform, chat_kind, thread_id, model, plan, agent, busy,
-    title, created_at, active_at FROM conversations WHERE account = :account AND id < :before
+    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE account = :account AND id < :before
     ORDER BY id DESC LIMIT :limit"""
 )
-TURNS_OF = _sql(
-    """SELECT id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at, finished_at,
-    person, input_tokens, output_tokens, total_tokens FROM turns WHERE conversation_id = :conversation
-    AND id < :before ORDER BY id DESC LIMIT :limit"""
+CONVERSATIONS_OWNED = _sql(
+    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE owner IN :owners AND account = :account
+    AND id < :before ORDER BY id DESC LIMIT :limit""",
+    "owners",
 )
+TURN_VIEW = (
+    "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
+    " finished_at, person, input_tokens, output_tokens, total_tokens"
+)
+TURNS_OF = _sql(
+    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id = :conversation AND id < :before
+    ORDER BY id DESC LIMIT :limit"""
+)
+TURNS_OWNED = _sql(
+    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id IN (SELECT id FROM conversations
+    WHERE owner = :owner AND (account = :account OR platform = 'web')) AND id < :before
+    ORDER BY id DESC LIMIT :limit"""
+)
+TURNS = _sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
 MESSAGES_OF_TURNS = _sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
@@ -299,6 +337,15 @@ SPENT_BY_ALL = _sql(f"SELECT {SPENDING} FROM turns WHERE {SPENT}")
 SPENT_BY_PERSON = _sql(f"SELECT {SPENDING} FROM turns WHERE person = :person AND {SPENT}")
 SPENT_IN_CONVERSATION = _sql(
     f"SELECT {SPENDING} FROM turns WHERE conversation_id = :conversation AND {SPENT}"
+)
+# Whole seconds are divided, which both databases do alike.
+DAYS = _sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {SPENDING} FROM turns WHERE {SPENT}
+    GROUP BY 1 ORDER BY 1"""
+)
+DAYS_OF_PERSON = _sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {SPENDING} FROM turns
+    WHERE person = :person AND {SPENT} GROUP BY 1 ORDER BY 1"""
 )
 # People as an expression: SQLite would go through the history of all of them in their order, not by the time.
 SPENDERS = _sql(
@@ -351,7 +398,8 @@ GIVE = _sql(
 )
 TAKE = _sql("DELETE FROM roles WHERE entry = :entry RETURNING role")
 EXPIRE_WAITING = _sql("DELETE FROM pairings WHERE expires_at <= :now")
-FORGET_WAITING = _sql("DELETE FROM pairings WHERE person = :person")
+ALL_WAITING = _sql("SELECT code, account, person FROM pairings")
+FORGET_WAITING = _sql("DELETE FROM pairings WHERE code = :code")
 WAITING_OF = _sql("SELECT code FROM pairings WHERE account = :account AND person = :person")
 COUNT_WAITING = _sql("SELECT COUNT(*) FROM pairings WHERE account = :account")
 ADD_WAITING = _sql(
@@ -366,7 +414,7 @@ WAITING = _sql(
 )
 END_WAITING = _sql(
     """DELETE FROM pairings WHERE code = :code AND expires_at > :now
-    RETURNING person, name, conversation_id, address"""
+    RETURNING account, person, name, conversation_id, address"""
 )
 
 # Audit
@@ -376,9 +424,11 @@ ADD_AUDIT = _sql(
     VALUES (:key, :at, :person, :name, :account, :chat, :action, :subject, :detail)
     ON CONFLICT (key) DO NOTHING"""
 )
+KNOWN_DEED = _sql("SELECT id FROM audit WHERE key = :key")
 AUDIT = _sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")
 AUDIT_OF_PERSON = _sql(
-    """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person)
+    """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person
+    OR subject IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform))
     ORDER BY id DESC LIMIT :limit"""
 )
 COUNT_DEEDS = _sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")

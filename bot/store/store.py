@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import InboundChange, ReplyAddress, Turn, TurnState
+from bot.domain import ReplyAddress, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import audit, people, questions, threads, turns, usage, views
+from bot.store import audit, people, placing, questions, steering, threads, turns, usage, views
 from bot.store import statements as sql
-from bot.store.accept import Accepted, Admission, Refusal
+from bot.store.admitted import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
+from bot.store.budget_store import BudgetStore
+from bot.store.budgets import Limit
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
+from bot.store.forgetting_store import ForgettingStore
+from bot.store.page_store import PageStore
 from bot.store.people import Given, Waiting
+from bot.store.permission_store import PermissionStore
+from bot.store.permissions import Remembered
+from bot.store.record_store import RecordStore
+from bot.store.schedule_store import ScheduleStore
+from bot.store.steering import Behind
 from bot.store.threads import Audience, ThreadView
-from bot.store.turns import Answered, Claim, Decided, PartChange
-from bot.store.usage import Spender, Spending, Spent
+from bot.store.turns import Answered, Claim, Decided, DecisionWord, Handed, PartChange
+from bot.store.usage import Day, Spender, Spending, Spent
 from bot.store.views import ConversationView, Counter, LaneView, TurnView
 
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
@@ -28,6 +37,12 @@ class BotStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.schedules = ScheduleStore(database)
+        self.record = RecordStore(database)
+        self.budgets = BudgetStore(database)
+        self.forgetting = ForgettingStore(database)
+        self.permissions = PermissionStore(database)
+        self.pages = PageStore(database)
 
     @property
     def database(self) -> Database:
@@ -43,7 +58,7 @@ class BotStore:
     async def accept(
         self,
         account: str,
-        admitted: Sequence[Admission | InboundChange],
+        admitted: Sequence[Admitted],
         cursor: str,
         now: float,
         queue_limit: int,
@@ -57,7 +72,7 @@ class BotStore:
 
     async def migrate_chat(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
-        await self._database.run(accepting.migrate_chat, account, old, new)
+        await self._database.run(placing.migrate_chat, account, old, new)
 
     # Turns
 
@@ -82,12 +97,19 @@ class BotStore:
         await self._database.run(turns.set_run, turn, run_id, attempt)
 
     async def ask(
-        self, turn: Turn, question: str, decisions: Sequence[str] | None = None, now: float = 0.0
+        self,
+        turn: Turn,
+        question: str,
+        decisions: Sequence[str] | None = None,
+        now: float = 0.0,
+        *,
+        remembered: Remembered | None = None,
     ) -> None:
         """The run of a turn stopped with a question (an interrupt's id): what comes next answers it, or for
-        an approval with these answers, what comes from who may decide.
+        an approval with these answers, what comes from who may decide; `remembered` of them hold for later
+        calls, too.
         """
-        await self._database.run(questions.ask, turn, question, decisions, now)
+        await self._database.run(questions.ask, turn, question, decisions, now, remembered)
 
     async def expire_approvals(self, before: float, now: float) -> list[int]:
         """End the approvals that were asked for before then; the conversations whose runs go on without."""
@@ -104,37 +126,66 @@ class BotStore:
         keep: int | None = None,
         seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
         spent: Spent | None = None,
+        joined: Sequence[int] = (),
     ) -> None:
-        """Record parts of a reply, the state of its turn, and what it cost."""
+        """Record parts of a reply, the state of its turn, what it cost, and which messages have joined it."""
         await self._database.run(
-            turns.save, turn, changes, now, state=state, error=error, keep=keep, seen=seen, spent=spent
+            turns.save,
+            turn,
+            changes,
+            now,
+            state=state,
+            error=error,
+            keep=keep,
+            seen=seen,
+            spent=spent,
+            joined=joined,
         )
 
-    async def stop(self, conversation: int) -> int:
-        """Mark the running turn as to be stopped; its id, 0 where none runs."""
-        return await self._database.run(turns.stop, conversation)
+    async def behind(self, turn: Turn, now: float) -> Behind:
+        """The messages that wait behind a turn and may join its run."""
+        return await self._database.run(steering.behind, turn, now)
+
+    async def stop(self, conversation: int, actor: Actor | None, now: float) -> int:
+        """Mark the running turn as to be stopped, or give up an approval; see `bot.store.turns.stop`."""
+        return await self._database.run(turns.stop, conversation, actor, now)
 
     async def last_answered(self, conversation: int) -> Answered | None:
         """What `/retry` would answer again."""
         return await self._database.run(turns.last_answered, conversation)
 
     async def retry(
-        self, command: Turn, answered: Answered, *, checkpoint: str, thread_id: str, text: str, now: float
+        self,
+        command: Turn,
+        answered: Answered,
+        *,
+        checkpoint: str,
+        thread_id: str,
+        text: str,
+        limits: Sequence[Limit] = (),
+        now: float,
     ) -> int:
         """Open the turn of a `/retry`; its id."""
         return await self._database.run(
-            turns.retry, command, answered, checkpoint=checkpoint, thread_id=thread_id, text=text, now=now
+            turns.retry,
+            command,
+            answered,
+            checkpoint=checkpoint,
+            thread_id=thread_id,
+            text=text,
+            limits=limits,
+            now=now,
         )
 
-    async def answer_by_agent(self, command: Turn, queue_limit: int) -> bool:
-        """Make a chat turn of a command's; False where `queue_limit` messages wait already."""
-        return await self._database.run(turns.answer_by_agent, command, queue_limit)
+    async def answer_by_agent(self, command: Turn, how: Handed, now: float) -> tuple[str, bool]:
+        """Make a chat turn of a command's; see `bot.store.turns.answer_by_agent`."""
+        return await self._database.run(turns.answer_by_agent, command, how, now)
 
     async def decide(
-        self, command: Turn, number: int, now: float, *, approve: bool, senior: bool
+        self, command: Turn, number: int, now: float, word: DecisionWord, *, senior: bool
     ) -> tuple[Decided, int]:
         """Make the decision that a command is; see `bot.store.turns.decide`."""
-        return await self._database.run(turns.decide, command, number, now, approve=approve, senior=senior)
+        return await self._database.run(turns.decide, command, number, now, word, senior=senior)
 
     async def set_model(self, conversation: int, model: str) -> None:
         """The model chosen for a conversation ("" for the account's)."""
@@ -169,18 +220,26 @@ class BotStore:
         return await self._database.run(views.conversation, conversation)
 
     async def conversations(
-        self, account: str, before: int = views.NEWEST, limit: int = 50
+        self, account: str, before: int = views.NEWEST, limit: int = 50, owners: Sequence[str] = ()
     ) -> list[ConversationView]:
-        """Conversations of an account, newest first."""
-        return await self._database.run(views.conversations, account, before, limit)
+        """Conversations of an account, newest first: of all, or of these people."""
+        return await self._database.run(views.conversations, account, before, limit, owners)
 
     async def lane(self, conversation: int, before: int = views.NEWEST) -> LaneView:
         """What goes on in a conversation, as far as its turns have ids below `before`."""
         return await self._database.run(views.lane, conversation, before)
 
-    async def turns(self, conversation: int, before: int = views.NEWEST, limit: int = 50) -> list[TurnView]:
-        """Turns of a conversation, newest first."""
+    async def turns(
+        self, conversation: int | None, before: int = views.NEWEST, limit: int = 50
+    ) -> list[TurnView]:
+        """Turns of a conversation, or of all (None), newest first."""
         return await self._database.run(views.turns, conversation, before, limit)
+
+    async def turns_owned(
+        self, owner: str, account: str, before: int = views.NEWEST, limit: int = 50
+    ) -> list[TurnView]:
+        """Turns of somebody's own conversations there and at the page, newest first."""
+        return await self._database.run(views.turns_owned, owner, account, before, limit)
 
     async def counters(self) -> list[Counter]:
         """Every durable count."""
@@ -197,6 +256,10 @@ class BotStore:
     ) -> Spending:
         """What turns accepted since then cost: all, one person's, or those of one conversation."""
         return await self._database.run(usage.spending, since, person, conversation)
+
+    async def days_spent(self, since: float, ahead: float, person: str | None = None) -> list[Day]:
+        """What each day since then cost, as clocks show it that are `ahead` of UTC by so many seconds."""
+        return await self._database.run(usage.days, since, ahead, person)
 
     async def last_spent(self, conversation: int) -> Spent | None:
         """What the newest turn of a conversation cost that cost anything."""
@@ -251,6 +314,12 @@ class BotStore:
     async def waiting(self, now: float, code: str = "") -> list[Waiting]:
         """Strangers with a code that is still good; the one with this code where one is given."""
         return await self._database.run(people.waiting, now, code)
+
+    async def pair(self, code: str, role: str, welcome: str, actor: Actor, now: float) -> int | None:
+        """Give the stranger with this code a role, and record what they are told: the turn that tells them;
+        None where nobody waits with that code.
+        """
+        return await self._database.run(people.admit, code, role, welcome, actor, now)
 
     async def admit(
         self, code: str, role: str, welcome: str, command: Turn, text: str, now: float

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Any
 
 from bot.domain import (
     OPEN_STATES,
+    Busy,
     Part,
     PartKind,
     ReplyAddress,
@@ -17,10 +19,12 @@ from bot.domain import (
     TurnMessage,
     TurnState,
 )
-from bot.store import audit, changes, people, questions, rows, threads, usage
+from bot.store import audit, budgets, changes, people, permissions, questions, rows, steering, threads, usage
 from bot.store import statements as sql
+from bot.store.budgets import Limit
 from bot.store.connection import Connection
 from bot.store.opening import open_turn, save_part
+from bot.store.permissions import Remembered
 from bot.store.threads import Audience
 
 WORDS = ("approve", "reject")
@@ -80,7 +84,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         else changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
     )
     asked = questions.origin_of(connection, conversation) if answers else ((), 0)
-    turn = rows.turn_in(row, _messages(connection, row.repeats or row.id), told, *asked)
+    messages, may = _messages(connection, row.repeats or row.id), _approved(connection, row)
+    turn = rows.turn_in(row, messages, told, *asked, approved=may)
     plan, agent = bool(now_there.plan), now_there.agent
     return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
@@ -97,10 +102,16 @@ def load(connection: Connection, turn: int) -> Claim:
             _messages(connection, row.repeats or row.id),
             changes.notes(connection, row.id, row.thread_id, row.repeats),
             *(questions.origin_of(connection, row.conversation_id) if row.answers else ()),
+            approved=_approved(connection, row),
         ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
     )
+
+
+def _approved(connection: Connection, row: Any) -> Sequence[str]:
+    account = rows.address_in(row.address).account
+    return permissions.approved(connection, account, row.conversation_id)
 
 
 def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
@@ -123,12 +134,14 @@ def save(
     keep: int | None = None,
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
     spent: usage.Spent | None = None,
+    joined: Sequence[int] = (),
 ) -> None:
     """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
     those without content.
 
     `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
-    (address, conversation, platform ids), for replies to them.
+    (address, conversation, platform ids), for replies to them; `joined` waiting messages that the turn's run
+    has taken in.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -141,6 +154,8 @@ def save(
         )
     if spent is not None:
         usage.put_down(connection, turn, spent)
+    if joined:
+        steering.join(connection, turn, joined, now)
     if seen is not None:
         address, conversation, ids = seen
         for message_id in ids:
@@ -156,10 +171,20 @@ def save(
             )
 
 
-def stop(connection: Connection, conversation: int) -> int:
-    """Mark the running turn as to be stopped; returns its id, 0 where none runs."""
+def stop(connection: Connection, conversation: int, actor: audit.Actor | None, now: float) -> int:
+    """Mark the running turn as to be stopped, or give up the approval that work waits for: a turn that is
+    stopped before it begins. Returns its id, 0 where nothing is under way.
+    """
     given = {"conversation": conversation, "why": Stopped.ASKED.value}
-    return int(connection.execute(sql.STOP_RUNNING, given).scalar_one_or_none() or 0)
+    running = connection.execute(sql.STOP_RUNNING, given).scalar_one_or_none()
+    if running is not None:
+        return int(running)
+    asked_by, turn = questions.give_up(connection, conversation, now)
+    if turn and actor is not None:
+        audit.note(connection, actor, audit.Deed("approval", f"turn {asked_by}", "stopped"), now)
+    if turn:
+        connection.execute(sql.STOP_TURN, {"id": turn, "why": Stopped.ASKED.value})
+    return turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +203,36 @@ def last_answered(connection: Connection, conversation: int) -> Answered | None:
     return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
 
 
-def answer_by_agent(connection: Connection, command: Turn, queue_limit: int) -> bool:
-    """A command turn becomes a chat turn, in the order of its id; False where too many messages wait."""
-    waiting = connection.execute(sql.QUEUED, {"conversation": command.conversation}).scalar_one()
-    if waiting >= queue_limit:
-        return False
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """How a command's turn is given to the agent: what `busy` means there, and what its author is held to.
+    The notices say why not.
+    """
+
+    busy: Busy
+    limits: Sequence[Limit]
+    queue_limit: int
+    busy_notice: str
+    full_notice: str
+
+
+def answer_by_agent(connection: Connection, command: Turn, how: Handed, now: float) -> tuple[str, bool]:
+    """A command turn becomes a chat turn, in the order of its id, as a message would: why not ("" where it
+    does), and whether a run ends for it.
+    """
+    here = {"conversation": command.conversation}
+    running = connection.execute(sql.IS_RUNNING, here).first() is not None
+    if running and how.busy is Busy.REJECT:
+        return how.busy_notice, False
+    if refusal := budgets.refusal(connection, how.limits, now):
+        return refusal, False
+    if connection.execute(sql.QUEUED, here).scalar_one() >= how.queue_limit:
+        return how.full_notice, False
+    budgets.count(connection, how.limits, now)
     connection.execute(sql.MAKE_CHAT_TURN, {"id": command.id})
-    return True
+    if running and how.busy is Busy.INTERRUPT:
+        connection.execute(sql.STOP_RUNNING, {**here, "why": Stopped.INTERRUPTED.value})
+    return "", running and how.busy is Busy.INTERRUPT
 
 
 def answer(connection: Connection, command: Turn, text: str, now: float) -> None:
@@ -203,17 +251,30 @@ def admit(
     return opened
 
 
+class DecisionWord(Enum):
+    """What `/approve` and `/reject` say: yes for once, for this conversation, on the whole account, or no."""
+
+    ONCE = auto()
+    HERE = auto()
+    ALWAYS = auto()
+    NO = auto()
+
+
 class Decided(Enum):
-    """What came of `/approve` or `/reject`: done, no such approval, several, or not theirs to give."""
+    """What came of `/approve` or `/reject`: done, no such approval, several, not theirs to give, for admins,
+    or only for once.
+    """
 
     DONE = auto()
+    SENIOR = auto()
+    ONCE = auto()
     NONE = auto()
     SEVERAL = auto()
     FOREIGN = auto()
 
 
 def decide(
-    connection: Connection, command: Turn, number: int, now: float, *, approve: bool, senior: bool
+    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, senior: bool
 ) -> tuple[Decided, int]:
     """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
     of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
@@ -230,16 +291,30 @@ def decide(
     approval, words = questions.approval_in(row), rows.choices_in(row.decisions)
     if approval is None or (message.sender.id not in approval.people and not senior):
         return Decided.FOREIGN, 0
-    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
-    word = yes if approve else no
+    if given is DecisionWord.ALWAYS and not senior:
+        return Decided.SENIOR, 0
+    kept = approval.remembered
+    if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
+        return Decided.ONCE, 0
+    word = _word(given, words, kept)
     connection.execute(sql.CHANGE_INBOUND, {"text": word, "at": now, "id": message.id})
     address = connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one()
     turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
     connection.execute(sql.MAKE_DECISION, {**turned, "id": command.id})
     connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
     deed = audit.Deed("approval", f"turn {row.asked_by}", word)
-    audit.note(connection, audit.author_of(command), deed, now)
+    actor = audit.author_of(command)
+    audit.note(connection, actor, deed, now)
+    permissions.given(connection, kept, word, int(row.id), actor, now)
     return Decided.DONE, int(row.id)
+
+
+def _word(given: DecisionWord, words: Sequence[str], kept: Remembered | None) -> str:
+    """How the approval itself calls that decision."""
+    if kept is not None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
+        return kept.here if given is DecisionWord.HERE else kept.always
+    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
+    return no if given is DecisionWord.NO else yes
 
 
 def announce(
@@ -259,14 +334,16 @@ def retry(
     checkpoint: str,
     thread_id: str,
     text: str,
+    limits: Sequence[Limit],
     now: float,
 ) -> int:
     """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
 
     A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
-    turn. `text` is the command's own answer.
+    turn. `text` is the command's own answer; it counts for `limits`.
     """
     answer(connection, command, text, now)
+    budgets.count(connection, limits, now)
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
     opened = open_turn(

@@ -40,6 +40,14 @@ class Spender:
     spending: Spending
 
 
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What the turns of a day cost; `day` counts them from 1970 on."""
+
+    day: int
+    spending: Spending
+
+
 def put_down(connection: Connection, turn: int, spent: Spent) -> None:
     """Write what a turn cost."""
     counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
@@ -68,6 +76,18 @@ def spending(connection: Connection, since: float, person: str | None, conversat
 def spender(connection: Connection, since: float, person: str) -> Spender:
     """What somebody's turns cost since then."""
     return Spender(person, _name(connection, person), spending(connection, since, person, None))
+
+
+def days(connection: Connection, since: float, ahead: float, person: str | None) -> list[Day]:
+    """The days since then that cost anything, of a person or of all; clocks are `ahead` of UTC by so many
+    seconds.
+    """
+    given = {"since": since, "ahead": ahead}
+    if person is None:
+        found = connection.execute(sql.DAYS, given).all()
+    else:
+        found = connection.execute(sql.DAYS_OF_PERSON, {**given, "person": person}).all()
+    return [Day(int(row.day), _spending(row)) for row in found]
 
 
 def last_spent(connection: Connection, conversation: int) -> Spent | None:

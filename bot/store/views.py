@@ -17,13 +17,14 @@ NEWEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """A conversation as it is listed."""
+    """A conversation as it is listed. `owner` is whose it is as `platform:id`, "" for a group's."""
 
     id: int
     key: ConversationKey
     platform: str
     chat_kind: str
     thread_id: str
+    owner: str
     model: str
     plan: bool
     agent: str
@@ -40,6 +41,7 @@ class TurnView:
     """
 
     id: int
+    conversation: int
     kind: TurnKind
     state: TurnState
     thread_id: str
@@ -58,7 +60,7 @@ class TurnView:
 @dataclass(frozen=True, slots=True)
 class LaneView:
     """What goes on in a conversation: the turn at work (None if idle) and how many messages wait behind
-    it.
+    it. `asked_by` is the turn whose approval is open there (0 for none).
     """
 
     turn: int | None
@@ -66,6 +68,7 @@ class LaneView:
     run_id: str
     since: float
     queued: int
+    asked_by: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,15 @@ def conversation(connection: Connection, conversation_id: int) -> ConversationVi
     return None if row is None else _conversation(row)
 
 
-def conversations(connection: Connection, account: str, before: int, limit: int) -> list[ConversationView]:
-    """Conversations of an account with ids below `before`, newest first."""
-    found = connection.execute(
-        sql.CONVERSATIONS_OF, {"account": account, "before": before, "limit": limit}
-    ).all()
+def conversations(
+    connection: Connection, account: str, before: int, limit: int, owners: Sequence[str] = ()
+) -> list[ConversationView]:
+    """Conversations of an account with ids below `before`, newest first: of all, or of these people."""
+    given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
+    if owners:
+        found = connection.execute(sql.CONVERSATIONS_OWNED, {**given, "owners": list(owners)}).all()
+    else:
+        found = connection.execute(sql.CONVERSATIONS_OF, given).all()
     return [_conversation(row) for row in found]
 
 
@@ -97,17 +104,32 @@ def lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> 
     open_turns = connection.execute(sql.LANE_STATE, given).all()
     at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
     queued = sum(row.size for row in open_turns if row.state == TurnState.ACCEPTED.value)
+    asking = connection.execute(sql.APPROVAL_OF, {"id": conversation_id}).first()
+    asked_by = int(asking.asked_by) if asking is not None else 0
     if not at_work:
-        return LaneView(None, None, "", 0.0, queued)
+        return LaneView(None, None, "", 0.0, queued, asked_by)
     first = at_work[0]
-    return LaneView(first.id, TurnState(first.state), first.run_id, first.created_at, queued)
+    return LaneView(first.id, TurnState(first.state), first.run_id, first.created_at, queued, asked_by)
 
 
-def turns(connection: Connection, conversation_id: int, before: int, limit: int) -> list[TurnView]:
-    """Turns of a conversation with ids below `before`, newest first, each with messages and parts."""
-    found = connection.execute(
-        sql.TURNS_OF, {"conversation": conversation_id, "before": before, "limit": limit}
-    ).all()
+def turns(connection: Connection, conversation_id: int | None, before: int, limit: int) -> list[TurnView]:
+    """Turns of a conversation, or of all, with ids below `before`, newest first, each with messages and
+    parts.
+    """
+    given = {"before": before, "limit": limit}
+    if conversation_id is None:
+        return _whole(connection, connection.execute(sql.TURNS, given).all())
+    of = {**given, "conversation": conversation_id}
+    return _whole(connection, connection.execute(sql.TURNS_OF, of).all())
+
+
+def turns_owned(connection: Connection, owner: str, account: str, before: int, limit: int) -> list[TurnView]:
+    """Turns of somebody's own conversations there and at the page."""
+    given = {"owner": owner, "account": account, "before": before, "limit": limit}
+    return _whole(connection, connection.execute(sql.TURNS_OWNED, given).all())
+
+
+def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
     ids = [row.id for row in found]
     if not ids:
         return []
@@ -137,6 +159,7 @@ def _conversation(row: Any) -> ConversationView:
         platform=row.platform,
         chat_kind=row.chat_kind,
         thread_id=row.thread_id,
+        owner=row.owner,
         model=row.model,
         plan=bool(row.plan),
         busy=row.busy,
@@ -150,6 +173,7 @@ def _conversation(row: Any) -> ConversationView:
 def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
     return TurnView(
         id=row.id,
+        conversation=row.conversation_id,
         kind=TurnKind(row.kind),
         state=TurnState(row.state),
         thread_id=row.thread_id,

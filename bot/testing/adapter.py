@@ -93,13 +93,13 @@ class RecordingAdapter:
         self._stopped.set()
 
     async def hears(self, text: str, *, chat: str = "c1", person: str = "7", **more: object) -> None:
-        """A person writes, maybe in answer `to` a message; returns when it is stored."""
+        """A person writes, maybe in answer `to` a message or in a `topic`; returns when it is stored."""
         assert self.context is not None
         self._number += 1
         self._report(Live.LIVE, last_event=self.context.clock.now())
         kind, to = ChatKind(str(more.pop("kind", ChatKind.PRIVATE))), str(more.pop("to", ""))
-        sender = Sender(person, f"P{person}")
-        origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", sender, "", to)
+        sender, topic = Sender(person, f"P{person}"), str(more.pop("topic", ""))
+        origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", sender, topic, to)
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
         await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]
 

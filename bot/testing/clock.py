@@ -36,6 +36,12 @@ class ManualClock:
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), done))
         await done
 
+    def set(self, now: float) -> None:
+        """Somebody sets the clock: what sleeps goes on sleeping as long as it would have."""
+        shift = now - self._now
+        self._now = now
+        self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
+
     async def settle(self) -> None:
         """Let everything that can run now run."""
         ready = getattr(asyncio.get_running_loop(), "_ready", None)

@@ -16,9 +16,11 @@ PATIENCE = 30.0
 class RecordingInbox:
     """See `bot.platforms.base.Inbox`: stores each event once, with the cursor.
 
-    `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses` makes
-    the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`: `held`
-    counts those. While `forbids` is not None no click counts: it is not stored, and its author is told that.
+    `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses`
+    makes the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`:
+    `held` counts those. `recorded` are the chats that keep a record, `private` the texts that are answered to
+    their author alone. While `forbids` is not None no click
+    counts: it is not stored, and its author is told that.
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,8 @@ class RecordingInbox:
         self.asked = 0
         self.held = 0
         self.forbids: str | None = None
+        self.recorded: set[str] = set()
+        self.private: set[str] = set()
         self._known: set[str] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -57,6 +61,14 @@ class RecordingInbox:
             self.refused += 1
             raise StoreError("stored, but the disk did not say so")
         return forbidden
+
+    def records(self, chat: str) -> bool:
+        """See Inbox."""
+        return chat in self.recorded
+
+    def alone(self, message: InboundMessage) -> bool:
+        """See Inbox."""
+        return message.text in self.private
 
     async def cursor(self) -> str:
         """See Inbox."""

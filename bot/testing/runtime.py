@@ -16,8 +16,11 @@ from bot.runtime.port import (
     Attempt,
     Ended,
     Gap,
+    Join,
+    Joined,
     LoggedEvent,
     ModelInfo,
+    Offer,
     Remembered,
     RememberedFact,
     RunEvent,
@@ -63,6 +66,8 @@ class ScriptedRuntime:
     runs: dict[str, ScriptedRun] = field(default_factory=dict)
     by_key: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
+    inbox: dict[str, dict[str, Offer]] | None = field(default_factory=dict)
+    joins: dict[str, tuple[Join, ...]] = field(default_factory=dict)
     checkpoints: dict[str, str | None] = field(default_factory=dict)
     used: dict[str, Usage] = field(default_factory=dict)
     remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
@@ -75,6 +80,7 @@ class ScriptedRuntime:
     down: bool = False
     cut_after: int | None = None
     down_for_answers: int = 0
+    deleted: list[str] = field(default_factory=list)
 
     async def create(self, request: RunRequest) -> str:
         """See RuntimePort."""
@@ -125,7 +131,39 @@ class ScriptedRuntime:
         if self.down_for_answers:
             self.down_for_answers -= 1
             raise RuntimeUnreachable("down")
-        return self.answers.get(thread_id, Answer(()))
+        found = self.answers.get(thread_id, Answer(()))
+        return replace(found, joins=self.joins.get(thread_id, found.joins))
+
+    async def offer(self, thread_id: str, offer: Offer) -> None:
+        """See RuntimePort. `inbox` None: there is no store."""
+        self._reachable()
+        if self.inbox is None:
+            raise RuntimeRefused(404, "not here")
+        self.inbox.setdefault(thread_id, {})[str(offer.message["id"])] = offer
+
+    async def withdraw(self, thread_id: str, message_id: str) -> None:
+        """See RuntimePort."""
+        self._reachable()
+        if self.inbox is not None:
+            self.inbox.get(thread_id, {}).pop(message_id, None)
+
+    def take(self, run: ScriptedRun, *, told: bool = True) -> list[str]:
+        """The run takes its inbox in; the texts that it finds there. Not `told`: the thread alone says so."""
+        thread, turn = run.request.thread_id, int(run.request.key.partition(":")[0])
+        before = [join for join in self.joins.get(thread, ()) if join.id.startswith(f"roebot-{turn}-")]
+        known = {join.id for join in before}
+        mine = [one for one in self.waiting_offers(thread) if one.turn == turn]
+        offers = [one for one in mine if one.message["id"] not in known]
+        joins = (*before, *(Join(str(one.message["id"])) for one in offers))
+        if offers:
+            self.joins[thread] = joins
+        if offers and told:
+            run.emit(Joined(tuple(join.id for join in joins)))
+        return [str(one.message["content"]) for one in offers]
+
+    def waiting_offers(self, thread_id: str) -> list[Offer]:
+        """What is in the inbox of a thread, in its order."""
+        return sorted((self.inbox or {}).get(thread_id, {}).values(), key=lambda one: one.number)
 
     async def before(self, thread_id: str, run_id: str) -> str | None:
         """See RuntimePort."""
@@ -213,6 +251,11 @@ class ScriptedRuntime:
             del self.remembered[scope][fact]
         else:
             self.remembered.pop(scope, None)
+
+    async def delete_thread(self, thread_id: str) -> None:
+        """See RuntimePort. `deleted` has the threads that it was called for."""
+        self._reachable()
+        self.deleted.append(thread_id)
 
     async def ready(self) -> bool:
         """See RuntimePort."""

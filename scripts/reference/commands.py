@@ -10,7 +10,8 @@ from scripts.reference.markdown import page, table
 
 INTRO = """
 A command is answered by the service itself, without a model. It begins with a slash: `/status`. In a group
-the form `@bot status` works too. It overtakes messages that wait, and a running turn.
+the form `@bot status` works too; `@bot digest weekdays 9:00 …` and `@bot announce: …` are told from a
+sentence by the time and the colon. It overtakes messages that wait, and a running turn.
 Commands are for everybody who may use the bot; those of the second table are for admins and owners.
 
 `/NAME TEXT` with the name of a [skill](../howto/skills.md) is no command but a turn of the agent that works

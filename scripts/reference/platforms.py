@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.accounts import load_factory, load_manifest
+from bot.cli.manifest import numbered, steps
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
@@ -68,9 +69,8 @@ def _numbers(manifest: Manifest) -> str:
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
     lines.append(table(["at most", "for", "counted for", "source"], rows))
-    if manifest.setup_steps:
-        steps = [f"{number}. {step}" for number, step in enumerate(manifest.setup_steps, 1)]
-        lines += ["Set-up:", "\n".join(steps)]
+    if said := numbered(steps(manifest)):
+        lines += ["Set-up:", "\n".join(said)]
     return "\n\n".join(lines)
 
 

@@ -40,6 +40,8 @@ STEPS = {
     Step.STORED: "the accept transaction is committed",
     Step.ACKNOWLEDGED: "the platform has been told",
     Step.RUN_CREATED: "the runtime has the run",
+    Step.OFFERED: "a message that came meanwhile is in the inbox of the run",
+    Step.JOINED: "the run has told that it took such a message in",
     Step.POST_INTENDED: "it is written down that a message is about to be posted",
     Step.POSTED: "the platform has it, the id is not written down yet",
     Step.MID_STREAM: "a frame of the growing answer was shown",

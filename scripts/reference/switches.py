@@ -73,6 +73,15 @@ ROWS: Sequence[Row] = (
         note="`create_agent_graph(plan_mode=True)`",
     ),
     Row(
+        "Messages that join the work",
+        "off",
+        account="busy",
+        chat="/busy",
+        run=("steerable",),
+        feature="steering",
+        note="[`steer`](../howto/while-it-works.md); needs a store, which the embedded client lacks",
+    ),
+    Row(
         "Thinking",
         "off",
         ("models[].supports_thinking", "models[].when_thinking_enabled"),

@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
-from tests.platforms.web.serving import World, world
+from tests.browser.tab import DONE, opened
+from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
-DONE = '.turn[data-kind="chat"][data-state="done"]'
 TOKEN = "a-long-secret-token"
-
-
-class Tab:
-    """A page that notes what must not happen: script errors and violations of the content policy."""
-
-    def __init__(self, page: Page, url: str) -> None:
-        self.page = page
-        self.url = url
-        self.bad: list[str] = []
-        page.on("console", lambda line: self.bad.append(line.text) if line.type == "error" else None)
-        page.on("pageerror", lambda error: self.bad.append(str(error)))
-
-    async def send(self, text: str) -> None:
-        await self.page.fill("#text", text)
-        await self.page.keyboard.press("Enter")
-
-    async def answer(self, place: int = -1) -> str:
-        """The text of a finished answer."""
-        box = self.page.locator(f"{DONE} .answer").nth(place)
-        await expect(box).to_be_visible()
-        return await box.inner_text()
-
-
-@asynccontextmanager
-async def opened(browser: Browser, service: World, path: str = "/", **options: Any) -> AsyncIterator[Tab]:
-    context = await browser.new_context(**options)
-    tab = Tab(await context.new_page(), service.url)
-    await tab.page.goto(service.url + path)
-    yield tab
-    assert tab.bad == []
-    await context.close()
 
 
 async def test_a_message_is_sent_and_its_answer_streams(browser: Browser, tmp_path: Path) -> None:

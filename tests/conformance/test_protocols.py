@@ -24,6 +24,7 @@ AsksChoice         .      .         x        x      x        x
 ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
+ReadsThreads       .      .         .        x      .        x
 RegistersCommands  .      .         x        .      .        x
 ReceivesWebhooks   .      .         x        x      x        .
 """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli.init import probe
+from bot.cli.probing import probe
 from bot.config.loader import load_file
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
@@ -54,7 +54,7 @@ async def test_a_guide_and_its_emulator_agree(platform: str, tmp_path: Path) -> 
         (tmp_path / "config.yaml").write_text(block.replace(local, remote.url))
         loaded = load_file(tmp_path / "config.yaml", {}, tmp_path)
         [account] = [one for one in loaded.config.accounts if one.platform == platform]
-        assert "roebot" in (await probe(account)).lower()
+        assert "roebot" in (await probe(account)).identity.lower()
         assert orders(page)
         for action, arguments in orders(page):
             await remote.do(action, **arguments)

@@ -120,7 +120,7 @@ access: {{default: allow, admins: ["telegram:{EVE}"]}}
             await stand(2)
             assert texts()[1].startswith("A tool call waits for approval here.")
             assert deleted == []
-            choice = "choice:0" if decider == ANN else "choice:1"
+            choice = "choice:0" if decider == ANN else "choice:3"
             emulator.people.presses(group, question, choice, user=decider)
             await stand(4)
         assert texts()[2:] == ["That is done."] * 2

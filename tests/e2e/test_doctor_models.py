@@ -85,7 +85,9 @@ def test_a_service_elsewhere_is_asked_only_while_ours_runs(tmp_path: Path) -> No
     (tmp_path / "config.yaml").write_text("server: {port: 0}\nruntime: {url: http://127.0.0.1:9}\n")
     done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert "note models: those of another agent runtime are asked while the service runs" in done.stdout
-    assert done.returncode == 0, done.stdout
+    assert "FAIL agent runtime at http://127.0.0.1:9: " in done.stdout
+    assert "start it there, or correct runtime.url" in done.stdout
+    assert done.returncode == 1, done.stdout
 
 
 def test_it_takes_no_longer_than_it_may(tmp_path: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import pty
+import select
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -10,8 +15,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from llmock.pytest_plugin import LLMock
 
+from agent.config.models import AgentConfig
+from agent.models.source import configured
+from bot.cli.probing import probe
+from bot.config.accounts import TelegramAccount
+from bot.config.loader import load_file
+from bot.errors import StartError
+from bot.home import announce
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.terminal import terminal
 
 pytestmark = pytest.mark.may_block
 
@@ -23,7 +37,11 @@ async def emulator() -> AsyncIterator[TelegramEmulator]:
 
 
 def init(folder: Path, *arguments: str, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.endswith(("_TOKEN", "_API_KEY"))}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.endswith(("_TOKEN", "_API_KEY", "ROEBOT_HOME"))
+    }
     return subprocess.run(
         [sys.executable, "-m", "bot.cli", "init", *arguments],
         cwd=folder,
@@ -36,8 +54,6 @@ def init(folder: Path, *arguments: str, said: str = "", **env: str) -> subproces
 
 
 async def run(folder: Path, *arguments: str, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    import asyncio
-
     return await asyncio.to_thread(lambda: init(folder, *arguments, said=said, **env))
 
 
@@ -59,12 +75,14 @@ async def test_from_nothing_to_a_configuration(tmp_path: Path, emulator: Telegra
     assert data["channels"]["telegram"] == {"base_url": emulator.url, "bot_token": "$TELEGRAM_BOT_TOKEN"}
     assert data["access"]["owners"] == ["telegram:987654321"]
     assert emulator.queue.pending == 1, "what came in meanwhile is still to be received"
+    assert "1. Start the service: " in done.stdout
+    assert "/pair" not in done.stdout, "the owner is known"
 
 
 async def test_a_typed_token_is_written_and_not_shown(tmp_path: Path, emulator: TelegramEmulator) -> None:
     (tmp_path / "config.yaml").write_text("config_version: 1\n# mine\nserver: {port: 0}\n")
     done = await run(
-        tmp_path, "telegram", "--name", "team", "--base-url", emulator.url, said=f"{emulator.token}\n\n"
+        tmp_path, "telegram", "--name", "team", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert emulator.token not in done.stdout + done.stderr
@@ -74,6 +92,148 @@ async def test_a_typed_token_is_written_and_not_shown(tmp_path: Path, emulator: 
     assert data["channels"]["team"]["bot_token"] == emulator.token
     assert data["channels"]["team"]["platform"] == "telegram"
     assert "access" not in data
+    assert "Send `/pair CODE owner` on the page" in done.stdout
+    assert (tmp_path / "config.yaml").stat().st_mode & 0o777 == 0o600, "there is a secret in it now"
+
+
+async def test_a_file_without_a_secret_keeps_its_mode(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("config_version: 1\n")
+    path.chmod(0o644)
+    done = await run(
+        tmp_path, "telegram", "--base-url", emulator.url, said="later\n", TELEGRAM_BOT_TOKEN=emulator.token
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+async def test_a_second_account_while_the_first_ones_token_is_elsewhere(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    text = "config_version: 1\nchannels:\n  discord: {bot_token: $DISCORD_BOT_TOKEN}\n"
+    (tmp_path / "config.yaml").write_text(text)
+    done = await run(tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(yaml.safe_load((tmp_path / "config.yaml").read_text())["channels"]) == {"discord", "telegram"}
+
+
+async def test_the_same_bot_twice_is_refused_before_it_is_asked(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    (tmp_path / "config.yaml").write_text(
+        f'config_version: 1\nchannels:\n  telegram: {{bot_token: "{emulator.token}"}}\n'
+    )
+    before = (tmp_path / "config.yaml").read_text()
+    done = await run(
+        tmp_path, "telegram", "--name", "team", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n"
+    )
+    assert done.returncode == 2
+    assert "channels.team" in done.stderr
+    assert emulator.token not in done.stdout + done.stderr
+    assert "Asking the platform" not in done.stdout
+    assert (tmp_path / "config.yaml").read_text() == before
+
+
+async def test_a_configuration_that_is_broken_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("server: {port: eighty}\n")
+    done = await run(tmp_path)
+    assert done.returncode == 2
+    assert "config.yaml:1: server.port" in done.stderr
+    assert "Which platform" not in done.stdout
+
+
+async def test_ctrl_c_while_it_waits_writes_nothing(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
+        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types("", "Enter, an id, or later: ")
+        await shell.expects("Waiting for a message")
+        assert await shell.interrupts() == 1
+        assert "roebot: stopped; nothing was written" in shell.text
+        assert "Traceback" not in shell.text
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_end_of_what_is_typed_writes_nothing(tmp_path: Path) -> None:
+    done = await run(tmp_path, "slack", said="xoxb-a\n")
+    assert done.returncode == 1
+    assert done.stderr.strip() == "roebot: ended before all was said; nothing was written"
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_stranger_who_writes_first_is_not_the_owner(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
+        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types("", "Enter, an id, or later: ")
+        await shell.expects("Waiting for a message")
+        emulator.people.says("I am\x1b[2J the owner", user=7)
+        await shell.expects("(7) wrote: I am [2J the owner")
+        await shell.types("", "Is that you? [y/N]: ")
+        await shell.types("", "Wait for another message? [Y/n]: ")
+        emulator.people.says("me", user=8)
+        await shell.expects("(8) wrote: me")
+        await shell.types("y", "Is that you? [y/N]: ")
+        await shell.types("", "Its number, or Enter for 1: ")
+        await shell.types("n", "Start the service now? [Y/n]: ")
+        assert await shell.ends() == 0
+    data = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    assert data["access"]["owners"] == ["telegram:8"]
+    assert emulator.queue.pending == 2, "both are the service's to answer"
+
+
+async def test_a_model_with_a_key_of_ones_own(
+    tmp_path: Path, emulator: TelegramEmulator, llmock: LLMock
+) -> None:
+    llmock.fail(401, message="Incorrect API key")
+    env = {"OPENAI_BASE_URL": llmock.base_url()}
+    key = "sk-typed-0123456789"
+    async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url, env=env) as shell:
+        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types("later", "Enter, an id, or later: ")
+        await shell.types("99", "Its number, or Enter for 1: ")
+        await shell.types("2", "Its number, or Enter for 1: ")
+        await shell.types(key, "The key (OPENAI_API_KEY): ")
+        await shell.expects("refused the API key")
+        await shell.types("n", "Take it all the same? [y/N]: ")
+        llmock.reset()
+        await shell.types("2", "Its number, or Enter for 1: ")
+        await shell.types(key, "The key (OPENAI_API_KEY): ")
+        await shell.types("n", "Start the service now? [Y/n]: ")
+        assert await shell.ends() == 0
+        assert key not in shell.text
+    [model] = yaml.safe_load((tmp_path / "config.yaml").read_text())["models"]
+    assert model["name"] == "openai"
+    assert model["api_key"] == key
+    assert load_file(tmp_path / "config.yaml", {}, tmp_path).config.models[0].name == "openai"
+
+
+async def test_the_local_model_beside_a_providers_key(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    done = await run(
+        tmp_path,
+        "telegram",
+        "--base-url",
+        emulator.url,
+        said=f"{emulator.token}\nlater\n2\n",
+        OPENAI_API_KEY="sk-there-0123456789",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "(OpenAI), by $OPENAI_API_KEY" in done.stdout
+    [entry] = load_file(tmp_path / "config.yaml", {}, tmp_path).config.models
+    [spec] = configured(AgentConfig(models=[entry])).specs
+    assert (spec.name, spec.supports_tools) == ("local", False)
+    assert spec.context_tokens
+
+
+async def test_a_platform_that_never_answers(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        account = TelegramAccount(
+            name="telegram", bot_token="1:a", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}"
+        )
+        with pytest.raises(StartError, match="did not answer within 0 s; look at the network"):
+            await probe(account, seconds=0.3)
 
 
 async def test_a_refused_token_writes_nothing(tmp_path: Path, emulator: TelegramEmulator) -> None:
@@ -133,3 +293,61 @@ async def test_a_value_of_the_wrong_form_is_said_plainly(tmp_path: Path) -> None
     assert done.stderr.strip() == (
         "roebot: bot_token: expected the bot token (xoxb-…); this is the app-level token (xapp-…)"
     )
+
+
+def at_a_terminal(folder: Path, url: str, token: str) -> str:
+    """What stands on a terminal where a token was typed, and then Ctrl-C."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bot.cli", "init", "telegram", "--base-url", url],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "NO_PROXY": "127.0.0.1"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    text = ""
+
+    def until(words: str) -> None:
+        nonlocal text
+        while words not in text:
+            ready, _, _ = select.select([master], [], [], 30.0)
+            assert ready, text
+            text += os.read(master, 4096).decode(errors="replace")
+
+    try:
+        until("BotFather gave: ")
+        os.write(master, f"{token}\n".encode())
+        until("Enter, an id, or later: ")
+        process.send_signal(signal.SIGINT)
+        os.write(master, b"\n")  # a signal between prompt and reading is seen with the next key alone
+        until("nothing was written")
+        assert process.wait(30) == 1
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    return text
+
+
+async def test_a_token_typed_at_a_terminal_is_not_shown(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    text = await asyncio.wait_for(
+        asyncio.to_thread(at_a_terminal, tmp_path, emulator.url, emulator.token), 60.0
+    )
+    assert emulator.token not in text
+    assert "Traceback" not in text
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_service_that_runs_is_said_to_take_it_up(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    home = tmp_path / ".roebot"
+    home.mkdir()
+    for file, words in ((tmp_path / "config.yaml", "by itself"), (tmp_path / "other.yaml", "stop it")):
+        announce(home, "http://127.0.0.1:2026", file)
+        (tmp_path / "config.yaml").unlink(missing_ok=True)
+        done = await run(tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert words in done.stdout
+        assert "Start the service" not in done.stdout

@@ -14,7 +14,7 @@ import pytest
 
 from bot.api.app import create_app
 from bot.api.compose import api_services
-from bot.cli.doctor import _service as doctored
+from bot.cli.doctor_service import service as doctored
 from bot.domain import Live
 from bot.service import Service
 from tests.faults.test_breaks import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage

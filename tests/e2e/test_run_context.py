@@ -90,6 +90,7 @@ async def test_a_private_chat(
         "chat": str(ANN),
         "chat_kind": "private",
         "turn_id": str(turn.id),
+        "approved": [],
         "locale": locale,
     }
 

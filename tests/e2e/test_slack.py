@@ -115,7 +115,10 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     emulator.people.says("really", user="U0000002", channel=team, thread=other.ts)
     emulator.people.says("@roebot three", user="U0000002", channel=team, thread=other.ts)
     seen = (await answered(emulator, team, lambda texts: len(texts) == 3))[2]
-    assert (seen["text"], seen["thread_ts"]) == ("Ben: three", other.ts)
+    before, _, own = seen["text"].rpartition("\n\n")
+    assert (own, seen["thread_ts"]) == ("Ben: three", other.ts)
+    assert '"Ada" "a thread of others"' in before
+    assert '"Ben" "really"' in before
     assert len(await service.store.conversations("slack")) == 2
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from bot.config import DiscordAccount
-from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.discord.buttons import MOST_CHOICES
@@ -127,6 +127,12 @@ class DiscordAdapter:
         async with aclosing(self._files().fetch(attachment)) as chunks:
             async for chunk in chunks:
                 yield chunk
+
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+        """See ReadsThreads."""
+        self._out()
+        assert self._connection is not None
+        return await self._connection.threads.earlier(address, before, limit)
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         """See RegistersCommands: application commands everywhere, with one free field for words."""

@@ -22,6 +22,8 @@ TOKEN_SECONDS = 14 * 60.0
 """How long an answer may use the token: a minute less than Discord lets it
 (docs.discord.com/developers/interactions/receiving-and-responding#followup-messages)."""
 DEFERRED = 5
+FOR_ONE = 1 << 6
+"""Flag of an answer that only who used the command sees."""
 LOADING = 1 << 7
 """Flag of an answer that has no content yet."""
 MOST = 50
@@ -41,8 +43,8 @@ class Asks:
 
     @property
     def open(self) -> Iterable[Ask]:
-        """Those that nothing has answered yet."""
-        return [ask for ask in self._open.values() if ask.id not in self._taken]
+        """Those that nothing has answered yet, or whose answer may go on for one person alone."""
+        return [ask for ask in self._open.values() if ask.alone or ask.id not in self._taken]
 
     def restore(self, asks: Iterable[Ask]) -> None:
         """Take over what was open when the service stopped."""
@@ -50,9 +52,9 @@ class Asks:
             self._open[ask.id] = ask
             self._restored.add(ask.id)
 
-    def add(self, ask_id: str, token: str, channel: str) -> None:
+    def add(self, ask_id: str, token: str, channel: str, *, alone: bool = False) -> None:
         """A command was used; before its message is stored, so that an answer finds it."""
-        self._open[ask_id] = Ask(ask_id, token, channel, seconds_of(ask_id) + TOKEN_SECONDS)
+        self._open[ask_id] = Ask(ask_id, token, channel, seconds_of(ask_id) + TOKEN_SECONDS, alone)
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
             self._forget(next(iter(self._open)))
@@ -68,7 +70,8 @@ class Asks:
             webhook_token=ask.token,
         )  # fmt: skip
         try:
-            await self._rest.request(route, json={"type": DEFERRED})
+            data = {"data": {"flags": FOR_ONE}} if ask.alone else {}
+            await self._rest.request(route, json={"type": DEFERRED, **data})
         except discord.DiscordException as error:
             log.info("discord.not_deferred", reason=type(error).__name__)
             self._forget(ask_id)
@@ -94,15 +97,32 @@ class Asks:
         """Fill the deferred answer; doing it twice is harmless."""
         return await self._rest.request(self._original("PATCH", ask), json=body)
 
+    def goes_on(self, message: OutboundMessage) -> Ask | None:
+        """The use for one person alone whose answer this message goes on with, if it does."""
+        ask = self._open.get(message.address.reply_to)
+        if ask is None or not ask.alone or ask.until <= self._clock.now() or message.key.endswith(":0"):
+            return None
+        return ask
+
+    async def follow(self, ask: Ask, body: dict[str, Any]) -> Any:
+        """Say more to who used the command, alone."""
+        route = Route(
+            "POST", "/webhooks/{webhook_id}/{webhook_token}",
+            webhook_id=self._application, webhook_token=ask.token,
+        )  # fmt: skip
+        return await self._rest.request(route, json={**body, "flags": FOR_ONE}, params={"wait": "true"})
+
     def release(self, ask: Ask) -> None:
         """It cannot be answered: the reply goes out as an ordinary message."""
         self._forget(ask.id)
 
     async def expire(self) -> None:
-        """Take back what still says "thinking" when its token is nearly over."""
+        """Take back what still says "thinking" when its token is nearly over; what one person alone sees
+        ends by itself.
+        """
         now = self._clock.now()
         for ask in [ask for ask in self._open.values() if ask.until <= now]:
-            answered = ask.id in self._taken
+            answered = ask.alone or ask.id in self._taken
             self._forget(ask.id)
             if not answered:
                 try:

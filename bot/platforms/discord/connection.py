@@ -23,6 +23,7 @@ from bot.platforms.discord.places import Places
 from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
+from bot.platforms.discord.threads import Threads
 from bot.platforms.discord.watch import Watch
 from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, string
@@ -64,6 +65,7 @@ class Connection:
         self.receiver = Receiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
         self.outbound = Outbound(name, identity.id, rest, self.asks, health, context.clock)
         self.files = Files(rest, self.outbound)
+        self.threads = Threads(self.outbound, inbound, places)
         self.watch = Watch(context.clock, health, self.asks)
         self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost, context.clock)
 

@@ -14,12 +14,15 @@ DMS = 200
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A use of a command that waits for its answer. The token is good for 15 minutes and for nothing else."""
+    """A use of a command that waits for its answer, which is for its user `alone` or for everybody there. The
+    token is good for 15 minutes and for nothing else.
+    """
 
     id: str
     token: str
     channel: str
     until: float
+    alone: bool = False
 
 
 @dataclass(slots=True)
@@ -41,11 +44,13 @@ class Cursor:
 
     def written(self, seen: int, threads: Iterable[str], asks: Iterable[Ask]) -> str:
         """The whole as text."""
+        known = list(asks)
         kept = {
             "seen": str(seen),
             "dms": list(self.dms),
             "threads": list(threads),
-            "asks": [[ask.id, ask.token, ask.channel, ask.until] for ask in asks],
+            "asks": [[ask.id, ask.token, ask.channel, ask.until] for ask in known],
+            "alone": [ask.id for ask in known if ask.alone],
         }
         return orjson.dumps({key: value for key, value in kept.items() if value}).decode()
 
@@ -54,7 +59,10 @@ def read_cursor(text: str) -> tuple[Cursor, list[str], list[Ask]]:
     """Cursor, threads and open asks; what cannot be read counts as nothing."""
     try:
         found = orjson.loads(text)
-        asks = [Ask(str(a), str(b), str(c), float(d)) for a, b, c, d in found.get("asks", [])]
+        alone = {str(one) for one in found.get("alone", [])}
+        asks = [
+            Ask(str(a), str(b), str(c), float(d), str(a) in alone) for a, b, c, d in found.get("asks", [])
+        ]
         dms = OrderedDict((str(channel), None) for channel in found.get("dms", []))
         threads = [str(thread) for thread in found.get("threads", [])]
         return Cursor(int(found["seen"]), dms), threads, asks

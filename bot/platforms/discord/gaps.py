@@ -43,7 +43,7 @@ class Gaps:
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
         for _ in range(PAGES):
             found = await self._call(route, params={"after": str(after), "limit": str(PAGE)})
-            page = _in_order(found)
+            page = in_order(found)
             if page:
                 yield page
             if len(page) < PAGE:
@@ -78,7 +78,7 @@ class Gaps:
         return None
 
 
-def _in_order(found: Any) -> list[Json]:
+def in_order(found: Any) -> list[Json]:
     """The messages of a page, oldest first, without what is none."""
     page: list[tuple[int, Json]] = []
     for message in found if isinstance(found, list) else []:

@@ -76,6 +76,9 @@ class Inbound:
             attachments=attachments,
             group_key="forwarded" if optional_integer(replied, "type") == FORWARD else "",
             unsupported=unsupported,
+            link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
+            if place.guild
+            else "",
         )
 
     def edit(self, message: Json, place: Place) -> InboundChange | None:

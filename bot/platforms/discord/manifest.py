@@ -29,16 +29,18 @@ MANIFEST = Manifest(
     first_frame_characters=30,
     max_file_in=20 * 1024 * 1024,
     max_file_out=10 * 1024 * 1024,
+    confirms=False,
     setup_steps=(
         "Open https://discord.com/developers/applications, press New Application and give it a name.",
-        "On the page Bot press Reset Token. Put the token into the environment as DISCORD_BOT_TOKEN.",
+        "On the page Bot press Reset Token; keep the token, Discord shows it once.",
         "On the same page, under Privileged Gateway Intents, switch on Message Content Intent and save.",
         "On the page General Information copy the Application ID and put it in place of APPLICATION_ID in "
         "https://discord.com/oauth2/authorize?client_id=APPLICATION_ID&scope=bot+applications.commands"
         "&permissions=274878008320 — that is View Channels, Send Messages, Send Messages in Threads, "
         "Attach Files and Read Message History, and nothing else.",
         "Open that link, choose your server and press Authorize. You need Manage Server there.",
-        "Start the service and write to your bot: a direct message, or @its-name in a channel.",
     ),
+    write_to_it="In Discord, click the bot among your server's members and write it a direct message; "
+    "in a channel, mention it.",
 )
 """What the core knows of Discord before its SDK is loaded."""

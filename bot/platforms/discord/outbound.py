@@ -12,6 +12,7 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.asks import Asks
 from bot.platforms.discord.buttons import components, names, stop_button
+from bot.platforms.discord.cursor import Ask
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.leftovers import PAGE, Leftovers
@@ -137,7 +138,12 @@ class Outbound:
         return await self.call(route, posting=False, params=query)
 
     async def _as_answer(self, message: OutboundMessage, channel: str, text: str) -> Any:
-        """Fill the answer that a command waits for; None where this message is no such answer."""
+        """Fill the answer that a command waits for, or go on with one that a single person sees; None where
+        this message is no such answer.
+        """
+        following = self._asks.goes_on(message)
+        if following is not None:
+            return await self._follow(following, message, text)
         try:
             ask = await self._asks.claim(message, channel)
             if ask is None:
@@ -153,6 +159,15 @@ class Outbound:
             raise self.failure(error, posting=False) from None
         except discord.DiscordException as error:
             raise self.failure(error, posting=False) from None
+
+    async def _follow(self, ask: Ask, message: OutboundMessage, text: str) -> Any:
+        try:
+            return await self._asks.follow(ask, _content(message, text))
+        except discord.DiscordException as error:
+            if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
+                self._asks.release(ask)
+                return None
+            raise self.failure(error, posting=True) from None
 
     def _next_nonce(self, key: str) -> None:
         """The message of this key was deleted: the next post of it is a new one."""

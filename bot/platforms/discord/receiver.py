@@ -279,7 +279,7 @@ class Receiver:
             return None
         found = self._inbound.command(data, place)
         if found is not None:
-            self._asks.add(found.event_id, string(data, "token"), place.id)
+            self._asks.add(found.event_id, string(data, "token"), place.id, alone=self._inbox.alone(found))
         return found
 
     async def _place(self, data: Json) -> Place:

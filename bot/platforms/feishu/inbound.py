@@ -8,7 +8,7 @@ from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.feishu.people import People
+from bot.platforms.feishu.people import People, Person
 from bot.platforms.payload import Json, needed, optional_mapping, string
 
 MESSAGE = "im.message.receive_v1"
@@ -73,7 +73,7 @@ class Inbound:
             chat=chat,
             chat_kind=chat_kind,
             message_id=message_id,
-            sender=self._sender(header, sender, open_id, await self._people.name(open_id)),
+            sender=self._sender(header, sender, open_id, await self._people.person(open_id)),
             topic=string(message, "thread_id"),
             reply_to=_replied(message),
         )
@@ -106,11 +106,13 @@ class Inbound:
         return InboundChange(needed(header, "event_id"), self._origin(event, Sender("")), None, at)
 
     @staticmethod
-    def _sender(header: Json, told: Json, open_id: str, name: str = "") -> Sender:
+    def _sender(header: Json, told: Json, open_id: str, person: Person | None = None) -> Sender:
         """Who wrote or pressed: `told` names their organization, the header the one that the app is in."""
         tenant = string(told, "tenant_key")
-        belongs = (f"team:{tenant}",) if tenant else ()
-        return Sender(open_id, name, belongs=belongs, guest=tenant != string(header, "tenant_key"))
+        known = person or Person()
+        departments = tuple(f"department:{one}" for one in known.departments)
+        belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
+        return Sender(open_id, known.name, belongs=belongs, guest=tenant != string(header, "tenant_key"))
 
     def _origin(self, message: Json, person: Sender) -> Origin:
         kind = _KINDS.get(string(message, "chat_type"), ChatKind.GROUP)
@@ -135,7 +137,7 @@ class Inbound:
             chat=needed(context, "open_chat_id"),
             chat_kind=ChatKind.GROUP if value.get("group") is True else ChatKind.PRIVATE,
             message_id=needed(context, "open_message_id"),
-            sender=self._sender(header, operator, open_id, await self._people.name(open_id)),
+            sender=self._sender(header, operator, open_id, await self._people.person(open_id)),
             topic=string(value, "topic"),
             reply_to=needed(context, "open_message_id"),
         )
@@ -150,7 +152,7 @@ class Inbound:
         operator = optional_mapping(event, "operator")
         open_id = needed(optional_mapping(operator, "operator_id"), "open_id")
         event_id = needed(header, "event_id")
-        name = string(operator, "operator_name") or await self._people.name(open_id)
+        name = string(operator, "operator_name") or (await self._people.person(open_id)).name
         chat = self._people.chat_of(open_id)
         origin = Origin(self._account, "feishu", chat, ChatKind.PRIVATE, "", Sender(open_id, name))
         return InboundMessage(event_id, origin, f"/{key}", now)

@@ -20,6 +20,7 @@ SCOPES = (
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "answers that grow"),
     ("contact:user.base:readonly", "the names of people (optional)"),
+    ("contact:user.department:readonly", "their departments, for access by department (optional)"),
     ("im:message.group_msg", "read all messages in groups: replies without a mention (optional)"),
 )
 """The permissions of the app, each with what it is for."""
@@ -59,19 +60,18 @@ MANIFEST = Manifest(
     setup_steps=(
         "Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), choose Create Custom App, "
         "give it a name and a picture.",
-        "Under Credentials & Basic Info, copy App ID and App Secret into the environment as FEISHU_APP_ID "
-        "and FEISHU_APP_SECRET. For Lark, also set domain: lark in the account's entry.",
+        "Under Credentials & Basic Info, keep App ID (cli_…) and App Secret.",
         "Under Add Features, add Bot.",
         f"Under Permissions & Scopes, add these (Batch import takes them as a list):{_listed(SCOPES)}",
-        "Put the account into config.yaml and start the service: the console accepts the next step only "
-        "while the app is connected.",
+    ),
+    later_steps=(
         "Under Events & Callbacks, Event Configuration, choose to receive events through persistent "
         f"connection, save, and add these events:{_listed(EVENTS)}",
         "In the tab Callback Configuration choose persistent connection too, save, and add "
         "card.action.trigger (the stop button).",
         "Under Version Management & Release, create a version, submit it and have it approved: permissions "
         "and events count from then on.",
-        "Find the bot by its name in Feishu and write to it; in a group, add it under Settings, Bots.",
     ),
+    write_to_it="In Feishu, find the bot by its name and write to it; groups add it under Settings, Bots.",
 )
 """What the core knows of Feishu before the adapter is loaded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ import structlog
 from bot.clock import Clock
 from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.failures import ApiProblem
+from bot.platforms.payload import Json
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -21,39 +23,63 @@ ASK_SECONDS = 0.8
 PAUSE = 300.0
 """After a refusal (most often: no scope to read names) nothing is asked for so long (seconds)."""
 KEPT = 4096
+KNOWN_SECONDS = 3600.0
+"""So long what Feishu said of a person is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody as Feishu describes them: `departments` are open ids, told where the app may read them
+    (contact:user.department:readonly).
+    """
+
+    name: str = ""
+    departments: tuple[str, ...] = ()
+    asked_at: float = 0.0
+
+
+def person_in(user: Json, now: float) -> Person:
+    """What `contact/v3/users` says of somebody."""
+    found = user.get("department_ids")
+    departments = tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    return Person(str(user.get("name") or ""), departments, now)
 
 
 class People:
-    """Names by open id, p2p chats by open id, and the ids of the bot's own messages. `bot_ids` are the app id
-    and the bot's open id: messages name it by either."""
+    """People by open id, p2p chats by open id, and the ids of the bot's own messages. `bot_ids` are the app
+    id and the bot's open id: messages name it by either.
+    """
 
     def __init__(self, client: Client, clock: Clock, bot_ids: frozenset[str]) -> None:
         self._client = client
         self._bot_ids = bot_ids
         self._clock = clock
-        self._names: OrderedDict[str, str] = OrderedDict()
+        self._known: OrderedDict[str, Person] = OrderedDict()
         self._chats: OrderedDict[str, str] = OrderedDict()
         self._own: OrderedDict[str, bool] = OrderedDict()
         self._silent_until = 0.0
 
-    async def name(self, open_id: str) -> str:
-        """The name of a person, "" where Feishu does not tell it."""
-        known = self._names.get(open_id)
-        if known is not None or self._clock.now() < self._silent_until:
-            return known or ""
+    async def person(self, open_id: str) -> Person:
+        """What Feishu tells of a person."""
+        now, known = self._clock.now(), self._known.get(open_id)
+        if known is not None and now - known.asked_at < KNOWN_SECONDS:
+            return known
+        if now < self._silent_until:
+            return Person(known.name if known is not None else "")
+        query = {"user_id_type": "open_id", "department_id_type": "open_department_id"}
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.call(
-                    "GET", f"contact/v3/users/{quote(open_id, safe='')}", query={"user_id_type": "open_id"}
+                    "GET", f"contact/v3/users/{quote(open_id, safe='')}", query=query
                 )
         except (ApiProblem, TimeoutError) as problem:
-            self._silent_until = self._clock.now() + PAUSE
-            log.info("feishu.name_unknown", reason=str(problem) or "no answer in time")
-            return ""
+            self._silent_until = now + PAUSE
+            log.info("feishu.person_unknown", reason=str(problem) or "no answer in time")
+            return Person(known.name if known is not None else "")
         user = answer.data.get("user")
-        name = str(user.get("name") or "") if isinstance(user, dict) else ""
-        _keep(self._names, open_id, name)
-        return name
+        found = person_in(user if isinstance(user, dict) else {}, now)
+        _keep(self._known, open_id, found)
+        return found
 
     def posted(self, message_id: str) -> None:
         """A message of the bot's own."""

@@ -74,8 +74,7 @@ class LocalAdapter:
         *,
         event_id: str,
         attachments: Sequence[Attachment] = (),
-        person: str = OWNER,
-        name: str = "",
+        sender: Sender = Sender(OWNER),  # noqa: B008 - frozen
     ) -> None:
         """Take a message in; it is on disk when this returns. The same `event_id` again changes nothing.
 
@@ -91,7 +90,7 @@ class LocalAdapter:
             chat=chat,
             chat_kind=ChatKind.PRIVATE,
             message_id=event_id,
-            sender=Sender(person, name),
+            sender=sender,
         )
         context.report(AccountState(Live.LIVE, last_event=now))
         await context.inbox.accept([InboundMessage(event_id, origin, text, now, True, tuple(attachments))])

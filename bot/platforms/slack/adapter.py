@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 import structlog
@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.config import SlackAccount
-from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.health import Health
@@ -27,6 +27,9 @@ from bot.platforms.slack.places import Places
 from bot.platforms.slack.receive import Counts, Receiver
 from bot.platforms.slack.socket import Socket
 from bot.platforms.slack.streams import Streams
+from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.usergroups import SCOPE as GROUPS_SCOPE
+from bot.platforms.slack.usergroups import UserGroups
 from bot.platforms.slack.webhook import Webhook
 from bot.render.port import Renderer
 from bot.render.slack import SLACK
@@ -55,7 +58,9 @@ class SlackAdapter:
         self._config = config
         self._client: Client | None = None
         self._outbound: Outbound | None = None
+        self._reads_groups = False
         self._files: Files | None = None
+        self._threads: Threads | None = None
         self._receiver: Receiver | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -136,6 +141,12 @@ class SlackAdapter:
         assert self._files is not None
         return await self._files.send(file)
 
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+        """See ReadsThreads."""
+        self._out()
+        assert self._threads is not None
+        return await self._threads.earlier(address, before, limit)
+
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """See FetchesFiles."""
         self._out()
@@ -167,7 +178,8 @@ class SlackAdapter:
 
         calls = Calls(self.name, client, health, on_refused)
         group.create_task(self._watch(refused), name=f"slack-refused:{self.name}")
-        places = Places(client, identity.user, identity.team, context.clock)
+        groups = UserGroups(client, context.clock, granted=self._reads_groups)
+        places = Places(client, identity.user, identity.team, context.clock, groups)
         scale = self._config.rate_scale
         streams = Streams(calls, context.clock, group, scale)
         secret = self._config.signing_secret
@@ -188,6 +200,7 @@ class SlackAdapter:
             secret.get_secret_value() if secret and over_http else "",
         )
         self._files = Files(client, calls, outbound)
+        self._threads = Threads(calls, places, identity)
         if over_http:
             self._webhook.take = receiver.over_http
             health.heard()
@@ -214,7 +227,7 @@ class SlackAdapter:
             raise AccountLost(f"cannot reach Slack ({type(error).__name__})") from None
         identity = _identity(me)
         health.identity = f"@{identity.name}"
-        self._check_scopes(me)
+        self._check_scopes(me, health)
         return client, identity
 
     async def _watch(self, refused: asyncio.Future[str]) -> None:
@@ -227,8 +240,9 @@ class SlackAdapter:
             "Install App and take the Bot User OAuth Token (xoxb-…) from there"
         )
 
-    def _check_scopes(self, me: AsyncSlackResponse) -> None:
+    def _check_scopes(self, me: AsyncSlackResponse, health: Health) -> None:
         granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}
+        self._reads_groups = GROUPS_SCOPE in granted
         missing = sorted(set(BOT_SCOPES) - granted) if granted else []
         if _LEAST_SCOPES & set(missing):
             raise AccountRefused(
@@ -236,11 +250,15 @@ class SlackAdapter:
                 "and install the app again"
             )
         if missing:
-            log.warning("slack.scopes_missing", account=self.name, scopes=", ".join(missing))
+            names = ", ".join(missing)
+            log.warning("slack.scopes_missing", account=self.name, scopes=names)
+            health.noted(
+                f"the app lacks the scopes {names}: add them on OAuth & Permissions and install the app again"
+            )
 
     async def _close(self) -> None:
         client = self._client
-        self._files = self._outbound = self._client = None
+        self._files = self._outbound = self._client = self._threads = None
         self._webhook.take = None
         if client is not None:
             await client.close()
@@ -284,4 +302,5 @@ def _identity(me: AsyncSlackResponse) -> Identity:
     user, team = me.get("user_id"), me.get("team_id")
     if not isinstance(user, str) or not isinstance(team, str):
         raise AccountLost("Slack's answer to auth.test is not that of the Web API")
-    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""))
+    url = str(me.get("url") or "")
+    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""), url)

@@ -26,12 +26,20 @@ _DIRECT = "directmessage"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the bot is in its workspace."""
+    """Who the bot is in its workspace, and the workspace's address (it ends with a slash)."""
 
     user: str
     bot: str
     team: str
     name: str = ""
+    url: str = ""
+
+    def link(self, chat: str, ts: str, root: str) -> str:
+        """The address of a message, in the form of chat.getPermalink (docs.slack.dev); "" for none."""
+        if not self.url:
+            return ""
+        thread = f"?thread_ts={root}&cid={chat}" if root and root != ts else ""
+        return f"{self.url}archives/{chat}/p{ts.replace('.', '')}{thread}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,7 @@ class Inbound:
             addressed=meant or (follows and mine),
             attachments=attachments,
             unsupported=unsupported,
+            link=self._identity.link(chat, ts, root),
         )
         return Heard(message, _team(event, body), thread=root if follows and not mine else "")
 
@@ -126,10 +135,7 @@ class Inbound:
 
     def _by_person(self, message: Json, *, gone: bool) -> bool:
         """Whether a changed message is one that somebody wrote; of a deleted one that is not always told."""
-        if not message:
-            return gone
-        written = bool(message.get("user")) and string(message, "subtype") in _READ
-        return written and not message.get("bot_id") and message["user"] != self._identity.user
+        return by_person(message, self._identity.user) if message else gone
 
     def _command(self, body: Json) -> Heard:
         user, chat = needed(body, "user_id"), needed(body, "channel_id")
@@ -186,6 +192,12 @@ class Inbound:
             topic=topic,
             reply_to=reply_to,
         )
+
+
+def by_person(message: Json, bot: str) -> bool:
+    """Whether somebody has written a message, and not the bot or another app."""
+    written = bool(message.get("user")) and string(message, "subtype") in _READ
+    return written and not message.get("bot_id") and message["user"] != bot
 
 
 def _kind(chat: str, channel_type: str) -> ChatKind:

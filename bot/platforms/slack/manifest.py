@@ -41,14 +41,13 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open https://api.slack.com/apps, choose Create New App, From a manifest, and pick the workspace.",
-        "Paste the manifest below, then press Create.",
-        "On Basic Information, under App-Level Tokens, generate a token with the scope connections:write; "
-        "put it (xapp-…) into the environment as SLACK_APP_TOKEN.",
-        "On Install App, install it to the workspace; put the Bot User OAuth Token (xoxb-…) into the "
-        "environment as SLACK_BOT_TOKEN.",
-        "Add `slack: {bot_token: $SLACK_BOT_TOKEN, app_token: $SLACK_APP_TOKEN}` to channels in config.yaml.",
-        "Start the service, write to the app in Slack, or invite it to a channel and mention it.",
+        "Open https://api.slack.com/apps, press Create New App, choose From a manifest, pick the workspace.",
+        "Choose the tab YAML, put the manifest below in place of what stands there, press Next, then Create.",
+        "On Install App, press Install to your workspace and allow it; keep the Bot User OAuth Token "
+        "(xoxb-…).",
+        "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "
+        "connections:write and press Generate; keep the token (xapp-…).",
     ),
+    write_to_it="In Slack, open the bot below Apps and write to it; in a channel, /invite it and mention it.",
 )
 """What the core knows of Slack before its SDK is loaded; the finer budgets of methods are the adapter's."""

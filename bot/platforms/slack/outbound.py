@@ -135,6 +135,8 @@ class Outbound:
             log.info("slack.click_not_refused", reason=type(error).__name__)
 
     async def _new(self, message: OutboundMessage) -> str:
+        if self._places.alone(message.address.reply_to) and (ts := await self._respond(message)):
+            return ts
         try:
             if not message.final and self._may_stream(message.address):
                 ts = await self._stream(message)
@@ -144,7 +146,7 @@ class Outbound:
         except DeliveryError as error:
             if error.unknown_outcome:
                 self._unsure.put(message.key, True)
-            ts = await self._respond(message, error)
+            ts = await self._respond(message) if error.category in _RESPONDABLE else ""
             if ts:
                 return ts
             raise
@@ -274,10 +276,12 @@ class Outbound:
             self._unsure.put(message.key, True)
             raise
 
-    async def _respond(self, message: OutboundMessage, error: DeliveryError) -> str:
-        """Answer a slash command where the bot is no member: seen by who gave it alone."""
+    async def _respond(self, message: OutboundMessage) -> str:
+        """Answer a slash command to who gave it alone, where that is wanted or the bot is no member; "" if it
+        cannot be done any more.
+        """
         url = self._places.response(message.address.reply_to)
-        if not url or error.category not in _RESPONDABLE or not self._client.trusted(url):
+        if not url or not self._client.trusted(url):
             return ""
         text = _whole(message).text
         blocks = [{"type": "markdown", "text": text}, *buttons(message.choices)]

@@ -14,6 +14,7 @@ from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.failures import CALL_ERRORS, reason
+from bot.platforms.slack.usergroups import UserGroups
 
 log = structlog.get_logger(__name__)
 V = TypeVar("V")
@@ -62,8 +63,11 @@ class Person:
 class Places:
     """Remembers for one account; everything can be asked again after a restart."""
 
-    def __init__(self, client: Client, bot: str, team: str, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, bot: str, team: str, clock: Clock, groups: UserGroups | None = None
+    ) -> None:
         self._client = client
+        self._groups = groups
         self._bot = bot
         self._team = team
         self._clock = clock
@@ -72,12 +76,15 @@ class Places:
         self._asked: Recent[tuple[str, str]] = Recent()
         self._direct: Recent[str] = Recent()
         self._responses: Recent[str] = Recent(256)
+        self._alone: Recent[bool] = Recent(256)
 
     async def sender(self, user: str, name: str = "") -> Sender:
         """A person with what Slack tells of them."""
         known = await self._person(user)
         teams = tuple(f"team:{team}" for team in known.teams)
-        return Sender(user, name or known.name, belongs=teams, guest=known.guest)
+        groups = await self._groups.of(user) if self._groups is not None else ()
+        belongs = (*teams, *(f"usergroup:{group}" for group in groups))
+        return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
     async def _person(self, user: str) -> Person:
         now = self._clock.now()
@@ -139,6 +146,14 @@ class Places:
     def may_respond(self, message: str, url: str) -> None:
         """A command can be answered at this address for half an hour."""
         self._responses.put(message, url)
+
+    def answers_alone(self, message: str) -> None:
+        """What answers this command is for who gave it alone."""
+        self._alone.put(message, True)
+
+    def alone(self, message: str) -> bool:
+        """Whether what answers this command is for who gave it alone."""
+        return self._alone.get(message) or False
 
     def response(self, message: str) -> str:
         """The response URL of a command, "" where there is none."""

@@ -154,9 +154,12 @@ class Receiver:
         message = heard.message
         if heard.thread and await self._follows(message.origin.chat, heard.thread):
             message = replace(message, addressed=True)
-        if not message.addressed:
-            return message
         origin = message.origin
+        if not message.addressed and not self._inbox.records(origin.chat):
+            return message
+        if not message.addressed:
+            sender = await self._places.sender(origin.sender.id, origin.sender.name)
+            return replace(message, origin=replace(origin, sender=sender))
         if heard.elsewhere:
             origin = replace(origin, chat=await self._places.direct(origin.sender.id) or origin.chat)
         if heard.response_url:
@@ -166,7 +169,10 @@ class Receiver:
             if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
                 self._places.began(origin.chat, origin.topic)
         sender = await self._places.sender(origin.sender.id, origin.sender.name)
-        return replace(message, origin=replace(origin, sender=sender))
+        message = replace(message, origin=replace(origin, sender=sender))
+        if heard.response_url and self._inbox.alone(message):
+            self._places.answers_alone(origin.message_id)
+        return message
 
     async def _by_whom(self, changed: InboundChange) -> InboundChange:
         if changed.text is None or not changed.origin.sender.id:

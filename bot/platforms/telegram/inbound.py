@@ -169,6 +169,7 @@ class Inbound:
             attachments=attachments,
             group_key=album or _forwarded(message),
             unsupported=unsupported,
+            link=_link(message),
         )
 
     def _origin(self, message: Json, kind: ChatKind) -> Origin:
@@ -255,3 +256,13 @@ def _weight(size: Json) -> tuple[int, int]:
 
 def _unsupported(message: Json) -> str:
     return next((kind for kind in _UNSUPPORTED if message.get(kind) is not None), "")
+
+
+def _link(message: Json) -> str:
+    """The address of a message of a supergroup (core.telegram.org/api/links#message-links), "" elsewhere."""
+    chat, number = mapping(message, "chat"), integer(message, "message_id")
+    if string(chat, "type") != "supergroup":
+        return ""
+    if name := string(chat, "username"):
+        return f"https://t.me/{name}/{number}"
+    return f"https://t.me/c/{str(integer(chat, 'id')).removeprefix('-100')}/{number}"

@@ -25,12 +25,10 @@ MANIFEST = Manifest(
     max_file_in=20 * 1024 * 1024,
     max_file_out=50 * 1024 * 1024,
     setup_steps=(
-        "Write to @BotFather in Telegram, send /newbot and follow it: it gives you a token.",
-        "Put the token into the environment as TELEGRAM_BOT_TOKEN.",
-        "Add to config.yaml: `channels: {telegram: {bot_token: $TELEGRAM_BOT_TOKEN}}`.",
-        "In groups the bot hears mentions, replies and commands; the privacy mode may stay on.",
-        "Start the service and write to your bot: it shows the lines that let you in. As its owner, put your"
-        " id below `access.owners`.",
+        "In Telegram, open @BotFather, send /newbot and answer its two questions: the bot's name, and its "
+        "username (which ends in bot). It gives you a token, such as 123456789:AA…; keep it.",
     ),
+    write_to_it="In Telegram, search for the bot's username, press Start and write to it. In a group it "
+    "hears mentions, replies and commands; the privacy mode may stay on.",
 )
 """What the core knows of Telegram before its SDK is loaded."""

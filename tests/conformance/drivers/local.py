@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.domain import Attachment, AttachmentKind, OutboundMessage
+from bot.domain import Attachment, AttachmentKind, OutboundMessage, Sender
 from bot.platforms.base import Adapter
 from bot.platforms.local.adapter import LocalAdapter, part_of
 from bot.platforms.local.files import InboxFiles
@@ -106,7 +106,7 @@ class LocalDriver(Driver):
         event, person = f"e-{next(self._serial)}", at.person.value
         for _ in range(2 if self._twice else 1):
             await self._local.receive(
-                person, text, event_id=event, attachments=attachments, person=person, name=person.title()
+                person, text, event_id=event, attachments=attachments, sender=Sender(person, person.title())
             )
         return event
 

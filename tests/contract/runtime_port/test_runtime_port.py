@@ -192,6 +192,16 @@ async def test_an_unknown_run_is_missing(subject: Subject) -> None:
         await subject.port.before(str(uuid.uuid4()), str(uuid.uuid4()))
 
 
+async def test_a_thread_is_deleted_and_none_is_no_error(subject: Subject) -> None:
+    thread, run = await subject.ask("one")
+    await subject.follow(thread, run)
+    await subject.port.delete_thread(thread)
+    await subject.port.delete_thread(thread)
+    await subject.port.delete_thread(str(uuid.uuid4()))
+    _, again = await subject.ask("two", thread=thread)
+    assert said(await subject.follow(thread, again)).split() == ["two"]
+
+
 async def test_it_says_that_it_is_ready(subject: Subject) -> None:
     assert await subject.port.ready()
 
@@ -226,6 +236,24 @@ class TestRealOnly:
             http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
             yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
             await http.aclose()
+
+    async def test_a_deleted_thread_leaves_nothing(self, tmp_path: Path) -> None:
+        port = self.subject.port
+        thread, run = await self.subject.ask("one")
+        await self.subject.follow(thread, run)
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"mine"
+
+        await port.upload(thread, "note.txt", content())
+        folder = tmp_path / "threads" / thread
+        assert folder.exists()
+        await port.delete_thread(thread)
+        assert not folder.exists()
+        with pytest.raises(RunMissing):
+            await self.subject.follow(thread, run)
+        with pytest.raises(RunMissing):
+            await port.answer(thread, ["m"])
 
     async def test_the_state_answers_for_a_turn(self) -> None:
         thread, run = await self.subject.ask("remember me")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
 from bot.store import BotStore
-from bot.store.accept import Accepted, Admission, Refusal, Verdict
+from bot.store.admitted import Accepted, Admission, Admitted, Refusal, Verdict
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
@@ -52,7 +52,7 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
 
 
 async def accept(
-    store: BotStore, *admitted: Admission | InboundChange, cursor: str = "", now: float = 100.0
+    store: BotStore, *admitted: Admitted, cursor: str = "", now: float = 100.0
 ) -> list[Accepted]:
     taken = await store.accept("tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]

@@ -18,7 +18,7 @@ from bot.domain import (
     TurnState,
 )
 from bot.store import BotStore
-from bot.store.accept import Admission, Refusal, Verdict
+from bot.store.admitted import Admission, Refusal, Verdict
 from bot.store.turns import PartChange
 
 from .made import ANN, BEN, QUEUE, accept, admission, changed, message, refused

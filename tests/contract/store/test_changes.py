@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChangeNote, ChatKind, Turn, TurnState
 from bot.store import BotStore
-from bot.store.accept import Verdict
+from bot.store.admitted import Verdict
 from bot.store.changes import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 
 from .made import ANN, BEN, accept, admission, changed, message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import InboundMessage, PartState, Turn, TurnKind, TurnState
 from bot.store import BotStore
-from bot.store.accept import Accepted, Verdict
+from bot.store.admitted import Accepted, Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import MOST_WAITING, Given, Pairing
 from tests.contract.store.made import ANN, BEN, accept, admission, message
@@ -62,10 +62,10 @@ async def test_a_code_is_told_once_and_let_in_once(store: BotStore) -> None:
     answered = await store.load(pairing.id)
     assert answered.turn is not None
     assert (answered.turn.state, answered.parts[0].content) == (TurnState.DELIVERING, "done")
-    assert await store.given() == [Given("telegram:7", "member", "Ann", "telegram:8", 200.0)]
+    assert await store.given() == [Given("tg:7", "member", "Ann", "telegram:8", 200.0)]
     assert await store.admit("AAAA-AAAA", "owner", "again", await command(store), "done", 201.0) is None
     assert [one.role for one in await store.given()] == ["member"]
-    assert [one.deed for one in await store.audit()] == [Deed("give", "telegram:7", "member")]
+    assert [one.deed for one in await store.audit()] == [Deed("give", "tg:7", "member")]
 
 
 async def test_a_code_expires(store: BotStore) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Turn, TurnKind, TurnState
 from bot.store import BotStore
-from bot.store.accept import Verdict
+from bot.store.admitted import Verdict
 from bot.store.turns import PartChange
 
 from .made import BEN, accept, admission, message

@@ -12,6 +12,7 @@ import pytest
 from bot.domain import (
     Attachment,
     AttachmentKind,
+    Busy,
     ChatKind,
     Isolation,
     IsolationPolicy,
@@ -23,12 +24,17 @@ from bot.domain import (
 )
 from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
-from bot.store.accept import Admission, Verdict
+from bot.store.admitted import Admission, Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
-from bot.store.turns import PartChange
+from bot.store.turns import Handed, PartChange
 
 from .made import ANN, BEN, QUEUE, accept, admission, changed, message
+
+
+def handed(queue_limit: int) -> Handed:
+    """How a command is given to the agent."""
+    return Handed(Busy.QUEUE, (), queue_limit, "busy", "full")
 
 
 async def test_a_message_becomes_a_turn_that_can_be_claimed(store: BotStore) -> None:
@@ -109,9 +115,9 @@ async def test_a_command_may_become_the_agents(store: BotStore) -> None:
     )
     command = (await store.load(asked.turn)).turn
     assert command is not None
-    assert not await store.answer_by_agent(command, 1), "one waits already"
+    assert await store.answer_by_agent(command, handed(1), 103.0) == ("full", False), "one waits already"
     assert await store.open_control() == [asked.turn]
-    assert await store.answer_by_agent(command, 2)
+    assert await store.answer_by_agent(command, handed(2), 103.0) == ("", False)
     assert await store.open_control() == []
     [later] = await accept(store, admission(message("later")))
     assert later.turn == asked.turn, "what comes later joins what came last"
@@ -128,7 +134,7 @@ async def test_a_command_that_is_answered_stays_one(store: BotStore) -> None:
     command = (await store.load(asked.turn)).turn
     assert command is not None
     await store.save(asked.turn, [], 102.0, state=TurnState.DONE)
-    await store.answer_by_agent(command, QUEUE)
+    await store.answer_by_agent(command, handed(QUEUE), 103.0)
     assert await store.open_lanes() == []
     loaded = (await store.load(asked.turn)).turn
     assert loaded is not None
@@ -316,9 +322,9 @@ async def test_run_and_attempt_are_kept(store: BotStore) -> None:
 
 async def test_stop_marks_only_what_runs(store: BotStore) -> None:
     [accepted] = await accept(store, admission(message()))
-    assert await store.stop(accepted.conversation) == 0
+    assert await store.stop(accepted.conversation, None, 104.0) == 0
     await store.claim(accepted.conversation, 101.0)
-    assert await store.stop(accepted.conversation) == accepted.turn
+    assert await store.stop(accepted.conversation, None, 104.0) == accepted.turn
     found = (await store.load(accepted.turn)).turn
     assert found is not None
     assert found.stopped
@@ -489,3 +495,16 @@ async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:
         gate.set()
     assert order == ["control", "a", "b"]
     await database.close()
+
+
+async def test_turns_of_all_conversations_are_listed_newest_first(store: BotStore) -> None:
+    [one] = await accept(store, admission(message("first", chat="c1")))
+    [other] = await accept(store, admission(message("second", chat="c2")))
+    found = await store.turns(None)
+    assert [(view.id, view.conversation) for view in found] == [
+        (other.turn, other.conversation),
+        (one.turn, one.conversation),
+    ]
+    assert [view.messages[0].text for view in found] == ["second", "first"]
+    assert [view.id for view in await store.turns(None, other.turn)] == [one.turn]
+    assert [view.id for view in await store.turns(one.conversation)] == [one.turn]

@@ -10,10 +10,10 @@ import pytest
 from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
 from bot.store import BotStore, open_database
 from bot.store import statements as sql
-from bot.store.accept import Verdict
+from bot.store.admitted import Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.turns import PartChange
-from bot.store.usage import Spender, Spending, Spent
+from bot.store.usage import Day, Spender, Spending, Spent
 
 from .made import ANN, BEN, accept, admission, message
 
@@ -188,6 +188,8 @@ async def test_a_group_counts_for_each_who_asked(store: BotStore) -> None:
         (sql.SPENDERS, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
         (sql.TOP_SPENDERS, {"limit": 10}, "COVERING INDEX turns_spent"),
         (sql.SPENDER_NAME, {"person": ANNS}, "INDEX turns_of_person"),
+        (sql.DAYS, {"ahead": 0.0}, "COVERING INDEX turns_spent"),
+        (sql.DAYS_OF_PERSON, {"ahead": 0.0, "person": ANNS}, "INDEX turns_of_person"),
     ],
 )
 async def test_no_sum_reads_every_turn(
@@ -205,3 +207,15 @@ async def test_no_sum_reads_every_turn(
     assert index in found
     assert "SCAN turns" not in found
     assert "SCAN t\n" not in f"{found}\n"
+
+
+async def test_days_as_the_clocks_of_a_place_show_them(store: BotStore) -> None:
+    day = 86_400.0
+    await answered(store, 100, now=20 * day + 5)
+    await answered(store, 200, now=21 * day - 5, chat="c2")
+    await answered(store, 30, now=21 * day + 5, sender=BEN, chat="c3")
+    assert await store.days_spent(0.0, 0.0) == [Day(20, sums(2, 300)), Day(21, sums(1, 30))]
+    assert await store.days_spent(0.0, 3600.0) == [Day(20, sums(1, 100)), Day(21, sums(2, 230))]
+    assert await store.days_spent(0.0, -3600.0) == [Day(19, sums(1, 100)), Day(20, sums(2, 230))]
+    assert await store.days_spent(0.0, 0.0, BENS) == [Day(21, sums(1, 30))]
+    assert await store.days_spent(20 * day + 6, 0.0) == [Day(20, sums(1, 200)), Day(21, sums(1, 30))]

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, Self
 class Standing:
     """A message of the bot as people see it; `open` while the platform shows that it still grows.
 
-    `text` is the file's name where it is a `file`.
+    `text` is the file's name where it is a `file`. One that is `private` only one person sees.
     """
 
     id: str
     text: str
     open: bool = False
     file: bool = False
+    private: bool = False
 
 
 class Wire(ABC):

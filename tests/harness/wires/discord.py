@@ -104,4 +104,6 @@ class DiscordWire(Wire):
 def _standing(message: dict[str, Any]) -> Standing:
     name = message["filename"]
     grows = message["thinking"] or STOP_LABEL in message["buttons"]
-    return Standing(str(message["message_id"]), name or message["text"].strip(), grows, bool(name))
+    return Standing(
+        str(message["message_id"]), name or message["text"].strip(), grows, bool(name), message["ephemeral"]
+    )

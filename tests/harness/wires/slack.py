@@ -106,4 +106,6 @@ def _standing(message: dict[str, Any]) -> Standing:
     text = files[0] if files else message["text"].strip()
     if ": " in text and text.startswith("Person "):
         text = own(text, text.partition(": ")[0] + ": ")
-    return Standing(message["ts"], text, open=message["streaming"], file=bool(files))
+    return Standing(
+        message["ts"], text, open=message["streaming"], file=bool(files), private=bool(message["visible_to"])
+    )

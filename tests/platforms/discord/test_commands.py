@@ -162,6 +162,56 @@ async def test_after_a_restart_an_answer_that_stands_is_not_written_over(
     await again.stop()
 
 
+async def test_a_private_answer_is_seen_by_who_asked_alone(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    loud = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(2)
+    await running.adapter.send(says("you", group(chat, reply_to=used), "3:0"))
+    await running.adapter.send(says("and you", group(chat, reply_to=used), "3:1"))
+    await running.adapter.send(says("all", group(chat, reply_to=loud), "4:0"))
+    await running.adapter.send(says("and all", group(chat, reply_to=loud), "4:1"))
+    seen = {message["text"]: message["ephemeral"] for message in messages(running, chat)}
+    assert seen == {"you": True, "and you": True, "all": False, "and all": False}
+
+
+async def test_a_private_answer_goes_on_in_private_after_a_restart(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    emulator = running.emulator
+    chat = emulator.people.make_group()
+    used = emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    await running.adapter.send(says("you", group(chat, reply_to=used), "3:0"))
+    emulator.people.says("something else", chat=chat)
+    await shelf.until(2)
+    await running.stop()
+    again = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())
+    await again.start()
+    await again.adapter.send(says("you", group(chat, reply_to=used), "3:0"))
+    await again.adapter.send(says("and you", group(chat, reply_to=used), "3:1"))
+    await again.stop()
+    seen = [(message["text"], message["ephemeral"]) for message in messages(running, chat)]
+    assert [one for one in seen if one[1]] == [("you", True), ("and you", True)]
+    assert ("and you", False) not in seen
+
+
+async def test_a_private_answer_whose_token_is_over_is_an_ordinary_message(
+    running: Running, shelf: Shelf
+) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    await deferred(running, chat)
+    running.emulator.interactions.scale = 0.0
+    await running.adapter.send(says("late", group(chat, reply_to=used)))
+    assert [(one["text"], one["ephemeral"]) for one in messages(running, chat)] == [
+        ("", True),
+        ("late", False),
+    ]
+
+
 async def test_nothing_is_left_thinking_when_the_token_is_over(
     emulator: DiscordEmulator, shelf: Shelf
 ) -> None:

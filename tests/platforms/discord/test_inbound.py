@@ -34,6 +34,9 @@ async def test_in_a_channel_a_mention_is_meant_and_taken_out(running: Running, s
     assert (unasked.addressed, asked.addressed) == (False, True)
     assert asked.text == "ask @Ben, please"
     assert (asked.origin.chat, asked.origin.chat_kind) == (str(chat), ChatKind.GROUP)
+    server = running.emulator.world.channels[chat].guild
+    guild = server.id if server else 0
+    assert asked.link == f"https://discord.com/channels/{guild}/{chat}/{asked.origin.message_id}"
 
 
 async def test_a_reply_to_the_bot_is_meant(running: Running, shelf: Shelf) -> None:

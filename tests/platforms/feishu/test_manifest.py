@@ -26,7 +26,7 @@ def test_the_budgets_are_within_the_published_ones() -> None:
 
 
 def test_what_the_setup_says_is_what_the_adapter_handles() -> None:
-    steps = "\n".join(MANIFEST.setup_steps)
+    steps = "\n".join((*MANIFEST.setup_steps, *MANIFEST.later_steps))
     assert all(scope in steps for scope, _ in SCOPES)
     assert {name for name, _ in EVENTS} | {"card.action.trigger"} == set(HANDLED)
     assert all(event in steps for event in HANDLED)

@@ -26,3 +26,12 @@ async def test_who_is_of_another_organization(
     senders = [one.origin.sender for one in (*messages, *running.shelf.changes)]
     assert [sender.guest for sender in senders] == [guest] * 3
     assert [sender.belongs for sender in senders] == [(f"team:{tenant}",) if tenant else ()] * 3
+
+
+async def test_departments_come_where_feishu_tells_them(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.world.person(ADA).departments = ["od-0123456789abcdef"]
+    emulator.people.says("hello", user=ADA)
+    emulator.people.says("hello", user=BEN)
+    ada, ben = [one.origin.sender.belongs for one in await running.shelf.until(2)]
+    assert ada == (f"team:{TENANT}", "department:od-0123456789abcdef")
+    assert ben == (f"team:{TENANT}",)

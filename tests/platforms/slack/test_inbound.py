@@ -57,6 +57,24 @@ async def test_message_and_app_mention_are_one(running: Running, mention_first: 
     assert running.shelf.duplicates == 1
 
 
+def test_the_address_of_a_message() -> None:
+    us = Identity(BOT, "B0", "T0", url="https://team.slack.com/")
+    assert us.link("C1", "1700000000.000100", "") == "https://team.slack.com/archives/C1/p1700000000000100"
+    assert us.link("C1", "1700000002.000200", "1700000000.000100") == (
+        "https://team.slack.com/archives/C1/p1700000002000200?thread_ts=1700000000.000100&cid=C1"
+    )
+    assert Identity(BOT, "B0", "T0").link("C1", "1700000000.000100", "") == ""
+
+
+async def test_who_talks_to_others_is_known_where_a_record_is_kept(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    running.shelf.recorded.add(team)
+    said = running.emulator.people.says("lunch?", channel=team, user=PERSON, name="Ada L.")
+    [message] = await running.shelf.until(1)
+    assert (message.addressed, message.origin.sender.name) == (False, "Ada L.")
+    assert message.link.endswith(f"/archives/{team}/p{said.ts.replace('.', '')}")
+
+
 async def test_what_is_said_to_others_is_not_for_the_bot(running: Running) -> None:
     team = running.emulator.people.make_channel("team")
     running.emulator.people.says("good morning", channel=team)

@@ -235,6 +235,32 @@ async def test_a_command_where_the_bot_is_a_member_is_answered_in_the_channel(ru
     assert (seen["text"], seen["thread_ts"], seen["visible_to"]) == ("all well", "", "")
 
 
+async def test_a_private_answer_is_seen_by_who_asked_alone(running: Running) -> None:
+    running.shelf.private = {"/whoami"}
+    team = running.emulator.people.make_channel("team")
+    running.emulator.people.commands("whoami", user=PERSON, channel=team)
+    [message] = await running.shelf.until(1)
+    for part in range(2):
+        await running.adapter.send(final(f"part {part}", answer_to(message), f"1:{part}"))
+    running.emulator.people.commands("status", user=PERSON, channel=team)
+    [_, loud] = await running.shelf.until(2)
+    await running.adapter.send(final("all well", answer_to(loud), "2:0"))
+    seen = [(one["text"], one["visible_to"]) for one in running.shown(team)]
+    assert seen == [("part 0", PERSON), ("part 1", PERSON), ("all well", "")]
+
+
+async def test_a_private_answer_that_comes_too_late_goes_out_as_ever(running: Running) -> None:
+    running.shelf.private = {"/whoami"}
+    team = running.emulator.people.make_channel("team")
+    running.emulator.people.commands("whoami", user=PERSON, channel=team)
+    [message] = await running.shelf.until(1)
+    running.emulator.limits(True)
+    for part in range(6):
+        await running.adapter.send(final(f"part {part}", answer_to(message), f"1:{part}"))
+    # The address of a command takes five answers.
+    assert [one["visible_to"] for one in running.shown(team)] == [*[PERSON] * 5, ""]
+
+
 async def test_a_command_answer_of_unknown_outcome_is_there_once(running: Running) -> None:
     team = running.emulator.people.make_channel("team")
     running.emulator.people.commands("status", user=PERSON, channel=team)

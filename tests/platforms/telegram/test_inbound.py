@@ -89,6 +89,20 @@ def test_the_whole_of_a_message() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [("private_text", ""), ("group_mention", ""), ("supergroup_reply_to_bot", "https://t.me/ops_room/902")],
+)
+def test_the_address_of_a_message(name: str, link: str) -> None:
+    assert convert(name).link == link
+
+
+def test_the_address_of_a_message_in_a_group_without_a_name() -> None:
+    update = json.loads(json.dumps(UPDATES["supergroup_reply_to_bot"]))
+    del update["message"]["chat"]["username"]
+    assert Inbound("tg", US).convert(update).link == "https://t.me/c/1987654321/902"
+
+
 def test_an_album_is_meant_as_a_whole() -> None:
     inbound = Inbound("tg", US)
     first, second = convert("album_first", inbound), convert("album_second", inbound)

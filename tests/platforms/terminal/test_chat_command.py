@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bot.api.security import NO_TOKEN
 from bot.cli.chat_client import ChatClient
 from tests.platforms.web.serving import World, world
 
@@ -78,7 +79,7 @@ async def test_a_service_that_is_away_or_refuses_is_one_line(tmp_path: Path) -> 
     code, out, err = await piped("http://127.0.0.1:9", tmp_path, "hi")
     assert (code, out, err) == (1, "", "roebot: the service cannot be reached\n")
     async with world(tmp_path, server=f", token: {TOKEN}") as service:
-        assert await piped(service.url, tmp_path, "hi") == (1, "", "roebot: A token is required.\n")
+        assert await piped(service.url, tmp_path, "hi") == (1, "", f"roebot: {NO_TOKEN}\n")
         assert await piped(service.url, tmp_path, "hi", TOKEN) == (0, "hi\n", "")
 
 

@@ -175,6 +175,9 @@ async def running(service: Service) -> AsyncIterator[None]:
     """The service at work; it ends before its port, so that whoever watches is let go."""
     work = asyncio.create_task(service.run())
     try:
+        async with asyncio.timeout(20):
+            while (outlet := service.accounts.get("web")) is None or not outlet.ready.is_set():
+                await asyncio.sleep(0.005)
         yield
     finally:
         work.cancel()

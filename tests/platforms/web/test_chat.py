@@ -219,7 +219,7 @@ async def test_conversations_page_and_open_twice(tmp_path: Path) -> None:
         ("POST", "/api/conversations/99/stop", 404),
         ("GET", "/api/conversations?cursor=x", 422),
         ("GET", "/api/conversations?limit=0", 422),
-        ("GET", "/api/turns", 422),
+        ("GET", "/api/turns?limit=0", 422),
         ("GET", "/api/turns/99", 404),
         ("POST", "/api/turns/99/retry", 404),
         ("POST", "/api/channels/nobody/restart", 404),

@@ -53,6 +53,12 @@ class Inbox:
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
         self.messages += [event for event in events if isinstance(event, InboundMessage)]
 
+    def records(self, chat: str) -> bool:
+        return False
+
+    def alone(self, message: InboundMessage) -> bool:
+        return False
+
     async def cursor(self) -> str:
         return ""
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from agent.config.models import ModelEntry
 from agent.models import ollama
 from agent.models.discovery import discover
+from agent.models.offer import offers
 from agent.models.providers import PROVIDERS
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -214,3 +216,15 @@ async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> No
     (tmp_path / "config.yaml").unlink()
     now[0] = 4.0
     assert (await source.catalog()).names == ("local",)
+
+
+async def test_what_is_offered_holds_no_key() -> None:
+    found = await offers({"GOOGLE_API_KEY": "key-0123456789", "OLLAMA_HOST": "127.0.0.1:9"})
+    assert "key-0123456789" not in str(found)
+    assert [one["name"] for one in found if one["here"]] == ["gemini", "local"]
+    assert found[0]["entry"]["api_key"] == "$GOOGLE_API_KEY"
+    assert {one["name"] for one in found} == {*(provider.name for provider in PROVIDERS), "local"}
+    others = [one for one in found if not one["here"]]
+    assert all(one["entry"]["api_key"] == f"${one['variable']}" for one in others)
+    entries = [ModelEntry.model_validate(one["entry"]) for one in found]
+    assert [entry.name for entry in entries] == [one["name"] for one in found]

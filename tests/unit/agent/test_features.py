@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.loop_detection import LoopDetectionMiddleware
 from agent.middleware.memory import MemoryMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.steering import SteeringMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.title import TitleMiddleware
@@ -232,6 +234,16 @@ async def test_long_lists_of_tools() -> None:
     assert await listed(DeferredToolFilterMiddleware(threshold=2)) < await listed(True)
 
 
+async def test_messages_that_join() -> None:
+    async def steps(feature: Any) -> bool:
+        graph = create_agent_graph(scripted(Script(reply="ok")), features=only(steering=feature))
+        return "SteeringMiddleware.before_model" in graph.nodes
+
+    assert await steps(True)
+    assert not await steps(False)
+    assert await steps(SteeringMiddleware())
+
+
 async def test_sandbox() -> None:
     async def found(feature: Any) -> tuple[bool, Any]:
         model = scripted(calls("look", word="x"), Script(reply="ok"))
@@ -268,6 +280,10 @@ async def test_a_replaced_feature_brings_the_tools_of_the_default(monkeypatch: p
     assert set(model.calls[0].tools) == {"ask_clarification", "task"}
 
 
+MODEL_CALLS = 2
+"""Of the run below: one that calls a tool, one that answers."""
+
+
 async def test_the_whole_chain_costs_one_step_of_a_run() -> None:
     async def steps(**arguments: Any) -> int:
         model = scripted(calls("look", word="x"), Script(reply="ok"))
@@ -277,8 +293,10 @@ async def test_the_whole_chain_costs_one_step_of_a_run() -> None:
         return len([state async for state in graph.aget_state_history(config)])
 
     bare = await steps(middleware=[])
-    everything = RuntimeFeatures(**dict.fromkeys(OFF, True))
+    everything = RuntimeFeatures(**{**dict.fromkeys(OFF, True), "steering": False})
     assert await steps(features=everything, plan_mode=True) == bare + 1
+    steered = dataclasses.replace(everything, steering=True)
+    assert await steps(features=steered, plan_mode=True) == bare + 1 + MODEL_CALLS
 
 
 async def test_the_whole_chain_stands_in_its_order() -> None:
@@ -303,6 +321,7 @@ async def test_the_whole_chain_stands_in_its_order() -> None:
         "ThreadDataMiddleware",
         "UploadsMiddleware",
         "SandboxMiddleware",
+        "SteeringMiddleware",
         "DanglingToolCallMiddleware",
         "GuardrailMiddleware",
         "ToolErrorHandlingMiddleware",

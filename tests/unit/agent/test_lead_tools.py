@@ -531,7 +531,8 @@ def test_the_switches_of_a_run() -> None:
             "is_plan_mode": True,
             "subagent_enabled": True,
             "agent_name": "coder",
+            "steerable": True,
         }
-    ) == Switches("a", thinking=True, effort="high", plan_mode=True, subagents=True, agent_name="coder")
+    ) == Switches("a", True, "high", True, True, "coder", True)
     assert Switches.of({"x-model": "b"}).model_name == "b"
     assert Switches.of({"is_plan_mode": "yes", "agent_name": 5, "model_name": ["a"]}) == Switches()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.accept import Verdict
+from bot.store.admitted import Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import Pairing
 from tests.contract.store.made import accept, admission, message
@@ -72,6 +72,42 @@ async def test_who_waits_is_listed_without_the_code(tmp_path: Path) -> None:
         [one] = answer.json()["waiting"]
         assert (one["account"], one["person"], one["name"]) == ("tg", "telegram:7", "Ann")
         assert "SECR" not in answer.text
+
+
+async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        store, now = service.service.store, service.service.clock.now()
+        asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", 3600.0))
+        [told] = await accept(store, asked, now=now)
+        answer = await service.http.post("/api/access/pair", json={"code": "secr etss", "role": "admin"})
+        assert answer.status_code == 200, answer.text
+        given = answer.json()
+        assert (given["entry"], given["role"], given["name"], given["by"]) == (
+            "tg:7",
+            "admin",
+            "Ann",
+            "web:owner",
+        )
+        shown = (await service.http.get("/api/access")).json()
+        assert shown["waiting"] == []
+        assert await role_of(service, "tg:7") == "admin"
+        assert service.service.people
+        welcome = (await store.turns(told.conversation))[0]
+        assert "let in" in welcome.parts[0].content.lower()
+        again = await service.http.post("/api/access/pair", json={"code": "SECR-ETSS"})
+        assert again.status_code == 404
+
+
+async def test_codes_cannot_be_guessed_on_and_on(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        answers = [
+            (await service.http.post("/api/access/pair", json={"code": f"AAAA-AAA{number}"})).status_code
+            for number in range(6)
+        ]
+        assert answers == [404] * 5 + [429]
+        deeds = (await service.http.get("/api/audit")).json()["entries"]
+        assert [deed["action"] for deed in deeds] == ["wrong code"] * 5
+        assert (await service.http.post("/api/access/pair", json={"code": ""})).status_code == 422
 
 
 async def test_deeds_page_by_page_and_of_one_person(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from bot.api.feed import HEARTBEAT, Event, Typing, encode
 from bot.api.watching import Collector, Feeds
 from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.platforms.local.hub import Frame
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 from bot.testing.clock import ManualClock
 
 HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)

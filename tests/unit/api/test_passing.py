@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from langgraph_sdk import get_client
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from bot.access import Role
 from bot.api import passing
+from bot.api.callers import Caller, How, put
+from bot.api.compose import api_services
 from bot.api.failures import add_handlers
 from bot.api.passing import Runtime
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
@@ -121,8 +124,12 @@ async def streaming(_request: Request) -> Response:
     return StreamingResponse(chunks(), media_type="text/event-stream")
 
 
+def owner(request: Request) -> None:
+    put(request.scope, Caller(Role.OWNER, How.LOOPBACK))
+
+
 @asynccontextmanager
-async def foreign() -> AsyncIterator[httpx.AsyncClient]:
+async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of our routes in front of a server that is not ours."""
     methods = ["GET", "POST", "DELETE"]
     other = Starlette(
@@ -132,11 +139,12 @@ async def foreign() -> AsyncIterator[httpx.AsyncClient]:
             Route("/threads/{rest:path}", echo, methods=methods),
         ]
     )
-    async with serving(other) as (url, _):
+    async with world(home) as service, serving(other) as (url, _):
         runtime = httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer service"})
-        app = FastAPI()
+        app = FastAPI(dependencies=[Depends(owner)])
         add_handlers(app)
         app.include_router(passing.router)
+        app.state.services = api_services(service.service, port=0)
         app.state.runtime = Runtime(runtime, runtime)
         async with (
             serving(app) as (own, _),
@@ -146,8 +154,8 @@ async def foreign() -> AsyncIterator[httpx.AsyncClient]:
         await app.state.runtime.close()
 
 
-async def test_the_clients_own_credentials_stop_here() -> None:
-    async with foreign() as client:
+async def test_the_clients_own_credentials_stop_here(tmp_path: Path) -> None:
+    async with foreign(tmp_path) as client:
         headers = {
             "cookie": "roebot_session=x",
             "x-api-key": "mine",
@@ -165,27 +173,27 @@ async def test_the_clients_own_credentials_stop_here() -> None:
         assert answer.headers["x-kept"] == "yes"
 
 
-async def test_a_server_without_management_routes_says_so() -> None:
-    async with foreign() as client:
+async def test_a_server_without_management_routes_says_so(tmp_path: Path) -> None:
+    async with foreign(tmp_path) as client:
         for path in ("/api/models", "/api/threads/1/uploads/list", "/api/skills"):
             answer = await client.get(path)
             assert answer.status_code == 404
             assert answer.json() == {"detail": "This agent runtime does not offer that route."}
 
 
-async def test_errors_keep_their_status_and_tell_nothing_else() -> None:
-    async with foreign() as client:
+async def test_errors_keep_their_status_and_tell_nothing_else(tmp_path: Path) -> None:
+    async with foreign(tmp_path) as client:
         answer = await client.get("/api/langgraph/broken")
         assert (answer.status_code, answer.json()) == (500, {"detail": "The agent runtime answered 500."})
 
 
-async def test_unknown_areas_and_dots_are_not_passed_on() -> None:
-    async with foreign() as client:
+async def test_unknown_areas_and_dots_are_not_passed_on(tmp_path: Path) -> None:
+    async with foreign(tmp_path) as client:
         for path in ("/api/nothing", "/api/langgraph/threads/%2e%2e/x", "/api/threads/%2e/x"):
             assert (await client.get(path)).status_code == 404, path
 
 
-async def test_a_stream_arrives_as_it_is() -> None:
-    async with foreign() as client, client.stream("GET", "/api/langgraph/events") as answer:
+async def test_a_stream_arrives_as_it_is(tmp_path: Path) -> None:
+    async with foreign(tmp_path) as client, client.stream("GET", "/api/langgraph/events") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert b"".join([chunk async for chunk in answer.aiter_raw()]) == b"data: 1\n\ndata: 2\n\n"

@@ -190,7 +190,7 @@ def test_an_account_name_is_a_scope_even_when_it_is_disabled(folder: Folder) -> 
     [
         ("telegram:team:T1", "there is no team on this platform; expected telegram:id"),
         ("discord:team:123456789012345678", "there is no team on this platform; expected discord:role:id"),
-        ("slack:role:1", "there is no role on this platform; expected slack:team:id"),
+        ("slack:role:1", "there is no role on this platform; expected slack:team:id or slack:usergroup:id"),
         ("slack:team:U0123", "expected the id of a team after slack:team:"),
         ("discord:role:12", "expected the id of a role after discord:role:"),
     ],

@@ -140,8 +140,6 @@ def test_the_fingerprint_follows_the_content(folder: Folder) -> None:
 NUMBER = "expected a whole number, got"
 NOT_YET = "is not in this version"
 
-LATER_SECTIONS = ("budgets", "schedules", "retention")
-
 REFUSED = [
     ("server: {port: '2026'}", "server.port", f"{NUMBER} a string; remove the quotes"),
     ("server: {port: 2026.5}", "server.port", f"{NUMBER} a number"),
@@ -170,13 +168,23 @@ REFUSED = [
         "server.allowed_hosts",
         "expected host names such as bot.example.org, without scheme, port, path or star",
     ),
+    (
+        "server: {public_url: 'https://bot.example.org'}",
+        "server.public_url",
+        "other machines reach the service by this address, so server.token must be set",
+    ),
+    (
+        "server: {public_url: 'https://bot.example.org/page'}",
+        "server.public_url",
+        "expected an address such as https://bot.example.org, without a path",
+    ),
     ("server: {allowed_hosts: [1]}", "server.allowed_hosts[0]", "expected a string, got a whole number"),
     ("server: {allowed_hosts: {a: b}}", "server.allowed_hosts", "expected a list, got a mapping"),
     ("server: {prot: 1}", "server.prot", "unknown key; did you mean port?"),
     (
         "server: {zzz: 1}",
         "server.zzz",
-        "unknown key; known here: allowed_hosts, host, port and token",
+        "unknown key; known here: allowed_hosts, host, port, public_url and token",
     ),
     ("server: 5", "server", "expected a mapping (lines like `key: value`), got a whole number"),
     ("server: []", "server", "expected a mapping (lines like `key: value`), got a list"),
@@ -318,8 +326,6 @@ REFUSED = [
         "config_version",
         "is 2, made for a newer release; this one knows up to 1: update Roebot",
     ),
-    *[(f"{name}: {{}}", name, f"{name} {NOT_YET}; remove it") for name in LATER_SECTIONS],
-    ("budgets:", "budgets", f"budgets {NOT_YET}; remove it"),
     (
         "checkpointer: {connection_string: null}",
         "checkpointer.connection_string",
@@ -330,16 +336,6 @@ REFUSED = [
         "checkpointer.type",
         f"postgres {NOT_YET}; choose another or remove it",
     ),
-    *[
-        (
-            f"channels: {{web: {{{key}: {value}}}}}",
-            f"channels.web.{key}",
-            f"{value} {NOT_YET}; choose another or remove it",
-        )
-        for key, value in [
-            ("busy", "steer"),
-        ]
-    ],
     ("channels: {slack: {bot_token: x}}", "channels.slack.app_token", None),
     ("channels: {slack: {bot_token: x, mode: http}}", "channels.slack.signing_secret", None),
     ("channels: {feishu: {app_id: cli_1}}", "channels.feishu.app_secret", None),

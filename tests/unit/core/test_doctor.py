@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from bot.api.app import create_app
 from bot.api.compose import api_services
-from bot.cli import doctor_agent
-from bot.cli.doctor import _unready, look
+from bot.cli import doctor, doctor_agent
+from bot.cli.doctor import look
+from bot.cli.doctor_home import room
+from bot.cli.doctor_service import unready
 from bot.cli.finding import Finding
 from bot.home import announce
 from bot.runtime.port import Trouble
@@ -39,7 +44,7 @@ ACCOUNTS = {"slack": {"ok": False, "detail": "failed"}}
     ],
 )
 def test_what_is_not_ready_is_said_in_words(answer: object, words: str) -> None:
-    assert _unready(httpx.Response(503, json=answer)) == words
+    assert unready(httpx.Response(503, json=answer)) == words
 
 
 def _told(home: Path, file: Path | None) -> list[Finding]:
@@ -121,3 +126,37 @@ async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
         note = "sandbox: No container can be started here: no-such-engine is missing."
         assert Finding(None, note) in found
         assert await service.service.problems() == [Trouble(note, serious=False)]
+
+
+@pytest.mark.parametrize(("free", "good"), [(50_000_000, False), (500_000_000, None), (50_000_000_000, True)])
+def test_room_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, good: bool | None
+) -> None:
+    asked = []
+
+    def usage(path: Path) -> object:
+        asked.append(path)
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    finding = room(tmp_path / "not" / "there")
+    assert finding.good is good
+    assert asked == [tmp_path]
+
+
+def test_findings_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Finding(True, "a ☂", "home"), Finding(None, "b", "port")]
+    monkeypatch.setattr(doctor, "look", lambda _home, _file: iter(found))
+    assert doctor.doctor_command(tmp_path, None, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": True,
+        "findings": [
+            {"state": "ok", "check": "home", "text": "a ☂"},
+            {"state": "note", "check": "port", "text": "b"},
+        ],
+    }
+    found.append(Finding(False, "c", "clock"))
+    assert doctor.doctor_command(tmp_path, None, as_json=True) == 1
+    assert not json.loads(capsys.readouterr().out)["ok"]

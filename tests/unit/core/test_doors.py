@@ -1,6 +1,7 @@
 """Who may do what at which door, written down by hand; a door without a line here fails.
 
-Commands are tried in the chat by somebody of each role, routes at a service with a token, without it.
+Commands are tried in the chat by somebody of each role, routes at a service with a token: without it, and by
+somebody of each role who came by a link.
 """
 
 from __future__ import annotations
@@ -14,23 +15,29 @@ from fastapi import FastAPI
 
 from bot.access import Role
 from bot.api.app import create_app
+from bot.api.callers import least_of
 from bot.api.compose import api_services
 from bot.commands.builtin import builtin
+from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.store.audit import Actor
 from bot.store.people import Given
 from bot.testing.runtime import saying
+from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import world
 from tests.unit.dispatch.bench import Bench, bench
 
 MEMBERS = (
-    "help new status stop retry threads resume title models model agent plan busy memory usage skills approve"
-    " reject whoami"
+    "help new status stop retry threads resume title models model agent plan busy memory usage digest record"
+    " data skills approve reject approved whoami page"
 )
-ADMINS = "allow revoke role pair audit accounts restart reload announce skill mcp"
+ADMINS = "allow revoke role pair budget audit accounts restart reload announce skill mcp"
 COMMANDS = {**dict.fromkeys(MEMBERS.split(), Role.MEMBER), **dict.fromkeys(ADMINS.split(), Role.ADMIN)}
+ALONE = "usage data whoami page memory role pair budget audit accounts"
+"""Answered in a group to who asked alone, where the platform can do that."""
 PEOPLE = {Role.BLOCKED: "31", Role.STRANGER: "30", Role.MEMBER: "7", Role.ADMIN: "9", Role.OWNER: "1"}
 
-ANYBODY = """
+ROUTES = {
+    Role.BLOCKED: """
     GET /
     GET /favicon.ico
     GET /static
@@ -38,17 +45,10 @@ ANYBODY = """
     POST /api/session
     DELETE /api/session
     POST /webhooks/{account}
-"""
-WITH_TOKEN = """
-    GET /health/ready
-    GET /metrics
+""",
+    Role.MEMBER: """
+    GET /api/session
     GET /api/openapi.json
-    GET /api/access
-    PUT /api/access/{entry}
-    DELETE /api/access/{entry}
-    GET /api/audit
-    GET /api/channels
-    POST /api/channels/{account}/restart
     GET /api/commands
     GET /api/conversations
     POST /api/conversations
@@ -58,11 +58,78 @@ WITH_TOKEN = """
     GET /api/conversations/{conversation}/usage
     GET /api/conversations/{conversation}/events
     POST /api/conversations/{conversation}/stop
+    GET /api/schedules
+    POST /api/schedules
+    POST /api/schedules/preview
+    GET /api/schedules/calendar
+    GET /api/schedules/{schedule}
+    PATCH /api/schedules/{schedule}
+    DELETE /api/schedules/{schedule}
+    POST /api/schedules/{schedule}/pause
+    POST /api/schedules/{schedule}/resume
+    POST /api/schedules/{schedule}/trigger
+    GET /api/schedules/{schedule}/runs
+    GET /api/people/{person}/data
+    DELETE /api/people/{person}/data
     GET /api/turns
     GET /api/turns/{turn}
+    GET /api/turns/{turn}/documents/{part}
     POST /api/turns/{turn}/retry
     GET /api/usage
-"""
+    GET /api/usage/days
+""",
+    Role.ADMIN: """
+    GET /health/ready
+    GET /metrics
+    GET /api/access
+    PUT /api/access/{entry}
+    DELETE /api/access/{entry}
+    POST /api/access/pair
+    GET /api/audit
+    GET /api/channels
+    POST /api/channels/{account}/restart
+""",
+}
+OPENED = {"GET /api/models": Role.MEMBER, "GET /api/skills": Role.MEMBER, "GET /api/agents": Role.MEMBER}
+"""What is passed on, call by call: everything else of each area is for admins."""
+OPENED |= dict.fromkeys(
+    (
+        "GET /api/memory",
+        "DELETE /api/memory",
+        "POST /api/memory/reload",
+        "GET /api/memory/status",
+        "POST /api/memory/facts",
+        "PATCH /api/memory/facts/f",
+        "DELETE /api/memory/facts/f",
+        "POST /api/threads/t/uploads",
+        "GET /api/threads/t/uploads/list",
+        "DELETE /api/threads/t/uploads/f",
+        "GET /api/threads/t/artifacts/mnt/user-data/outputs/f",
+        "POST /api/threads/t/suggestions",
+    ),
+    Role.MEMBER,
+)
+OWNERS = ("PUT /api/mcp/config", "POST /api/skills/install")
+SHUT = (
+    "GET /api/langgraph/threads",
+    "POST /api/langgraph/threads/search",
+    "POST /api/models/m/test",
+    "GET /api/models/m",
+    "GET /api/skills/s",
+    "PUT /api/skills/s",
+    "GET /api/agents/a",
+    "GET /api/mcp/config",
+    "GET /api/mcp/servers",
+    "PUT /api/mcp/servers/s",
+    "GET /api/config",
+    "GET /api/config/problems",
+    "GET /api/memory/config",
+    "GET /api/memory/facts/f/g",
+    "DELETE /api/threads/t",
+    "GET /api/threads/t",
+    "GET /api/threads/t/state",
+    "GET /api/threads/t/uploads/f/g",
+)
 PASSED_ON = ("/api/langgraph/{path:path}", "/api/{area}", "/api/{area}/{path:path}")
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 REAL = {"/static": "/static/js/main.js", "{path:path}": "threads", "{area}": "models", "{": "", "}": ""}
@@ -112,6 +179,21 @@ async def test_commands_by_role(at: Bench, role: Role) -> None:
         assert at.runtime.runs == {}
 
 
+@pytest.mark.parametrize("role", PEOPLE)
+async def test_who_sees_an_answer_in_a_group(at: Bench, role: Role) -> None:
+    async with at.running():
+        assert at.adapter.context is not None
+        alone = at.adapter.context.inbox.alone
+        for name, needed in COMMANDS.items():
+            for kind in ChatKind:
+                origin = Origin("rec", "recording", "c1", kind, "1", Sender(PEOPLE[role]))
+                wanted = kind is ChatKind.GROUP and (role < needed or name in ALONE.split())
+                assert alone(InboundMessage("1", origin, f"/{name}", 0.0)) is wanted, name
+        group = Origin("rec", "recording", "c1", ChatKind.GROUP, "1", Sender(PEOPLE[Role.OWNER]))
+        for text, wanted in (("/memory forget", False), ("/nonsense", False), ("hello", False)):
+            assert alone(InboundMessage("1", group, text, 0.0)) is wanted, text
+
+
 def doors(app: FastAPI) -> Iterator[str]:
     """Every route as "METHOD path"."""
     for route in app.routes:
@@ -121,20 +203,69 @@ def doors(app: FastAPI) -> Iterator[str]:
                 yield f"{method} {one.path}"
 
 
-def listed(table: str) -> set[str]:
-    return {line.strip() for line in table.splitlines() if line.strip()}
+def routes() -> dict[str, Role]:
+    """The least role of every route but those that pass calls on."""
+    return {
+        line.strip(): role for role, table in ROUTES.items() for line in table.split("\n") if line.strip()
+    }
+
+
+def real(path: str) -> str:
+    """A path with something in its places."""
+    for part, value in REAL.items():
+        path = path.replace(part, value)
+    return path
 
 
 async def test_routes_without_the_token(tmp_path: Path) -> None:
     passed = {f"{method} {path}" for method in METHODS for path in PASSED_ON}
     async with world(tmp_path, server=f", token: {TOKEN}") as service:
         found = set(doors(create_app(api_services(service.service, port=0))))
-        assert found == listed(ANYBODY) | listed(WITH_TOKEN) | passed
+        assert found == {*routes(), *passed}
         async with httpx.AsyncClient(base_url=service.url) as nobody:
             for door in sorted(found):
                 method, path = door.split()
-                for part, real in REAL.items():
-                    path = path.replace(part, real)
                 body = {} if method in ("POST", "PUT", "PATCH") else None
-                answer = await nobody.request(method, path, json=body)
-                assert (answer.status_code == 401) is (door not in listed(ANYBODY)), door
+                answer = await nobody.request(method, real(path), json=body)
+                is_open = routes().get(door) is Role.BLOCKED
+                assert (answer.status_code == 401) is not is_open, door
+
+
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.ADMIN, Role.OWNER])
+async def test_routes_by_role(tmp_path: Path, role: Role) -> None:
+    shut = {**dict.fromkeys(SHUT, Role.ADMIN), **dict.fromkeys(OWNERS, Role.OWNER)}
+    expected = {**routes(), **OPENED, **shut}
+    async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:
+        for door, least in sorted(expected.items()):
+            if door == "GET /api/conversations/{conversation}/events" and role > Role.MEMBER:
+                continue  # it does not end
+            method, path = door.split()
+            body = {} if method in ("POST", "PUT", "PATCH") else None
+            async with signed_in(service, role=role.name.lower()) as client:
+                answer = await client.request(method, real(path), json=body)
+            assert answer.status_code != 401, door
+            assert (answer.status_code == 403) is (role < least), (door, answer.status_code, answer.text)
+
+
+@pytest.mark.parametrize("role", ["stranger", "blocked"])
+async def test_who_has_no_role_any_more_is_out(tmp_path: Path, role: str) -> None:
+    async with (
+        world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service,
+        signed_in(service, role="owner") as client,
+    ):
+        assert (await client.get("/api/access")).status_code == 200
+        if role == "blocked":
+            await give(service, "telegram:7", role)
+        else:
+            headers = {"authorization": f"Bearer {TOKEN}"}
+            assert (await client.delete("/api/access/telegram:7", headers=headers)).status_code == 204
+        for door in (door for door, least in routes().items() if least > Role.BLOCKED):
+            method, path = door.split()
+            body = {} if method in ("POST", "PUT", "PATCH") else None
+            answer = await client.request(method, real(path), json=body)
+            assert answer.status_code == 401, door
+            assert "/page" in answer.text or door == "GET /api/session"
+
+
+def test_a_route_that_says_nothing_is_for_admins() -> None:
+    assert least_of(lambda: None) is Role.ADMIN

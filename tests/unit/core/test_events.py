@@ -16,6 +16,8 @@ from bot.runtime.port import (
     Failed,
     Gap,
     Interrupted,
+    Join,
+    Joined,
     Planned,
     Presented,
     Said,
@@ -164,6 +166,13 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         ("updates", {"model": {"usage": {**TOKENS, "output_tokens": "2"}}}, []),
         ("updates", {"model": {"usage": {**TOKENS, "total_tokens": 10**30}}}, []),
         ("updates", {"model": {"usage": "many"}}, []),
+        (
+            "updates",
+            {"steer": {"messages": [{"type": "human"}], "steered": {"turn": "7", "ids": ["a", "b"]}}},
+            [Joined(("a", "b"))],
+        ),
+        ("updates", {"steer": {"steered": {"turn": "7", "ids": "a"}}}, []),
+        ("updates", {"steer": {"steered": None}}, []),
         ("error", {"error": "ValueError", "message": "bad"}, [Failed("ValueError", "bad")]),
         ("error", "plain", [Failed("Error", "plain")]),
         ("gap", {}, [Gap()]),
@@ -209,6 +218,24 @@ def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
     assert answer.artifacts == ("/mnt/x",)
     assert answer.interrupt == Interrupted("i", "?")
     assert answer.error == "boom"
+
+
+def test_what_joined_is_part_of_the_turn_and_stands_in_its_place() -> None:
+    messages = [
+        {"type": "human", "id": "h1", "content": "one"},
+        {"type": "ai", "id": "a1", "content": "let me see"},
+        {"type": "tool", "id": "t1", "content": "secret"},
+        {"type": "human", "id": "j1", "content": "also this"},
+        {"type": "ai", "id": "a2", "content": ""},
+        {"type": "human", "id": "j2", "content": "and that"},
+        {"type": "ai", "id": "a3", "content": "there"},
+        {"type": "human", "id": "later", "content": "next"},
+        {"type": "ai", "id": "a4", "content": "not this"},
+    ]
+    steered = {"turn": "7", "ids": ["j1", "j2", "summed up"]}
+    answer = answer_in({"values": {"messages": messages, "steered": steered}}, ["h1"])
+    assert answer.texts == ("let me see", "there")
+    assert answer.joins == (Join("j1", 1), Join("j2", 1), Join("summed up", 0))
 
 
 def test_a_state_without_the_turn_answers_nothing() -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3] / "bot"
 
 
 def asked_for() -> set[str]:
-    """Constant keys of calls like `texts("key")` anywhere in the bot."""
+    """Constant keys of calls like `texts("key")` and of refusals, anywhere in the bot."""
     found = set()
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -26,7 +26,7 @@ def asked_for() -> set[str]:
                 name = (
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 )
-                if name in {"texts", "_texts"} and isinstance(node.args[0].value, str):
+                if name in {"texts", "_texts", "ScheduleRefused"} and isinstance(node.args[0].value, str):
                     found.add(node.args[0].value)
     return found
 

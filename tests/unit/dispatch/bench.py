@@ -11,17 +11,25 @@ from pathlib import Path
 from typing import Literal
 
 from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
 from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.bus.bus import MessageBus
 from bot.commands.builtin import builtin
 from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
+from bot.config.models import BudgetsConfig, SchedulesConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.governor import RateGovernor
 from bot.dispatch.outlet import Outlet
-from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live
+from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
+from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AdapterContext, Manifest
+from bot.record.chats import RecordedChats
+from bot.schedules.desk import Desk
+from bot.schedules.firing import Host
+from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
+from bot.store.schedule_rows import Opened
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
@@ -48,7 +56,21 @@ class Bench:
     outlet: Outlet | None = None
     mask: Callable[[str], str] = str
     model: str = ""
+    scheduling: bool = False
+    """Whether what is scheduled is fired."""
+    allowed: bool = True
+    """Whether who made a schedule may still talk."""
+    catch_up: float = 6 * 3600.0
+    locale: str = "en"
+    """The language of answers to commands."""
+    budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
+    kept_days: int = 0
+    page: str = "https://bot.example.org"
+    forgetter: Forgetter | None = None
+    desk: Desk | None = None
     restarted: list[str] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+    """Other accounts, and their platforms."""
     reloaded: Reloaded | Rejected = field(
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
     )
@@ -67,7 +89,8 @@ class Bench:
         return self.reloaded
 
     def states(self) -> dict[str, tuple[str, AccountState]]:
-        return {"rec": ("recording", self.live)}
+        others = {account: (platform, self.live) for account, platform in self.others.items()}
+        return {"rec": ("recording", self.live), **others}
 
     @asynccontextmanager
     async def running(self, *, recover: bool = True, connected: bool = True) -> AsyncIterator[Bench]:
@@ -82,14 +105,51 @@ class Bench:
         people = People(self.store)
         await people.load()
         rules = AccountRules(
-            AccessPolicy(access, people), self.policy, texts_for("en"), Limits(), self.model, busy=self.busy
+            AccessPolicy(access, people),
+            self.policy,
+            texts_for("en"),
+            Limits(),
+            self.model,
+            busy=self.busy,
+            recorded=lambda chat: recorded.get("rec", chat) is not None,
+            budgets=lambda origin, role: budgets.limits(origin, role, texts_for("en")),
         )
+        host = Host(
+            open_=lambda opened: self._open(dispatcher, opened),
+            allowed=lambda one: self.allowed and (self.role or rules.access.role(one.origin)) >= Role.MEMBER,
+            runs=lambda account: account == "rec",
+            spent=lambda schedule: budgets.spent(
+                schedule.origin, rules.access.role(schedule.origin), texts_for("en"), self.clock.now()
+            ),
+            texts=lambda _account: texts_for("en"),
+            model=lambda _account: self.model,
+            new_id=lambda: f"scheduled-{next(numbers)}",
+            catch_up=lambda: self.catch_up,
+        )
+        scheduler = Scheduler(self.store, self.clock, host)
+        recorded = RecordedChats(self.store.record)
+        await recorded.load()
+        budgets = Budgets(self.store.budgets, lambda: self.budgets)
+        await budgets.load()
+        self.forgetter = Forgetter(
+            self.store.forgetting,
+            self.runtime,
+            self.clock,
+            lambda: {"rec": self.kept_days},
+            lambda: f"fresh-{next(numbers)}",
+        )
+        self.desk = Desk(self.store.schedules, recorded, self.clock, scheduler, SchedulesConfig)
         dispatcher = Dispatcher(
             store=self.store,
             runtime=self.runtime,
             accounts=self,
+            desk=self.desk,
+            forgetter=self.forgetter,
+            kept_days=lambda _account: self.kept_days,
+            recorded=recorded,
+            budgets=budgets,
             commands=builtin(),
-            texts=lambda _account: texts_for("en"),
+            texts=lambda _account: texts_for(self.locale),
             roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
             people=people,
             policy=lambda _account: rules.access,
@@ -97,12 +157,14 @@ class Bench:
             reload=self.reload,
             clock=self.clock,
             new_id=lambda: f"fresh-{next(numbers)}",
+            page=lambda: self.page,
             max_runs=8,
             mask=lambda text: self.mask(text),
         )
         bus = MessageBus(self.store, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
         bus.watch(dispatcher.noticed)
+        bus.follow(dispatcher.changed)
         admissions = Admissions(
             rules,
             builtin(),
@@ -110,14 +172,23 @@ class Bench:
             new_code=lambda: f"CODE-{next(numbers):04d}",
         )
         work = asyncio.create_task(dispatcher.run())
+        schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None
         self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
         if recover:
             await bus.recover()
         try:
             yield self
         finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
+            tasks = [work, *([schedules] if schedules else [])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _open(self, dispatcher: Dispatcher, opened: Opened) -> None:
+        if opened.kind is TurnKind.CHAT:
+            dispatcher.chat.wake(opened.conversation)
+        else:
+            dispatcher.control.wake(opened.turn)
 
     async def quiet(self) -> None:
         """Wait until everything that goes on waits for the clock: the store has nothing left to do."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
-from bot.domain import ChatKind
+from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.runtime.port import Ended, Interrupted
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.adapters import Asking
@@ -23,7 +23,7 @@ CALL = {
 }
 CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
 QUESTION = f"🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
-FOREIGN = "Only the person who asked for this, or an admin, can decide it."
+FOREIGN = "Only the person who asked for this, or an admin, can decide it; always is for admins to say."
 
 
 def script(run: ScriptedRun) -> None:
@@ -80,7 +80,28 @@ async def test_who_asked_decides_in_words(asking: Bench) -> None:
         assert await settled(asking, 1) == ["Decided: P7: yes."]
 
 
-async def test_an_admin_decides_too(asking: Bench) -> None:
+async def test_a_stop_gives_it_up_and_what_waits_goes_on(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        await asking.adapter.hears("and this?", person=BEN, kind=GROUP, to=message)
+        await asking.adapter.hears("/status", kind=GROUP, to=message)
+        status = "".join(await settled(asking, 2))
+        assert "A tool call waits for approval: `/approve 1`" in status
+        await asking.adapter.hears("stop", kind=GROUP, to=message)
+        await asking.until(lambda: "✗ stopped" in asking.adapter.texts()[0])
+        await asking.rest(2.0)
+        assert "*(stopped)*" in asking.adapter.texts()
+        assert any(text.startswith("Stopped.") for text in asking.adapter.texts())
+        await asking.adapter.presses("approve", message, kind=GROUP)
+        await asking.rest(2.0)
+    entry = (await asking.store.audit())[0]
+    assert (entry.deed.action, entry.deed.subject, entry.deed.detail) == ("approval", "turn 1", "stopped")
+    assert [run.request.answers for run in asking.runtime.runs.values()] == ["", ""]
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+async def test_an_admin_decides_too(asking: Bench, isolation: Isolation) -> None:
+    asking.policy = IsolationPolicy(isolation)
     async with asking.running():
         message = await asked(asking)
         await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
@@ -178,6 +199,13 @@ class TestInWords:
             "approve",
         )
 
+    @pytest.mark.parametrize(("words", "decided"), [("Approve 1", "approve"), ("reject 1", "reject")])
+    async def test_a_number_needs_no_slash(self, asking: Bench, words: str, decided: str) -> None:
+        async with asking.running():
+            await asked(asking)
+            await asking.adapter.hears(words, kind=GROUP)
+            assert await settled(asking, 1) == [f"Decided: P7: {decided}."]
+
     async def test_a_reject(self, asking: Bench) -> None:
         async with asking.running():
             await asked(asking)
@@ -190,6 +218,8 @@ class TestInWords:
             ("/approve", BEN, FOREIGN),
             ("/approve 1", BEN, FOREIGN),
             ("/approve 2", ANN, "No such approval is open in this chat."),
+            ("approve 2", ANN, "No such approval is open in this chat."),
+            ("reject 1", BEN, FOREIGN),
             ("/approve it", ANN, "Name an approval by its number, as in `/approve 12`"),
         ],
     )

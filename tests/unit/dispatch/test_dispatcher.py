@@ -438,7 +438,7 @@ class TestRestart:
         async with at.running():
             await at.adapter.hears("hi")
             await at.until(lambda: at.runtime.runs)
-            await at.store.stop(1)
+            await at.store.stop(1, None, at.clock.now())
         async with at.running():
             assert await closed(at) == [TurnState.CANCELLED]
         assert at.adapter.texts() == ["*(stopped)*"]

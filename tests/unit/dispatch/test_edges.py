@@ -11,7 +11,7 @@ from bot.dispatch.waiting import first_of, uncut
 from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Usage
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, saying

@@ -6,6 +6,7 @@ import pytest
 
 from bot.access import Role
 from bot.domain import ChatKind
+from bot.store.audit import Deed
 from tests.unit.dispatch.bench import Bench
 
 ADA, GROUP = "person:rec:recording:7", "group:rec:c9"
@@ -89,6 +90,15 @@ async def test_what_a_group_has_is_forgotten_by_admins(at: Bench) -> None:
     assert (
         await told(at, "/memory", group=True) == "I remember nothing of this group beyond this conversation."
     )
+
+
+async def test_what_a_group_has_forgotten_is_written_down(at: Bench) -> None:
+    await told(at, "/memory forget fact_1")
+    await told(at, "/memory forget fact_9", group=True)
+    assert await at.store.audit() == []
+    await told(at, "/memory forget fact_4", group=True)
+    [deed] = [one.deed for one in await at.store.audit()]
+    assert deed == Deed("memory forgotten", GROUP, "fact_4")
 
 
 @pytest.mark.parametrize("text", ["/memory burn", "/memory export all", "/memory show fact_1"])

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from bot.access import AccessPolicy, People, Role
 from bot.access.codes import ALPHABET, as_code, new_code
 from bot.commands.people import MOST_WRONG
-from bot.domain import ChatKind
+from bot.config import AccessConfig
+from bot.domain import ChatKind, Origin, Sender
+from bot.store.admitted import Verdict
 from bot.store.audit import Actor, Deed
-from bot.store.people import MOST_WAITING, Given
+from bot.store.people import MOST_WAITING, Given, Pairing
 from bot.testing.runtime import saying
+from tests.contract.store.made import accept, admission, message
 from tests.unit.dispatch.bench import Bench
 
 OWNER, ADMIN, MEMBER, STRANGER = "1", "9", "7", "30"
@@ -76,7 +80,7 @@ class TestPairing:
                 lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
             )
             assert await says(team, "hi again", STRANGER) == "hello"
-        assert await deeds(team) == [Deed("give", "recording:30", "member")]
+        assert await deeds(team) == [Deed("give", "rec:30", "member")]
 
     async def test_an_owner_can_make_more_of_them(self, team: Bench) -> None:
         async with team.running():
@@ -85,7 +89,7 @@ class TestPairing:
             await crown(team)
         async with team.running():
             assert "is let in as owner" in await says(team, f"/pair {code} owner", OWNER)
-            assert "`recording:30`: **owner**" in await says(team, f"/role {STRANGER}", STRANGER)
+            assert "`rec:30`: **owner**" in await says(team, f"/role {STRANGER}", STRANGER)
 
     @pytest.mark.parametrize("written", [str.lower, lambda code: code.replace("-", " "), "  {}  ".format])
     async def test_it_may_be_written_carelessly(self, team: Bench, written: object) -> None:
@@ -154,28 +158,94 @@ class TestPairing:
             await silence(team, "hi", STRANGER)
 
 
+class TestAccounts:
+    """What is said on one account holds there."""
+
+    async def test_a_role_is_given_on_the_account_where_it_is_said(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/pair {await knocks(team)}")
+            await says(team, "/allow 31")
+            await says(team, "/allow here", chat="g1", kind=ChatKind.GROUP)
+            given = [one.entry for one in await team.store.given()]
+            assert given == ["rec:30", "rec:31", "rec:g1"]
+            people = People(team.store)
+            await people.load()
+            policy = AccessPolicy(AccessConfig(), people)
+            for entry in given:
+                sender = Sender(entry.partition(":")[2])
+                where = [
+                    Origin(account, "recording", "c1", ChatKind.PRIVATE, "1", sender)
+                    for account in ("rec", "other")
+                ]
+                if sender.id.isdigit():
+                    assert [policy.role(one) for one in where] == [Role.MEMBER, Role.STRANGER]
+
+    async def test_strangers_of_another_account_are_none_of_its_admins_business(self, team: Bench) -> None:
+        asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", HOUR))
+        await accept(team.store, asked, now=team.clock.now())
+        async with team.running():
+            assert await says(team, "/pair") == "Nobody waits to be let in."
+            assert (await says(team, "/pair SECR-ETSS")).startswith("Nobody waits with that code.")
+            [still] = await team.store.waiting(team.clock.now())
+            assert (still.account, still.entry) == ("tg", "tg:7")
+
+    @pytest.mark.parametrize("attempt", ["/allow far:30", "/role far:30 blocked", "/revoke far:30"])
+    async def test_who_is_admin_of_one_gives_nothing_on_others(self, team: Bench, attempt: str) -> None:
+        team.others = {"far": "elsewhere"}
+        await crown(team)
+        async with team.running():
+            told = await says(team, attempt)
+            assert told.startswith("`far:30` is not only about this account (`rec`)")
+            assert await says(team, "/allow far:30", OWNER) == "`far:30` is member now."
+
+    async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
+        one = Given("recording:30", "member", "", "", 0.0)
+        await team.store.give(one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
+        async with team.running():
+            assert await says(team, "hi", STRANGER) == "hello"
+            assert await says(team, "/role 30") == "`recording:30`: **member**."
+            assert await says(team, "/role 30 blocked") == "`recording:30` is blocked now."
+            told = "`recording:30` is blocked here as well; change that first."
+            assert await says(team, "/allow rec:30") == told
+            assert await says(team, "/allow 30") == "`recording:30` is member now."
+            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            await knocks(team)
+
+    async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
+        for entry in ("rec:30", "recording:30"):
+            actor = Actor(entry, "web:owner", "", "web", "")
+            await team.store.give(Given(entry, "member", "", "", 0.0), actor, 0.0)
+        async with team.running():
+            told = "`recording:30` is member here as well; change that first."
+            assert await says(team, "/revoke 30") == told
+            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            await knocks(team)
+
+    async def test_deeds_to_somebody_are_found_by_their_id(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/pair {await knocks(team)}")
+            assert "`give rec:30 member`" in await says(team, "/audit 30")
+
+
 class TestRoles:
     async def test_allow_and_revoke(self, team: Bench) -> None:
         async with team.running():
-            assert await says(team, f"/allow {STRANGER}") == "`recording:30` is member now."
+            assert await says(team, f"/allow {STRANGER}") == "`rec:30` is member now."
             assert await says(team, "hi", STRANGER) == "hello"
-            assert (
-                await says(team, f"/revoke recording:{STRANGER}")
-                == "`recording:30` has no role of mine any more."
-            )
+            assert await says(team, f"/revoke rec:{STRANGER}") == "`rec:30` has no role of mine any more."
             await knocks(team)
-            assert await says(team, f"/revoke {STRANGER}") == "`recording:30` was given no role."
+            assert await says(team, f"/revoke {STRANGER}") == "`rec:30` was given no role."
         assert await deeds(team) == [
             Deed("command", "/revoke", STRANGER),
-            Deed("take", "recording:30"),
-            Deed("give", "recording:30", "member"),
+            Deed("take", "rec:30"),
+            Deed("give", "rec:30", "member"),
         ]
 
     async def test_a_group(self, team: Bench) -> None:
         where = {"chat": "g1", "kind": ChatKind.GROUP}
         async with team.running():
             await silence(team, "hi", STRANGER, **where)
-            assert await says(team, "/allow here", **where) == "`recording:g1` is member now."
+            assert await says(team, "/allow here", **where) == "`rec:g1` is member now."
             assert await says(team, "hi", STRANGER, **where) == "hello"
             await knocks(team)
             await says(team, "/revoke here", **where)
@@ -186,7 +256,7 @@ class TestRoles:
         async with team.running():
             await says(team, "/role 30 blocked")
             await silence(team, "hi", STRANGER)
-            assert await says(team, "/role 30") == "`recording:30`: **blocked**."
+            assert await says(team, "/role 30") == "`rec:30`: **blocked**."
             await says(team, "/allow 30")
             assert await says(team, "hi", STRANGER) == "hello"
 
@@ -204,11 +274,11 @@ class TestRoles:
     async def test_owners_do_and_admins_cannot_undo_it(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            assert await says(team, "/role 30 admin", OWNER) == "`recording:30` is admin now."
+            assert await says(team, "/role 30 admin", OWNER) == "`rec:30` is admin now."
             for attempt in ("/role 30 member", "/role 30 blocked", "/revoke 30", "/allow 30"):
-                assert await says(team, attempt) == "`recording:30` is admin; only an owner can change that."
-            assert "`recording:30`: **admin**, by `recording:1`" in await says(team, "/role", STRANGER)
-            assert await says(team, "/revoke 30", OWNER) == "`recording:30` has no role of mine any more."
+                assert await says(team, attempt) == "`rec:30` is admin; only an owner can change that."
+            assert "`rec:30`: **admin**, by `recording:1`" in await says(team, "/role", STRANGER)
+            assert await says(team, "/revoke 30", OWNER) == "`rec:30` has no role of mine any more."
 
     async def test_nobody_gets_round_that_by_the_name_of_the_account(self, team: Bench) -> None:
         await crown(team)
@@ -229,9 +299,9 @@ class TestRoles:
     async def test_the_configuration_has_the_last_word(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            told = "`recording:9` is admin by `config.yaml`; change that there."
+            told = "`rec:9` is admin by `config.yaml`; change that there."
             assert await says(team, "/role 9 member", OWNER) == told
-            told = "`recording:7` is member by `config.yaml`; take the line out there."
+            told = "`rec:7` is member by `config.yaml`; take the line out there."
             assert await says(team, "/revoke 7", OWNER) == told
 
     async def test_a_group_has_no_admins(self, team: Bench) -> None:

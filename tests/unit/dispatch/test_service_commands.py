@@ -7,7 +7,7 @@ import pytest
 from agent.config.errors import ConfigError, ConfigErrors
 from bot.commands.service import RECENT
 from bot.config import Config, LoadedConfig, Rejected, Reloaded
-from bot.domain import ChatKind, Origin, Sender
+from bot.domain import AccountState, ChatKind, Live, Origin, Sender
 from bot.testing.runtime import saying
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_people import ADMIN, MEMBER, says
@@ -26,6 +26,17 @@ async def test_they_are_for_admins(team: Bench, words: str) -> None:
     async with team.running():
         assert (await says(team, words, MEMBER)).endswith("is for admins.")
     assert team.restarted == []
+
+
+async def test_the_state_of_accounts_is_told_in_the_language_of_the_chat(team: Bench) -> None:
+    async with team.running():
+        team.live = AccountState(Live.LIVE, identity="@bot", last_event=team.clock.now() - 5)
+        told = await says(team, "/accounts")
+        assert "**live** as @bot, last event" in told and told.endswith("s ago")
+        team.locale = "zh"
+        told = await says(team, "/accounts")
+        assert "身份 @bot" in told and "秒前" in told
+        assert " ago" not in told and " as " not in told
 
 
 async def test_an_account_starts_anew(team: Bench) -> None:
@@ -48,6 +59,15 @@ async def test_the_configuration_is_read_now(team: Bench) -> None:
 
 
 class TestAnnouncing:
+    async def test_it_is_told_from_a_sentence_by_its_colon(self, team: Bench) -> None:
+        group = {"chat": "g1", "kind": ChatKind.GROUP}
+        async with team.running():
+            await says(team, "hi", MEMBER)
+            assert await says(team, "announce the release to the team", **group) == "hello"
+            told = await says(team, "announce: **Down** at noon", **group)
+            assert told == "It is on its way to 1 other chats."
+            await team.until(lambda: "📣 **Down** at noon" in team.adapter.texts(f"private-{MEMBER}"))
+
     async def test_every_chat_where_somebody_was_answered_hears_it_once(self, team: Bench) -> None:
         async with team.running():
             await says(team, "hi", MEMBER)

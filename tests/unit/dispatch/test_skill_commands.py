@@ -8,9 +8,12 @@ import pytest
 
 from bot.access import Role
 from bot.commands.skills import named, parted
-from bot.domain import Attachment, AttachmentKind, ChatKind, TurnKind, TurnState
+from bot.config.models import BudgetLimits, BudgetsConfig
+from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
 from bot.runtime.port import SkillInfo
+from bot.store.turns import Handed
 from bot.testing.runtime import ScriptedRun, saying
+from bot.texts import texts_for
 from tests.unit.dispatch.bench import QUEUE, Bench
 from tests.unit.dispatch.test_agents import said
 from tests.unit.dispatch.test_dispatcher import closed
@@ -21,6 +24,7 @@ ACTIONS = SkillInfo("meeting-actions", "Turns notes into actions.", f"{PUBLIC}/m
 OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-notes/SKILL.md", False)
 BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
 TAUGHT = (ACTIONS, OFF, BROKEN)
+HANDED = Handed(Busy.QUEUE, (), QUEUE, "", "")
 NOTE = f"[This asks for the skill meeting-actions: read {ACTIONS.path} first and work by it.]"
 
 
@@ -204,7 +208,7 @@ async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
     [turn] = await at.store.open_control()
     command = (await at.store.load(turn)).turn
     assert command is not None
-    assert await at.store.answer_by_agent(command, QUEUE)
+    assert await at.store.answer_by_agent(command, HANDED, at.clock.now()) == ("", False)
     async with at.running():
         assert await closed(at) == [TurnState.DONE]
     [run] = at.runtime.runs.values()
@@ -231,3 +235,44 @@ def test_what_could_ask_for_a_skill(text: str, expected: tuple[str, str] | None)
 def test_one_that_cannot_be_used_is_not_meant() -> None:
     assert named("MEETING_actions", TAUGHT) is ACTIONS
     assert named(BROKEN.name, TAUGHT) is None
+
+
+@pytest.mark.parametrize(
+    ("busy", "told", "asked"),
+    [
+        (Busy.QUEUE, [], 2),
+        (Busy.REJECT, [texts_for("en")("busy_rejects")], 1),
+        (Busy.INTERRUPT, [], 2),
+    ],
+)
+async def test_while_a_run_is_on_it_is_taken_as_a_message_is(
+    at: Bench, busy: Busy, told: list[str], asked: int
+) -> None:
+    at.runtime.taught, at.busy = TAUGHT, busy
+    async with at.running():
+        await at.adapter.hears("hello")
+        run = await first_run(at)
+        await at.adapter.hears("/meeting_actions notes")
+        await at.rest(1.0)
+        if busy is not Busy.INTERRUPT:
+            run.say("hi")
+            run.end()
+        await at.until(lambda: len(at.runtime.runs) == asked)
+        await at.rest(1.0)
+        assert run.cancelled is (busy is Busy.INTERRUPT)
+        assert [text for text in at.adapter.texts() if "still working" in text] == told
+
+
+async def test_a_budget_holds_for_it_and_for_a_retry(at: Bench) -> None:
+    at.runtime.taught, at.role = TAUGHT, None
+    at.runtime.script = saying("ok")
+    at.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=3))
+    async with at.running():
+        assert await said(at, "hello") == "ok"
+        assert await said(at, "/meeting_actions notes") == "ok"
+        await said(at, "/retry")
+        await at.until(lambda: len(at.runtime.runs) == 3)
+        await at.rest(1.0)
+        for text in ("/meeting_actions notes", "/retry", "hello"):
+            assert (await said(at, text)).startswith("You have sent 3 messages within this hour")
+        assert len(at.runtime.runs) == 3

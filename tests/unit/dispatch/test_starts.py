@@ -13,7 +13,7 @@ from bot.dispatch.outlet import Outlet
 from bot.dispatch.starts import CLAIMS, CREATIONS, GREETINGS, PATIENCE, Starts
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress, TurnKind
 from bot.platforms.base import Budget, Operation, Scope
-from bot.store.accept import Accepted
+from bot.store.admitted import Accepted
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 

@@ -16,7 +16,7 @@ export class Conversations {
 
   /** Read the newest page again (or the one at `cursor`). */
   async load(cursor = "") {
-    const page = await get(`/api/conversations?limit=50&cursor=${encodeURIComponent(cursor)}`);
+    const page = await get(`/api/conversations?mine=true&limit=50&cursor=${encodeURIComponent(cursor)}`);
     for (const conversation of page.conversations) this.known.set(conversation.id, conversation);
     if (cursor || this.next === null) this.next = page.next;
     this.draw();

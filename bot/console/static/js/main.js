@@ -4,6 +4,11 @@ import { call, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversations } from "./conversations.js";
 import { $, say, show } from "./dom.js";
+import { confirmed } from "./dialog.js";
+import { closeSide } from "./drawer.js";
+import * as link from "./link.js";
+import { senior } from "./me.js";
+import * as parts from "./parts.js";
 import { loadAccounts, loadModels } from "./status.js";
 import { Stream } from "./stream.js";
 import { Transcript } from "./transcript.js";
@@ -20,8 +25,9 @@ function online(yes) {
 }
 
 function title(text) {
+  state.titled = text;
   $("title").textContent = text || "New conversation";
-  document.title = text ? `${text} · Roebot` : "Roebot";
+  if (!parts.asked()) document.title = text ? `${text} · Roebot` : "Roebot";
 }
 
 function busy() {
@@ -30,7 +36,8 @@ function busy() {
 
 /** Show a conversation (null: one that begins with the next message). */
 function open(id, push = false) {
-  if (id === state.conversation && state.stream) return close();
+  if (push && (id !== state.conversation || parts.asked())) address(id);
+  if (id === state.conversation && state.stream) return closeSide();
   state.stream?.close();
   state.stream = null;
   state.conversation = id;
@@ -39,24 +46,31 @@ function open(id, push = false) {
   show($("earlier"), false);
   say($("problem"), "");
   title("");
+  show($("composer"), true);
   conversations.select(id);
-  if (push) history.pushState({ id }, "", id ? `?c=${id}` : "/");
   if (id) watch(id);
   busy();
-  close();
+  closeSide();
   composer.focus();
   return null;
+}
+
+/** The address of a conversation, which is the chat's whatever part was shown. */
+function address(id) {
+  history.pushState({ id }, "", id ? `?c=${id}` : "/");
+  parts.follow();
 }
 
 function watch(id) {
   state.stream = new Stream(id, {
     online,
-    gone: () => open(null, true),
+    gone: () => open(null, !parts.asked()),
     snapshot: (data) => {
       online(true);
       if (state.earlier === null) state.earlier = data.next;
       show($("earlier"), Boolean(state.earlier));
       title(data.conversation.title);
+      show($("composer"), data.conversation.writable);
       transcript.snapshot(data.turns);
       if (data.conversation.model) refreshModel(data.conversation.model);
       busy();
@@ -152,40 +166,41 @@ async function refreshList() {
 /** What changes without an event of this conversation. */
 async function poll() {
   try {
-    await Promise.all([loadAccounts(), conversations.load(), state.models ? null : refreshModel()]);
+    await Promise.all([senior ? loadAccounts() : null, conversations.load(), state.models ? null : refreshModel()]);
     if (!state.stream) online(true);
   } catch (error) {
     if (error.status === 0) online(false);
   }
 }
 
-function side(visible) {
-  app.classList.toggle("open", visible);
-  show($("veil"), visible);
-  $("open-side").setAttribute("aria-expanded", String(visible));
-  if (visible) $("close-side").focus();
-}
-
-function close() {
-  if (app.classList.contains("open")) side(false);
-}
-
 $("new").addEventListener("click", () => open(null, true));
-$("open-side").addEventListener("click", () => side(true));
-$("close-side").addEventListener("click", close);
-$("veil").addEventListener("click", close);
 $("earlier").addEventListener("click", earlier);
 $("sign-out")?.addEventListener("click", async () => {
   await call("DELETE", "/api/session");
   location.reload();
 });
-addEventListener("popstate", () => open(asked()));
-addEventListener("keydown", (event) => event.key === "Escape" && close());
+addEventListener("popstate", () => {
+  parts.follow();
+  if (!parts.asked()) open(asked());
+});
+$("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  $(parts.asked() ? "part-title" : "text").focus();
+});
 
 function asked() {
   return Number(new URLSearchParams(location.search).get("c")) || null;
 }
 
+/** Somebody is here already, so nobody else is let in unasked. */
+async function entered(code) {
+  const here = `You are here as: ${$("who").textContent}. Go on only if you asked the bot for this link yourself.`;
+  if (!(await confirmed("Sign in by this link?", here, "Sign in"))) return;
+  await link.enter(code).catch((error) => say($("problem"), error.message));
+}
+
+link.follow(entered);
+parts.start(() => title(state.titled));
 open(asked());
 get("/api/commands").then(({ commands }) => (composer.hints.commands = commands)).catch(() => null);
 refreshModel();

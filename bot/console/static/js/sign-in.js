@@ -1,14 +1,26 @@
-import { post } from "./api.js";
+import { call, post } from "./api.js";
 import { $, say } from "./dom.js";
+import * as link from "./link.js";
 
-$("sign-in").addEventListener("submit", async (event) => {
-  event.preventDefault();
+/** Do what signs in; what is wrong with it is said. */
+async function tried(work) {
   say($("problem"), "");
   try {
-    await post("/api/session", { token: $("token").value });
-    location.reload();
+    await work();
+    return true;
   } catch (error) {
     say($("problem"), error.message);
-    $("token").select();
+    return false;
   }
+}
+
+link.follow((code) => tried(() => link.enter(code)));
+$("sign-in").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const done = await tried(async () => {
+    if ($("token")) await post("/api/session", { token: $("token").value });
+    else await call("DELETE", "/api/session");
+    location.reload();
+  });
+  if (!done) $("token")?.select();
 });

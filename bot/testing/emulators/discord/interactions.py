@@ -64,7 +64,8 @@ class Interactions:
         if kind in (_LATER, _UPDATE) and interaction.pressed is not None:
             interaction.answer = self._update(interaction.pressed, data if kind == _UPDATE else {}, call)
         elif kind == _DEFERRED:
-            interaction.answer = self._answer(interaction, "", call, LOADING)
+            flags = int(data.get("flags", 0)) & EPHEMERAL
+            interaction.answer = self._answer(interaction, "", call, LOADING | flags)
         elif kind == _MESSAGE:
             flags = int(data.get("flags", 0)) & EPHEMERAL
             interaction.answer = self._answer(interaction, content_of(data, call), call, flags)
@@ -79,7 +80,8 @@ class Interactions:
         interaction = self._open(call)
         if interaction.answer is not None and interaction.answer.flags & LOADING:
             return self._messages.change(interaction.answer, call)
-        return done(self._answer(interaction, content_of(call.json, call), call, 0))
+        flags = int(call.json.get("flags", 0)) & EPHEMERAL
+        return done(self._answer(interaction, content_of(call.json, call), call, flags))
 
     def edit(self, call: Call) -> Done:
         """Edit Original Interaction Response, or a follow-up by its id."""

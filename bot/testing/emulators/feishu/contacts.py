@@ -54,8 +54,13 @@ def bot_info(world: World, call: Call) -> Done:
 
 
 def user(world: World, call: Call) -> Done:
-    """`contact/v3/users/:id`: the name needs contact:user.base:readonly."""
+    """`contact/v3/users/:id`: the name needs contact:user.base:readonly, departments
+    contact:user.department:readonly.
+    """
     found = world.people.get(call.args[0])
     if found is None:
         raise refused(41050, "no user authority error")
-    return Done({"user": {"open_id": found.open_id, "name": found.name}})
+    told: dict[str, object] = {"open_id": found.open_id, "name": found.name}
+    if found.departments:
+        told["department_ids"] = found.departments
+    return Done({"user": told})

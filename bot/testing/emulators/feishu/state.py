@@ -21,6 +21,7 @@ class Person:
     name: str
     is_bot: bool = False
     tenant: str = TENANT
+    departments: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -104,6 +104,18 @@ def user_info(call: Call) -> Done:
     return Done({"user": user.wire()})
 
 
+def usergroups(call: Call) -> Done:
+    """usergroups.list: the groups of the workspace, with their members where they are asked for."""
+    if "usergroups:read" not in call.world.scopes:
+        raise ApiError("missing_scope")
+    found = [
+        {"id": group, "handle": group.lower(), "date_delete": 0}
+        | ({"users": members} if call.flag("include_users") else {})
+        for group, members in call.world.usergroups.items()
+    ]
+    return Done({"usergroups": found})
+
+
 def set_status(call: Call) -> Done:
     """assistant.threads.setStatus: shown until the next message in the thread."""
     channel = call.world.channel(call.values.get("channel_id"))
@@ -171,6 +183,7 @@ METHODS = {
     "conversations.info": Method(info, 50),
     "conversations.open": Method(open_direct, 50),
     "users.info": Method(user_info, 100),
+    "usergroups.list": Method(usergroups, 20),
     "assistant.threads.setStatus": Method(set_status, 0, FrameKind.TYPING),
     "files.getUploadURLExternal": Method(upload_url, 100),
     "files.completeUploadExternal": Method(complete_upload, 100, FrameKind.POST),

@@ -32,6 +32,8 @@ class World:
     channels: dict[str, Channel] = field(default_factory=dict)
     files: dict[str, StoredFile] = field(default_factory=dict)
     scopes: str = SCOPES
+    usergroups: dict[str, list[str]] = field(default_factory=dict)
+    """The members of each user group."""
     _serial: int = 0
     _last: int = 0
 

@@ -107,10 +107,38 @@ async def test_a_person_is_asked_and_approves() -> None:
         "tool": "delete",
         "args": {"path": "a"},
         "call_id": "c1",
+        "remember": False,
     }
     assert done == [], "nothing runs before the answer"
     assert texts(await graph.ainvoke(Command(resume="approve"), THREAD))[2] == "deleted a"
     assert done == ["a"]
+
+
+def may(*tools: str) -> Any:
+    """The run of somebody who said before that these need not be asked about."""
+    return {"configurable": {**THREAD["configurable"], "approved": list(tools)}}
+
+
+@pytest.mark.parametrize(
+    ("remember", "config", "asked"),
+    [
+        (True, may("delete"), False),
+        (True, may("other"), True),
+        (True, may(), True),
+        (False, may("delete"), True),
+    ],
+)
+async def test_what_was_approved_before_is_not_asked_about(remember: bool, config: Any, asked: bool) -> None:
+    graph = judged(Judge(Ask("May it go?", remember=remember)))
+    values = await graph.ainvoke({"messages": [("human", "go")]}, config)
+    assert ("__interrupt__" in values) == asked
+    assert done == ([] if asked else ["a"])
+
+
+async def test_a_denial_holds_whatever_was_approved() -> None:
+    values = await judged(Judge(Deny("no"))).ainvoke({"messages": [("human", "go")]}, may("delete"))
+    assert "Not allowed: no." in texts(values)[2]
+    assert done == []
 
 
 @pytest.mark.parametrize(
@@ -129,6 +157,9 @@ async def test_anything_but_a_yes_rejects(answer: Any) -> None:
     "answer",
     [
         "approve",
+        "approve here",
+        "Ada: always approve",
+        "始终批准",
         " Approve ",
         "Ada: approve",
         "Ada: Yes!",

@@ -1,0 +1,72 @@
+"""Takes in what people write while the agent works."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, Item
+
+from agent.context import RunContext
+from agent.state import Steered, ThreadState
+
+NAMESPACE = "steer"
+"""With the thread's id: the inbox of its runs."""
+MOST = 100
+
+
+class SteeringMiddleware(AgentMiddleware[Any, Any]):
+    """Adds the messages of the run's inbox to the thread.
+
+    The inbox is the namespace `("steer", thread)` of the graph's store. An item is for the run whose
+    `turn_id` it names: `{"turn", "number", "message"}`, by the message's id; `number` gives the order.
+    `steered` says which ones the turn has taken in. Those, and items of other turns, are dropped. Without a
+    store, a thread or a turn there is no inbox. Hook: `before_model`, a step of its own, since message and
+    record have to be in one checkpoint, whatever becomes of the model call, and before anything reads them.
+    """
+
+    state_schema = ThreadState
+
+    async def abefore_model(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Take in what is new."""
+        context, store = RunContext.of(runtime), runtime.store
+        if store is None or context.thread_id is None or context.turn_id is None:
+            return None
+        found = await store.asearch((NAMESPACE, context.thread_id), limit=MOST)
+        taken = _taken(state, context.turn_id)
+        fresh = [item for item in found if _is_for(item, context.turn_id) and item.key not in taken]
+        await _drop(store, [item for item in found if item not in fresh])
+        if not fresh:
+            return None
+        fresh.sort(key=lambda item: item.value["number"])
+        ids = [*taken, *(item.key for item in fresh)]
+        return {
+            "messages": [_message(item) for item in fresh],
+            "steered": Steered(turn=context.turn_id, ids=ids),
+        }
+
+
+def _taken(state: ThreadState, turn: str) -> Sequence[str]:
+    known = state.get("steered")
+    return known["ids"] if known is not None and known["turn"] == turn else ()
+
+
+def _is_for(item: Item, turn: str) -> bool:
+    """Whether an item is a message for this turn, in the form in which they are given."""
+    message, number = item.value.get("message"), item.value.get("number")
+    fits = isinstance(message, Mapping) and isinstance(message.get("content"), str)
+    return fits and isinstance(number, int) and item.value.get("turn") == turn
+
+
+async def _drop(store: BaseStore, items: Sequence[Item]) -> None:
+    for item in items:
+        await store.adelete(item.namespace, item.key)
+
+
+def _message(item: Item) -> HumanMessage:
+    message = item.value["message"]
+    told = dict(message.get("additional_kwargs") or {})
+    return HumanMessage(content=message["content"], id=item.key, additional_kwargs=told)

@@ -1,0 +1,65 @@
+"""What is kept about a person: handed out, erased."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Response
+
+from bot.access import Role
+from bot.api import shapes
+from bot.api.acting import actor
+from bot.api.callers import NOT_YOURS, By, Caller, open_to
+from bot.api.failures import missing
+from bot.api.services import ApiServices, Services
+from bot.config import AccessEntry
+from bot.forgetting.exported import exported, scopes_of
+from bot.store.audit import Deed
+from bot.store.forgetting import Person
+
+router = APIRouter(prefix="/api/people", tags=["people"])
+Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]
+
+
+@router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
+@open_to(Role.MEMBER)
+async def export(whom: Whom, services: Services, by: By) -> Response:
+    """Everything that is kept about a person, as one JSON document: about oneself, for admins about those who
+    are no admins, for owners about all.
+    """
+    person, now = _person(services, by, whom), services.clock.now()
+    found = await exported(services.store, services.runtime, person, _scopes(services, person), now)
+    await services.store.note(actor(services, by), Deed("data exported", str(person)), now)
+    return Response(found, media_type="application/json")
+
+
+@router.delete("/{person}/data")
+@open_to(Role.MEMBER)
+async def erase(whom: Whom, services: Services, by: By) -> shapes.Erased:
+    """Erase what is kept about a person, as `/data erase` does; about whom as with the export. Roles,
+    schedules and the audit log stay.
+    """
+    person = _person(services, by, whom)
+    done = await services.forgetter.erase(person, _scopes(services, person))
+    await services.store.note(actor(services, by), Deed("data erased", str(person)), services.clock.now())
+    return shapes.Erased(
+        messages=done.erased.messages,
+        threads=len(done.erased.gone),
+        shared_threads=len(done.erased.shared),
+        open_messages=done.open_,
+        remembers=done.remembers,
+    )
+
+
+def _person(services: ApiServices, by: Caller, text: str) -> Person:
+    platform, _, id_ = text.partition(":")
+    if not platform or not id_:
+        raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
+    if text != by.person and not by.role.may_give(Role.STRANGER, services.held(AccessEntry(platform, id_))):
+        raise missing("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+    return Person(platform, id_)
+
+
+def _scopes(services: ApiServices, person: Person) -> list[str]:
+    states = services.accounts.states()
+    return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])

@@ -1,0 +1,70 @@
+"""Which calls are passed on to the agent runtime for whom: the same rules as for the bot's own routes.
+
+Admins may make every call but those by which programs get onto the machine, which take an owner; what
+concerns others is written down. Members read the lists, look after what is remembered of them, and reach
+files of their own conversations' threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import HTTPException
+
+from bot.access import Role
+from bot.api.callers import NOT_YOURS, Caller
+from bot.api.failures import missing
+from bot.api.reading import note
+from bot.api.services import ApiServices
+
+PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
+LISTS = frozenset({"models", "skills", "agents"})
+FOR_OWNERS = "That brings programs onto the machine, which is for owners."
+OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
+OWN_FILES = re.compile(r"([^/]+)/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call: `path` is what follows the area, `scopes` whose memory it names."""
+
+    method: str
+    area: str
+    path: str
+    scopes: Sequence[str] = ()
+
+
+async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+    """Refuse what the caller may not do. Raises 403, and 404 for what is somebody else's."""
+    if by.role < Role.OWNER and (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
+        raise HTTPException(403, FOR_OWNERS)
+    if by.senior:
+        return await _noted(services, by, wanted)
+    if wanted.area in LISTS and wanted.method == "GET" and not wanted.path:
+        return None
+    if wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path):
+        if any(scope != by.scope for scope in wanted.scopes):
+            raise missing("memory")
+        return None
+    if wanted.area == "threads" and (found := OWN_FILES.fullmatch(wanted.path)):
+        if not await _owns(services, by, found[1]):
+            raise missing("thread")
+        return None
+    raise HTTPException(403, NOT_YOURS)
+
+
+async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+    """Write down what is seen of others."""
+    for scope in wanted.scopes if wanted.area == "memory" else ():
+        if scope != by.scope:
+            await note(services, by, f"memory {scope}", "")
+    thread = wanted.path.partition("/")[0]
+    if wanted.area == "threads" and thread and not await _owns(services, by, thread):
+        await note(services, by, f"thread {thread}", "")
+
+
+async def _owns(services: ApiServices, by: Caller, thread: str) -> bool:
+    found = await services.store.pages.owned(thread, by.owners)
+    return any(by.has(account, platform) for account, platform in found)

@@ -1,0 +1,45 @@
+"""Asks a person at the terminal, or takes lines of a pipe; the end of those is an answer of its own."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+
+from bot.errors import StartError
+
+ENDED = "ended before all was said; nothing was written"
+
+
+def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:
+    """A line; `default` where it is empty, `ended` (else `default`) where nothing comes any more.
+
+    Raises StartError where there is no such answer.
+    """
+    last = ended if ended is not None else default
+    while True:
+        try:
+            given = input(text).strip()
+        except EOFError:
+            print()
+            if last is None:
+                raise StartError(ENDED) from None
+            return last
+        if not sys.stdin.isatty():
+            print()
+        if given or default is not None:
+            return given or str(default)
+
+
+def ask_secret(text: str) -> str:
+    """As `ask`; what is typed is not shown."""
+    if not sys.stdin.isatty():
+        return ask(text)
+    while not (given := getpass.getpass(text).strip()):
+        pass
+    return given
+
+
+def agreed(text: str, *, default: bool) -> bool:
+    """Yes or no; no where nothing comes any more."""
+    question = f"{text} [{'Y/n' if default else 'y/N'}]: "
+    return ask(question, "y" if default else "n", ended="n").lower() in {"y", "yes"}

@@ -1,0 +1,88 @@
+"""`/budget`: how much somebody or a chat may use, decided by admins in the chat."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from bot.access import Role
+from bot.commands.naming import account_of, entry_of, home_of, twin
+from bot.commands.quoting import quoted
+from bot.commands.registry import Invocation, Result
+from bot.config import AccessEntry
+from bot.store.audit import author_of
+from bot.store.budgets import Budget
+from bot.texts import Texts
+
+OFF, DEFAULT = "off", "default"
+_LIMIT = re.compile(r"(?P<number>\d{1,9})(?P<thousands>k?)(?P<hourly>/(?:h|hour))?", re.IGNORECASE)
+MOST_SHOWN = 50
+
+
+async def budget(call: Invocation) -> Result:
+    """Give somebody a budget, or list those that were given."""
+    if not call.words:
+        return Result(_listed(call))
+    entry = entry_of(call, call.words[0], home_of(call))
+    if isinstance(entry, Result):
+        return entry
+    if entry.kind:
+        return Result(call.texts("budget_kind", who=entry))
+    return Result(await _given(call, entry))
+
+
+async def _given(call: Invocation, entry: AccessEntry) -> str:
+    """What somebody is held to, after they were given what the words say."""
+    texts, budgets, words = call.texts, call.services.budgets, " ".join(call.words[1:])
+    known = next((one for one in budgets.given() if one.entry == str(entry)), Budget(str(entry), None, None))
+    if not words:
+        return texts("budget_is", who=entry, limits=_limits(texts, known))
+    wanted = _wanted(known, words.lower().removesuffix("tokens").strip())
+    if wanted is None:
+        return texts("budget_how", word=quoted(words))
+    if _owns(call, entry):
+        return texts("budget_owner", who=entry)
+    author = author_of(call.turn)
+    given = replace(wanted, by=author.person)
+    await budgets.give(given, author, call.services.clock.now())
+    return texts("budget_is", who=entry, limits=_limits(texts, given))
+
+
+def _owns(call: Invocation, entry: AccessEntry) -> bool:
+    """Whether somebody is an owner here, by the configuration or by what they were given."""
+    people = call.services.people
+    given = (people.get(one) for one in (entry, twin(call, entry)))
+    return Role.OWNER in (call.services.policy(account_of(call)).named(entry), *given)
+
+
+def _wanted(known: Budget, word: str) -> Budget | None:
+    if word == OFF:
+        return replace(known, messages=0, tokens=0)
+    if word == DEFAULT:
+        return replace(known, messages=None, tokens=None)
+    match = _LIMIT.fullmatch(word)
+    if match is None or not int(match["number"]):
+        return None
+    number = int(match["number"]) * (1000 if match["thousands"] else 1)
+    return replace(known, messages=number) if match["hourly"] else replace(known, tokens=number)
+
+
+def _listed(call: Invocation) -> str:
+    given = call.services.budgets.given()
+    if not given:
+        return call.texts("budget_none")
+    lines = [
+        call.texts("budget_line", who=one.entry, limits=_limits(call.texts, one), by=quoted(one.by))
+        for one in given[:MOST_SHOWN]
+    ]
+    return "\n".join([call.texts("budget_title"), "", *(f"- {line}" for line in lines)])
+
+
+def _limits(texts: Texts, one: Budget) -> str:
+    told = []
+    for key, value in (("messages", one.messages), ("tokens", one.tokens)):
+        if value is None:
+            told.append(texts(f"budget_{key}_default"))
+        else:
+            told.append(texts(f"budget_{key}_most", most=value) if value else texts(f"budget_{key}_free"))
+    return ", ".join(told)

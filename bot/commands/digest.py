@@ -1,0 +1,265 @@
+"""`/digest`: what the agent does, or the bot says, at a time: made, shown and changed in the chat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from bot.access import Role
+from bot.commands.quoting import quoted
+from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
+from bot.domain import ChatKind
+from bot.errors import ScheduleRefused
+from bot.schedules.desk import Place, Preview
+from bot.schedules.spoken import parse_when
+from bot.schedules.walls import find_zone
+from bot.store.audit import Deed, author_of
+from bot.store.schedule_rows import Firing, Schedule, ScheduleState
+from bot.texts import Texts
+
+_NAMED = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+SHOWN_FIRINGS = 5
+LONGEST_SHOWN = 60
+_UTC = ZoneInfo("UTC")
+
+
+def begins_a_schedule(rest: str) -> bool:
+    """Whether this, after the name of the command as a word, is what it takes: something to do with one, or a
+    time before anything else.
+    """
+    if named := _NAMED.fullmatch(rest):
+        rest = named["rest"]
+    words = rest.lower().split()
+    if not words or words[0] == "zone":
+        return len(words) < 2 or (len(words) == 2 and "/" in words[1])
+    if words[0] in _VERBS and len(words) == 2 and number_in(words[1:]):
+        return True
+    try:
+        return parse_when(rest, 0.0, _UTC) is not None
+    except ScheduleRefused:
+        return True
+
+
+async def digest(call: Invocation) -> Result:
+    """List them, make one, or do something with one of them."""
+    try:
+        return Result(await _done(call))
+    except ScheduleRefused as refused:
+        return Result(call.texts(refused.key, **refused.values))
+
+
+async def _done(call: Invocation) -> str:
+    if not call.words:
+        return await _listed(call)
+    verb = call.words[0].lower()
+    if verb == "zone":
+        return await _zone(call)
+    if verb in _VERBS and number_in(call.words[1:]) and len(call.words) == 2:
+        return await _VERBS[verb](call, await _mine(call, verb, number_in(call.words[1:])))
+    return await _drafted(call)
+
+
+async def _drafted(call: Invocation) -> str:
+    """Read what is wanted and show when it would happen; it is saved with `/digest ok`."""
+    texts, address = call.texts, call.turn.address
+    text, place = text_after(call.turn.messages[-1].text), _place(call)
+    if named := _NAMED.fullmatch(text):
+        text, place = named["rest"], await _named(call, named["chat"])
+    wanted = await call.services.desk.read(text, address.account, place.chat)
+    if wanted is None:
+        near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
+        raise ScheduleRefused("digest_when", nearest=near)
+    preview = await call.services.desk.make(
+        wanted, place, call.turn.messages[-1].sender, None, ScheduleState.DRAFT
+    )
+    one = preview.schedule
+    there = place.chat != address.chat
+    lines = [
+        texts(f"digest_draft_{one.kind.value}", spoken=quoted(one.spoken), text=_cut(one)),
+        *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if there else []),
+        "",
+        *await _times(texts, preview),
+        "",
+        texts("digest_confirm", number=one.id),
+    ]
+    return "\n".join(lines)
+
+
+async def _ok(call: Invocation, one: Schedule) -> str:
+    if one.state is not ScheduleState.DRAFT:
+        raise ScheduleRefused("digest_saved_already", number=one.id)
+    preview = await call.services.desk.start(one, author_of(call.turn))
+    return await _saved(call, preview)
+
+
+async def _saved(call: Invocation, preview: Preview) -> str:
+    one = preview.schedule
+    following = await _time(call.texts, preview.firings[0], one.zone)
+    return call.texts("digest_saved", number=one.id, next=following)
+
+
+async def _drop(call: Invocation, one: Schedule) -> str:
+    await call.services.desk.delete(one, author_of(call.turn))
+    return call.texts("digest_deleted", number=one.id)
+
+
+async def _pause(call: Invocation, one: Schedule) -> str:
+    if one.state is not ScheduleState.ACTIVE:
+        raise ScheduleRefused("digest_not_active", number=one.id)
+    await call.services.desk.pause(one, author_of(call.turn))
+    return call.texts("digest_paused", number=one.id)
+
+
+async def _resume(call: Invocation, one: Schedule) -> str:
+    if one.state is not ScheduleState.PAUSED:
+        raise ScheduleRefused("digest_not_paused", number=one.id)
+    preview = await call.services.desk.start(one, author_of(call.turn))
+    return await _saved(call, preview)
+
+
+async def _now(call: Invocation, one: Schedule) -> str:
+    if one.state is ScheduleState.DRAFT:
+        raise ScheduleRefused("digest_is_draft", number=one.id)
+    await call.services.desk.trigger(one, author_of(call.turn))
+    return call.texts("digest_fired", number=one.id)
+
+
+async def _show(call: Invocation, one: Schedule) -> str:
+    texts, desk = call.texts, call.services.desk
+    preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else Preview(one, ())
+    firings = await desk.store.firings(one.id, limit=SHOWN_FIRINGS)
+    lines = [await _line(call, one), "", quoted(one.text, 500)]
+    if preview.firings:
+        lines += ["", *await _times(texts, preview)]
+    if firings:
+        lines += ["", texts("digest_past"), ""]
+        lines += [
+            f"- {await _time(texts, past.due_at, one.zone)}: {_outcome(texts, past)}" for past in firings
+        ]
+    return "\n".join(lines)
+
+
+_VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
+    "ok": _ok,
+    "drop": _drop,
+    "delete": _drop,
+    "pause": _pause,
+    "resume": _resume,
+    "now": _now,
+    "show": _show,
+}
+
+
+async def _zone(call: Invocation) -> str:
+    desk, address = call.services.desk, call.turn.address
+    if len(call.words) == 1:
+        return call.texts("digest_zone", zone=await desk.zone(address.account, address.chat))
+    await desk.set_zone(address.account, address.chat, call.words[1])
+    deed = Deed("digest zone", f"{address.account}:{address.chat}", call.words[1])
+    await call.services.store.note(author_of(call.turn), deed, call.services.clock.now())
+    return call.texts("digest_zone_set", zone=call.words[1])
+
+
+async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
+    """The schedule with that number, if it is of this chat and theirs to change, for admins also another's;
+    in private they see and change those of every chat.
+    """
+    one = await call.services.desk.store.get(number)
+    senior = call.role >= Role.ADMIN
+    anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
+    if one is None or not (_belongs(one, call) or anywhere):
+        raise ScheduleRefused("schedule_gone", number=number)
+    author = author_of(call.turn).person
+    if verb != "show" and one.person != author and not senior:
+        raise ScheduleRefused("digest_foreign", number=number)
+    return one
+
+
+def _belongs(one: Schedule, call: Invocation) -> bool:
+    """Whether a schedule is this chat's, or was made here for another one."""
+    address = call.turn.address
+    here = (one.account, one.chat) == (address.account, address.chat)
+    return here or one.made_in == call.turn.conversation
+
+
+async def _listed(call: Invocation) -> str:
+    address = call.turn.address
+    found = await call.services.desk.store.of_chat(address.account, address.chat)
+    if not found:
+        return call.texts("digest_none")
+    lines = [f"- {await _line(call, one)}" for one in found]
+    return "\n".join([call.texts("digest_title"), "", *lines, "", call.texts("digest_more")])
+
+
+async def _line(call: Invocation, one: Schedule) -> str:
+    following = (
+        await _time(call.texts, one.next_at, one.zone)
+        if one.next_at
+        else call.texts(f"digest_state_{one.state.value}")
+    )
+    return call.texts(
+        "digest_line",
+        number=one.id,
+        spoken=quoted(one.spoken),
+        text=_cut(one),
+        next=following,
+    )
+
+
+def _cut(one: Schedule) -> str:
+    return quoted(one.text, LONGEST_SHOWN)
+
+
+async def _times(texts: Texts, preview: Preview) -> list[str]:
+    return [f"- {await _time(texts, at, preview.schedule.zone)}" for at in preview.firings]
+
+
+async def _time(texts: Texts, at: float, zone: str) -> str:
+    shown = datetime.fromtimestamp(at, await find_zone(zone))
+    day = texts("weekdays").split()[shown.weekday()]
+    return f"{day} {shown:%Y-%m-%d %H:%M} {zone}"
+
+
+def _outcome(texts: Texts, past: Firing) -> str:
+    if past.skipped:
+        return texts(f"digest_skipped_{past.skipped}")
+    if past.delivered:
+        return texts("digest_delivered")
+    if past.problem:
+        again = texts("digest_again") if past.retry_at else ""
+        return texts("digest_failed", problem=past.problem, again=again)
+    return texts("digest_open")
+
+
+async def _named(call: Invocation, name: str) -> Place:
+    """Another chat of the account as the place for results, which only admins choose."""
+    turn, address = call.turn, call.turn.address
+    chat = name.strip("<>#`").partition("|")[0]
+    if call.role < Role.ADMIN:
+        raise ScheduleRefused("digest_named_admins")
+    kind = await call.services.desk.store.chat_kind(address.account, chat)
+    if kind is None:
+        raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
+    # What is said in private is that person's; nobody else puts something there.
+    if kind is not ChatKind.GROUP and chat != address.chat:
+        raise ScheduleRefused("digest_named_private", chat=quoted(chat))
+    return Place(address.account, turn.platform, chat, kind, made_in=turn.conversation)
+
+
+def _place(call: Invocation) -> Place:
+    """Where a schedule that is made here has its results: in the topic or private chat, else in the chat."""
+    turn, address = call.turn, call.turn.address
+    # A command in a channel opens a thread of its own on some platforms; what it makes is the channel's.
+    topic = "" if address.topic == turn.messages[-1].message_id else address.topic
+    inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
+    return Place(
+        address.account,
+        turn.platform,
+        address.chat,
+        address.chat_kind,
+        topic,
+        turn.conversation if inside else 0,
+        turn.conversation,
+    )

@@ -1,0 +1,32 @@
+"""`/page`: a link by which the asker signs in at the page, as themselves."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from bot.access.links import CODE_LASTS, hash_of, new_secret
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.commands.registry import Invocation, Result
+from bot.domain import ChatKind
+from bot.store.pages import Pass
+
+HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+async def page(call: Invocation) -> Result:
+    """Hand out a link that is good once, in private; a new one ends the former."""
+    texts, services, turn = call.texts, call.services, call.turn
+    address = services.page()
+    if turn.platform in LOCAL_PLATFORMS:
+        return Result(texts("page_here", address=address) if address else texts("page_unset"))
+    if turn.address.chat_kind is not ChatKind.PRIVATE:
+        return Result(texts("page_private"))
+    if not address:
+        return Result(texts("page_unset"))
+    code, now = new_secret(), services.clock.now()
+    await services.store.pages.offer(Pass(hash_of(code), now + CODE_LASTS), turn, now)
+    kept = texts("page_not_kept")
+    lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
+    if urlsplit(address).hostname in HERE:
+        lines.append(texts("page_local"))
+    return Result("\n\n".join(lines), sealed=(kept, f"{address}/#code={code}"))

@@ -1,0 +1,67 @@
+"""`/record`: whether a chat keeps what is written in it, for how long, and that it says so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot.access import Role
+from bot.commands.registry import Invocation, Result, number_in
+from bot.domain import ChatKind
+from bot.store.audit import author_of
+from bot.store.threads import Audience
+
+DAYS, MOST_DAYS = 14, 365
+
+
+_SWITCH = re.compile(r"(?:on(?:\s+\d+)?|off)?", re.IGNORECASE)
+
+
+def switches(rest: str) -> bool:
+    """Whether this, after the name of the command as a word, is what it takes."""
+    return _SWITCH.fullmatch(rest) is not None
+
+
+async def record(call: Invocation) -> Result:
+    """Say what is kept here, or, for admins, switch it."""
+    texts, address = call.texts, call.turn.address
+    if address.chat_kind is not ChatKind.GROUP:
+        return Result(texts("record_group"))
+    if not call.words:
+        return Result(await _shown(call))
+    word = call.words[0].lower()
+    if call.role < Role.ADMIN:
+        return Result(texts("record_admins"))
+    if word not in {"on", "off"}:
+        return Result(texts("record_how"))
+    days = number_in(call.words[1:]) or DAYS if word == "on" else 0
+    if days > MOST_DAYS:
+        return Result(texts("record_too_long", limit=MOST_DAYS))
+    return await _switched(call, days)
+
+
+async def _switched(call: Invocation, days: int) -> Result:
+    """Keep a record for so many days, or (0) none, and tell the chat: where it was asked, and outside of a
+    thread or topic too, since all of the chat is meant.
+    """
+    address, services, now = call.turn.address, call.services, call.services.clock.now()
+    await services.recorded.switch(address.account, address.chat, days, author_of(call.turn), now)
+    text = call.texts("record_on", days=days) if days else call.texts("record_off")
+    if not address.topic:
+        return Result(text)
+    whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
+    chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
+    for turn in await services.store.announce([chat], text, call.turn, text, now):
+        services.deliver(turn)
+    return Result(text, composed=True)
+
+
+async def _shown(call: Invocation) -> str:
+    address, chats = call.turn.address, call.services.recorded
+    found = chats.get(address.account, address.chat)
+    if found is None:
+        return call.texts("record_is_off")
+    count = await chats.store.count(address.account, address.chat)
+    since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
+    return call.texts("record_is_on", days=found.days, since=since, count=count)

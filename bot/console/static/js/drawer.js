@@ -1,0 +1,22 @@
+// The list beside the page; on a small screen it is a drawer.
+
+import { $, show } from "./dom.js";
+
+const app = $("app");
+const openers = ["open-side", "open-side-part"].map($);
+
+function side(visible) {
+  app.classList.toggle("open", visible);
+  show($("veil"), visible);
+  for (const opener of openers) opener.setAttribute("aria-expanded", String(visible));
+  if (visible) $("close-side").focus();
+}
+
+export function closeSide() {
+  if (app.classList.contains("open")) side(false);
+}
+
+for (const opener of openers) opener.addEventListener("click", () => side(true));
+$("close-side").addEventListener("click", closeSide);
+$("veil").addEventListener("click", closeSide);
+addEventListener("keydown", (event) => event.key === "Escape" && closeSide());

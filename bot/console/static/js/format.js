@@ -1,0 +1,40 @@
+// How times, durations, numbers and long texts are written.
+
+import { el } from "./dom.js";
+
+export const NOTHING = "–";
+const numbers = new Intl.NumberFormat();
+
+/** An instant (seconds since the epoch, 0 for never) in the reader's time zone or another one. */
+export function time(seconds, zone) {
+  if (!seconds) return NOTHING;
+  const at = new Date(seconds * 1000);
+  return el("time", { dateTime: at.toISOString() }, written(at, zone));
+}
+
+function written(at, zone) {
+  const how = { dateStyle: "medium", timeStyle: "short" };
+  try {
+    return new Intl.DateTimeFormat(undefined, { ...how, timeZone: zone }).format(at);
+  } catch {
+    // A zone that this browser does not know.
+    return new Intl.DateTimeFormat(undefined, how).format(at);
+  }
+}
+
+/** How long something took, from one instant to another (0: it has not ended). */
+export function lasted(from, to) {
+  if (!to) return NOTHING;
+  const seconds = Math.max(0, to - from);
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+export const number = (value) => numbers.format(value);
+
+/** The beginning of a text, on one line. */
+export function excerpt(text, most = 80) {
+  const line = text.trim().replace(/\s+/g, " ");
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}

@@ -1,0 +1,86 @@
+// The firings of a month, in the time zone of who looks.
+
+import { get } from "../api.js";
+import { el } from "../dom.js";
+import { excerpt } from "../format.js";
+import { link, toolbar } from "../pieces.js";
+
+const SHOWN = 3;
+const HOURS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const MONTHS = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+const WEEKDAYS = new Intl.DateTimeFormat(undefined, { weekday: "short" });
+
+export async function calendar(view) {
+  const first = month(view.settings.get("month"));
+  const after = moved(first, 1);
+  const found = await get(`/api/schedules/calendar?begin=${first / 1000}&end=${after / 1000}`);
+  const known = new Map(found.schedules.map((schedule) => [schedule.id, schedule.text]));
+  const days = new Map();
+  for (const firing of found.firings) {
+    const key = new Date(firing.at * 1000).toDateString();
+    if (!days.has(key)) days.set(key, []);
+    days.get(key).push({ ...firing, text: known.get(firing.schedule) || `Schedule ${firing.schedule}` });
+  }
+  const title = MONTHS.format(first);
+  return [
+    toolbar(
+      link("#/schedules", "All schedules"),
+      link(address(moved(first, -1)), "Earlier", `Earlier: ${MONTHS.format(moved(first, -1))}`),
+      link(address(after), "Later", `Later: ${MONTHS.format(after)}`),
+    ),
+    el("h2", {}, title),
+    grid(title, first, days),
+    found.whole ? null : el("p", { className: "none" }, "There are more firings than are shown here."),
+  ];
+}
+
+/** The first day of a month that is written as `2026-03`; of this one otherwise. */
+function month(written) {
+  const [, year, number] = /^(\d{4})-(\d{2})$/.exec(written || "") || [];
+  const now = new Date();
+  return year ? new Date(Number(year), Number(number) - 1) : new Date(now.getFullYear(), now.getMonth());
+}
+
+function moved(first, months) {
+  return new Date(first.getFullYear(), first.getMonth() + months);
+}
+
+function address(first) {
+  return `#/schedules/calendar?month=${first.getFullYear()}-${String(first.getMonth() + 1).padStart(2, "0")}`;
+}
+
+function grid(title, first, days) {
+  const monday = new Date(first);
+  monday.setDate(1 - ((first.getDay() + 6) % 7));
+  const weeks = [];
+  for (const at = monday; at < moved(first, 1); ) {
+    const cells = [];
+    for (let day = 0; day < 7; day += 1, at.setDate(at.getDate() + 1)) cells.push(cell(at, first, days));
+    weeks.push(el("tr", {}, ...cells));
+  }
+  const names = Array.from({ length: 7 }, (_, day) => WEEKDAYS.format(new Date(2024, 0, 1 + day)));
+  const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));
+  const made = el("table", { className: "calendar", "aria-label": title }, el("thead", {}, head), el("tbody", {}, ...weeks));
+  return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Firings, ${title}` }, made);
+}
+
+function cell(at, first, days) {
+  const key = at.toDateString();
+  const made = el("td", {}, el("span", { className: "day" }, String(at.getDate())));
+  made.classList.toggle("away", at.getMonth() !== first.getMonth());
+  made.classList.toggle("today", key === new Date().toDateString());
+  const found = (days.get(key) || []).map((firing) => el("li", {}, entry(firing)));
+  const shown = found.length === SHOWN + 1 ? found.length : SHOWN;
+  if (found.length) made.append(el("ul", {}, ...found.slice(0, shown)));
+  if (found.length > shown) {
+    const rest = el("ul", {}, ...found.slice(shown));
+    made.append(el("details", { id: `day-${at.getDate()}` }, el("summary", {}, `${found.length - shown} more`), rest));
+  }
+  return made;
+}
+
+function entry(firing) {
+  const mark = firing.skipped ? " (left out)" : firing.past && !firing.delivered ? " (not delivered)" : "";
+  const text = `${HOURS.format(firing.at * 1000)} ${excerpt(firing.text, 30)}${mark}`;
+  return link(`#/schedules/${firing.schedule}`, text);
+}

@@ -1,0 +1,101 @@
+// Who may use the bot: roles that were given, strangers who wait, and what the configuration says.
+
+import { call, get, post } from "../api.js";
+import { form } from "../dialog.js";
+import { time } from "../format.js";
+import { badge, button, choice, deed, field, link, listing, section, text, toolbar } from "../pieces.js";
+import { tell } from "../view.js";
+
+const ROLES = ["member", "admin", "owner", "blocked"].map((role) => [role, role]);
+const KINDS = { owner: "good", admin: "good", blocked: "bad" };
+const DEFAULTS = {
+  pair: "Everybody else gets a code in private, with which they can be let in.",
+  closed: "Everybody else is told once a day, in private, how to be let in.",
+  allow: "Everybody else is a member.",
+};
+const ENTRY = "telegram:123456789, slack:team:T024BE7LD; people see their own with /whoami";
+
+export async function draw(view) {
+  const found = await get("/api/access");
+  return [
+    toolbar(
+      button("Give a role", { id: "give", kind: "primary", press: (made) => give(view, made) }),
+      button("Let in by code", { id: "pair", press: (made) => pair(view, made) }),
+    ),
+    section("Who waits with a code", waiting(view, found.waiting)),
+    section("Roles that were given", given(view, found.given)),
+    section("Roles in config.yaml", configured(found)),
+  ];
+}
+
+function waiting(view, people) {
+  const rows = people.map((one) => [
+    named(one.person, one.name),
+    one.account,
+    time(one.expires_at),
+    button("Let in", {
+      id: `let-${one.person}`,
+      about: one.name || one.person,
+      press: (made) => give(view, made, one.person),
+    }),
+  ]);
+  return listing("Who waits with a code", ["Person", "Account", "Until", "Actions"], rows, "Nobody waits.");
+}
+
+function given(view, people) {
+  const heads = ["Who", "Role", "Given by", "When", "Deeds", "Actions"];
+  const rows = people.map((one) => [
+    named(one.entry, one.name),
+    badge(one.role, KINDS[one.role]),
+    one.by,
+    time(one.at),
+    link(`#/audit?person=${encodeURIComponent(one.entry)}`, "Audit", `Audit: ${one.entry}`),
+    toolbar(
+      button("Change", {
+        id: `change-${one.entry}`,
+        about: one.entry,
+        press: (made) => give(view, made, one.entry, one.role),
+      }),
+      deed(view, "Revoke", {
+        id: `revoke-${one.entry}`,
+        about: one.entry,
+        kind: "danger",
+        ask: `${one.name || one.entry} loses the role ${one.role}.`,
+        work: () => call("DELETE", path(one.entry)),
+        done: `${one.entry} has no role any more.`,
+      }),
+    ),
+  ]);
+  return listing("Roles that were given", heads, rows, "Nobody was given a role.");
+}
+
+function configured(found) {
+  const rows = found.configured.map((one) => [one.entry, badge(one.role, KINDS[one.role])]);
+  const none = DEFAULTS[found.default] || "";
+  return listing("Roles in config.yaml", ["Who", "Role"], rows, `It names nobody. ${none}`);
+}
+
+const named = (entry, name) => (name ? `${name} (${entry})` : entry);
+const path = (entry) => `/api/access/${encodeURIComponent(entry)}`;
+
+async function give(view, opener, entry = "", role = "member") {
+  const who = text(entry, { required: true, maxLength: 256, readOnly: Boolean(entry) });
+  const what = choice(ROLES, role);
+  const fields = [field("Who", who, entry ? "" : ENTRY), field("Role", what)];
+  const send = () => call("PUT", path(who.value.trim()), { role: what.value });
+  if (await form("Give a role", fields, "Save", send)) await done(view, opener, "The role is given.");
+}
+
+async function pair(view, opener) {
+  const code = text("", { required: true, maxLength: 40 });
+  const what = choice(ROLES, "member");
+  const fields = [field("Code", code, "ABCD-2345, as the person was told it"), field("Role", what)];
+  const send = () => post("/api/access/pair", { code: code.value, role: what.value });
+  if (await form("Let in by code", fields, "Let in", send)) await done(view, opener, "They are let in, and told so.");
+}
+
+async function done(view, opener, said) {
+  tell(said);
+  view.focus = opener.id;
+  await view.load();
+}

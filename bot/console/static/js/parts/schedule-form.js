@@ -1,0 +1,148 @@
+// Making and changing a schedule; its next firings are seen before it is saved.
+
+import { ApiError, call, get, post } from "../api.js";
+import { form } from "../dialog.js";
+import { el, say } from "../dom.js";
+import { time } from "../format.js";
+import { accounts } from "../me.js";
+import { choice, field, fill, text } from "../pieces.js";
+import { tell, warn } from "../view.js";
+
+const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or cron: 0 9 * * mon-fri";
+const KINDS = [
+  ["prompt", "Ask the agent"],
+  ["message", "Say a text"],
+  ["digest", "Sum up what was said"],
+];
+const TALKED = "Only chats where somebody wrote to the bot are offered.";
+const NEW = "new";
+// Says by itself what it is about; a text only adds to that.
+const DIGEST = "digest";
+
+/** A dialog about a new schedule, or about the one with this number. */
+export async function edit(view, opener, number = 0) {
+  if (opener.ariaBusy === "true") return;
+  opener.ariaBusy = "true";
+  try {
+    const schedule = number ? await get(`/api/schedules/${number}`) : null;
+    const times = new Times(schedule);
+    const needed = schedule?.kind !== DIGEST;
+    const words = el("textarea", { required: needed, maxLength: 4000, defaultValue: schedule?.text || "" });
+    const place = schedule ? null : await whereabouts();
+    const kind = choice(KINDS, "prompt");
+    kind.addEventListener("change", () => (words.required = kind.value !== DIGEST));
+    const fields = [
+      ...(place ? [field("Account", place.account), field("Conversation", place.conversation, TALKED)] : []),
+      ...(place ? [field("Kind", kind)] : []),
+      field("What to say or ask", words),
+      ...times.fields,
+    ];
+    const save = async () => {
+      if (!(await times.seen())) return false;
+      if (schedule) return change(schedule, times, words.value);
+      const conversation = await place.chosen();
+      const body = { conversation, kind: kind.value, text: words.value, ...times.values };
+      return post("/api/schedules", body);
+    };
+    const title = schedule ? `Edit schedule ${number}` : "New schedule";
+    if (await form(title, fields, "Save", save)) {
+      tell("It is saved.");
+      view.focus = opener.id;
+      await view.load();
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) console.error(error);
+    warn(error.message);
+  }
+  opener.ariaBusy = "false";
+}
+
+function change(schedule, times, words) {
+  const body = { text: words };
+  for (const name of ["when", "zone"]) if (times.values[name] !== schedule[name]) body[name] = times.values[name];
+  return call("PATCH", `/api/schedules/${schedule.id}`, body);
+}
+
+/** When it happens, with the firings that come of it. */
+class Times {
+  constructor(schedule) {
+    const here = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    this.when = text(schedule?.when || "", { required: true, maxLength: 120 });
+    this.zone = text(schedule?.zone || here, { required: true, maxLength: 60 });
+    this.zone.setAttribute("list", "zones");
+    this.list = el("ol", { className: "preview", "aria-label": "Next firings" });
+    this.note = el("p", { role: "status", className: "quiet" });
+    this.problem = el("p", { role: "alert", className: "problem", hidden: true });
+    this.shown = "";
+    const look = el("button", { type: "button", className: "plain" }, "Show the next five firings");
+    look.addEventListener("click", () => this.look());
+    for (const control of [this.when, this.zone]) control.addEventListener("change", () => this.look());
+    this.fields = [field("When", this.when, HINT), field("Time zone", this.zone), zones()];
+    this.fields.push(look, this.problem, this.list, this.note);
+    if (schedule?.firings.length) this.show(schedule.firings);
+  }
+
+  get values() {
+    return { when: this.when.value.trim(), zone: this.zone.value.trim() };
+  }
+
+  get key() {
+    return JSON.stringify(this.values);
+  }
+
+  show(firings) {
+    this.shown = this.key;
+    say(this.problem, "");
+    this.list.replaceChildren(...firings.map((at) => el("li", {}, time(at, this.values.zone))));
+  }
+
+  /** Show the firings; whether there are any. */
+  async look() {
+    if (!this.values.when || this.shown === this.key) return this.shown === this.key;
+    const asked = this.key;
+    this.list.replaceChildren();
+    try {
+      const { firings } = await post("/api/schedules/preview", this.values);
+      if (asked === this.key) this.show(firings);
+    } catch (error) {
+      say(this.problem, error.message);
+    }
+    return asked === this.key && this.shown === asked;
+  }
+
+  /** Whether the firings were seen before; if not, they are shown now. */
+  async seen() {
+    if (this.shown === this.key) return true;
+    if (await this.look()) this.note.textContent = "These are the next firings. Save once more to keep it.";
+    return false;
+  }
+}
+
+function zones() {
+  const known = Intl.supportedValuesOf?.("timeZone") || [];
+  return el("datalist", { id: "zones" }, ...known.map((value) => el("option", { value })));
+}
+
+/** Two choices: an account, and one of its conversations. */
+async function whereabouts() {
+  const channels = await accounts();
+  const account = choice(channels.map((one) => [one.account, `${one.account} (${one.platform})`]), "web");
+  const conversation = choice([], "", { required: true });
+  const list = async () => {
+    const own = channels.find((one) => one.account === account.value);
+    const answer = await get(`/api/conversations?limit=200&account=${encodeURIComponent(account.value)}`);
+    const options = answer.conversations.map((one) => [one.id, `${one.title || one.chat} (${one.id})`]);
+    if (own?.platform === "web") options.unshift([NEW, "A new conversation"]);
+    fill(conversation, options);
+  };
+  account.addEventListener("change", list);
+  await list();
+  const chosen = async () => {
+    if (conversation.value !== NEW) return Number(conversation.value);
+    const made = await post("/api/conversations", { account: account.value });
+    // What is refused now is sent again for the same one.
+    fill(conversation, [[made.id, `A new conversation (${made.id})`]]);
+    return made.id;
+  };
+  return { account, conversation, chosen };
+}

@@ -1,0 +1,117 @@
+// What parts are made of: tables, lists of pages, fields, buttons. Texts of the service become text, never markup.
+
+import { get } from "./api.js";
+import { confirmed } from "./dialog.js";
+import { el } from "./dom.js";
+
+/** A table; the first cell of each row is its header. Cells are texts or nodes. */
+export function table(label, heads, rows) {
+  const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
+  const body = rows.map(([first, ...rest]) =>
+    el("tr", {}, el("th", { scope: "row" }, first), ...rest.map((cell) => el("td", {}, cell))),
+  );
+  const made = el("table", { "aria-label": label }, el("thead", {}, head), el("tbody", {}, ...body));
+  return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, made);
+}
+
+/** A table, or a line that says why there is none. */
+export function listing(label, heads, rows, none) {
+  return rows.length ? table(label, heads, rows) : el("p", { className: "none" }, none);
+}
+
+export function section(title, ...children) {
+  return el("section", { className: "block" }, el("h2", {}, title), ...children.filter(Boolean));
+}
+
+export function toolbar(...children) {
+  return el("div", { className: "toolbar" }, ...children.filter(Boolean));
+}
+
+export function link(href, text, label = "") {
+  const made = el("a", { href }, text);
+  if (label) made.setAttribute("aria-label", label);
+  return made;
+}
+
+/** A short mark; `kind` is good, warn, bad or "". */
+export function badge(text, kind = "") {
+  return el("span", { className: `badge ${kind}`.trim() }, text);
+}
+
+/** Pairs of a name and a value. */
+export function facts(pairs) {
+  const rows = pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+  return el("dl", { className: "facts" }, ...rows);
+}
+
+/** A list that comes in pages: what is shown, and the button for more (null at the end). */
+export async function pages(view, path, key) {
+  const wanted = view.pages.get(key) || 1;
+  const found = [];
+  let next = "";
+  for (let page = 0; page < wanted && next !== null; page += 1) {
+    const answer = await get(`${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next)}`);
+    found.push(...answer[key]);
+    next = answer.next;
+  }
+  if (next === null) return { found, more: null };
+  const more = el("button", { type: "button", className: "more", id: `more-${key}` }, "Show more");
+  more.addEventListener("click", () => {
+    view.pages.set(key, wanted + 1);
+    view.load();
+  });
+  return { found, more };
+}
+
+/** A button; `about` says of what, for those who do not see where it stands. */
+export function button(label, { id, about = "", kind = "", press }) {
+  const className = kind === "primary" ? kind : `plain ${kind}`.trim();
+  const made = el("button", { type: "button", className, id }, label);
+  if (about) made.setAttribute("aria-label", `${label}: ${about}`);
+  made.addEventListener("click", () => press(made));
+  return made;
+}
+
+/** A button that calls the API; where `ask` has a text, that is asked before. */
+export function deed(view, label, { ask = "", work, done, to, ...rest }) {
+  const press = async (made) => {
+    if (ask && !(await confirmed(`${label}?`, ask, label))) return;
+    await view.act(made, work, done, to);
+  };
+  return button(label, { ...rest, press });
+}
+
+let fields = 0;
+
+/** A control with its label, and a hint that belongs to it. */
+export function field(label, control, hint = "") {
+  control.id ||= `field-${(fields += 1)}`;
+  const box = el("div", { className: "field" }, el("label", { htmlFor: control.id }, label), control);
+  if (hint) {
+    const line = el("small", { id: `${control.id}-hint` }, hint);
+    control.setAttribute("aria-describedby", line.id);
+    box.append(line);
+  }
+  return box;
+}
+
+export function text(value = "", more = {}) {
+  return el("input", { type: "text", autocomplete: "off", ...more, defaultValue: value });
+}
+
+/** A choice of `[value, text]` pairs. */
+export function choice(options, value = "", more = {}) {
+  const made = el("select", more);
+  fill(made, options, value);
+  return made;
+}
+
+export function fill(select, options, value = "") {
+  const known = String(value);
+  select.replaceChildren(
+    ...options.map(([key, shown]) => {
+      const selected = String(key) === known;
+      return el("option", { value: key, selected, defaultSelected: selected }, shown);
+    }),
+  );
+}

@@ -1,0 +1,61 @@
+// Turns as rows of a table and as a transcript; what was said is put in as text.
+
+import { el } from "./dom.js";
+import { excerpt, lasted, NOTHING, number, time } from "./format.js";
+import { badge, link } from "./pieces.js";
+
+const KINDS = { done: "good", failed: "bad", expired: "bad", cancelled: "warn", waiting: "warn" };
+export const HEADS = ["Turn", "Asked", "Kind", "State", "Accepted", "Took", "Delivery", "Tokens"];
+
+/** The cells of a turn under HEADS. */
+export function row(turn) {
+  return [
+    link(`#/turns/${turn.id}`, `Turn ${turn.id}`),
+    excerpt(turn.messages.map((message) => message.text).join(" "), 60) || NOTHING,
+    turn.kind,
+    state(turn),
+    time(turn.created_at),
+    lasted(turn.created_at, turn.finished_at),
+    delivery(turn),
+    turn.usage ? number(turn.usage.total_tokens) : NOTHING,
+  ];
+}
+
+export function state(turn) {
+  const text = turn.replaced ? `${turn.state}, replaced` : turn.state;
+  return badge(text, KINDS[turn.state]);
+}
+
+/** How much of the reply has reached the chat. */
+export function delivery(turn) {
+  const states = turn.parts.map((part) => part.state);
+  if (!states.length) return NOTHING;
+  if (states.includes("undelivered")) return badge("not delivered", "bad");
+  const final = states.filter((one) => one === "final").length;
+  const text = final === states.length ? "delivered" : `${final} of ${states.length} parts`;
+  const repeated = turn.parts.some((part) => part.repeated) ? ", possibly repeated" : "";
+  return badge(text + repeated, final === states.length && !repeated ? "good" : "warn");
+}
+
+/** What was said in turns, oldest first. */
+export function transcript(turns) {
+  return el("ol", { className: "talk", "aria-label": "Transcript" }, ...turns.map(said));
+}
+
+function said(turn) {
+  const asked = turn.messages.flatMap((message) => [
+    el("p", { className: "by" }, message.name || message.sender, ", ", time(message.sent_at)),
+    el("p", { className: "words" }, message.text || "(no text)"),
+    ...message.files.map((file) => el("p", { className: "by" }, `File: ${file.filename}`)),
+  ]);
+  const answered = turn.parts.map((part) =>
+    part.kind === "file"
+      ? el("p", {}, el("a", { href: `${part.url}?download=true`, download: part.filename }, part.filename))
+      : el("p", { className: "words" }, part.text),
+  );
+  const head = el("h3", {}, `Turn ${turn.id} `, state(turn), " ", delivery(turn));
+  const box = el("li", {}, head, ...asked);
+  if (answered.length) box.append(el("p", { className: "by" }, "Answer"), ...answered);
+  if (turn.error) box.append(el("p", { className: "problem" }, turn.error));
+  return box;
+}

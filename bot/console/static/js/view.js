@@ -1,0 +1,113 @@
+// One part of the page as it is shown: it is drawn from what the API says, and drawn again when that may have changed.
+
+import { ApiError } from "./api.js";
+import { $, el, say } from "./dom.js";
+
+const SOON = 300;
+
+export class View {
+  /** `rest` and `settings` are what the address says behind the part's name. */
+  constructor(part, { rest, settings }) {
+    this.part = part;
+    this.rest = rest;
+    this.settings = settings;
+    this.box = $("part-box");
+    this.pages = new Map();
+    this.stream = null;
+    this.focus = "";
+    this.drawn = 0;
+    this.reads = 0;
+    this.closed = false;
+  }
+
+  /** Read and draw; of several at once the last one counts. */
+  async load() {
+    const turn = (this.reads += 1);
+    let nodes;
+    try {
+      nodes = await this.part.draw(this);
+    } catch (error) {
+      if (!(error instanceof ApiError)) console.error(error);
+      nodes = [this.failure(error)];
+    }
+    if (this.closed || turn !== this.reads) return;
+    this.put(nodes.filter(Boolean));
+    this.drawn = Date.now();
+  }
+
+  put(nodes) {
+    const old = [...this.box.children];
+    const same = nodes.length === old.length && nodes.every((node, place) => node.isEqualNode(old[place]));
+    if (same && !this.focus) return;
+    const active = document.activeElement;
+    const inside = this.box.contains(active);
+    const place = inside ? this.stops().indexOf(active) : -1;
+    const wanted = this.focus || (inside ? active.id : "");
+    const opened = [...this.box.querySelectorAll("details[open][id]")].map(({ id }) => id);
+    this.focus = "";
+    this.box.replaceChildren(...nodes);
+    for (const id of opened) if ($(id)) $(id).open = true;
+    if (wanted || inside) ((wanted && $(wanted)) || this.stops()[place] || $("part-title")).focus();
+  }
+
+  /** What the keyboard reaches, in its order. */
+  stops() {
+    return [...this.box.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
+  }
+
+  failure(error) {
+    const again = el("button", { type: "button", className: "plain", id: "again" }, "Try again");
+    again.addEventListener("click", () => this.load());
+    return el("div", { className: "failure", role: "alert" }, el("p", {}, error.message), again);
+  }
+
+  /** Draw again by itself, unless somebody is writing here. */
+  refresh() {
+    const fields = [...this.box.querySelectorAll("input, textarea")];
+    if (fields.every((field) => field.value === field.defaultValue)) this.load();
+  }
+
+  /** Draw again in a moment: what happens often is drawn once. */
+  soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => !this.closed && this.refresh(), SOON);
+  }
+
+  /** Do what a button stands for, and say what came of it; `to` is where the page goes then. */
+  async act(button, work, done, to = "") {
+    tell("");
+    button.disabled = true;
+    try {
+      const result = await work();
+      const text = typeof done === "function" ? done(result) : done;
+      this.focus = button.id;
+      if (to) addEventListener("hashchange", () => tell(text), { once: true });
+      else tell(text);
+      if (to) location.hash = to;
+      else await this.load();
+    } catch (error) {
+      if (!(error instanceof ApiError)) console.error(error);
+      warn(error.message);
+      button.disabled = false;
+      button.focus();
+    }
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.stream?.close();
+  }
+}
+
+/** A line that says what was done. */
+export function tell(text) {
+  say($("part-problem"), "");
+  $("part-said").textContent = text;
+}
+
+/** A line that says why something was not done. */
+export function warn(text) {
+  $("part-said").textContent = "";
+  say($("part-problem"), text);
+}

@@ -1,0 +1,63 @@
+"""The record as the agent reads it: one line for a message, quoted so that nothing in it passes for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, tzinfo
+
+import orjson
+
+from bot.domain import ChatKind, Earlier, Turn
+from bot.store.record import Said
+from bot.store.record_store import RecordStore
+from bot.store.schedule_rows import EVENT
+from bot.texts import Texts
+
+LONGEST_LINE = 1000
+# Of what was said before somebody asks, the agent reads so much, and so far back (seconds).
+MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
+
+
+async def heard_before(
+    turn: Turn,
+    record: RecordStore,
+    texts: Texts,
+    read: Callable[[Turn], Awaitable[Sequence[Earlier]]],
+) -> str:
+    """What the agent is told of what others wrote before a turn, "" for nothing: what the chat's record has,
+    and where it is the first turn there, what `read` finds on the platform.
+    """
+    scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
+        return ""
+    found: list[Said | Earlier] = [*await record.heard_before(turn, FAR_BACK, MOST_BEFORE)]
+    if await record.is_first(turn):
+        known = {one.message_id for one in found}
+        found += [one for one in await read(turn) if one.message_id not in known]
+        found.sort(key=lambda one: one.sent_at)
+    told, left = lines(found, UTC, MOST_BEFORE_CHARACTERS)
+    return texts("note_heard", said="\n".join(told), left=left) if told else ""
+
+
+def lines(found: Sequence[Said | Earlier], zone: tzinfo, most: int) -> tuple[list[str], int]:
+    """The newest messages that fit `most` characters, oldest first, and how many did not."""
+    kept: list[str] = []
+    size = 0
+    for one in reversed(found):
+        line = _line(one, zone)
+        if size + len(line) > most:
+            break
+        kept.append(line)
+        size += len(line) + 1
+    return kept[::-1], len(found) - len(kept)
+
+
+def _line(one: Said | Earlier, zone: tzinfo) -> str:
+    at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
+    text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
+    parts = [at, _quoted(one.sender.name or one.sender.id), _quoted(text), *([one.link] if one.link else [])]
+    return " ".join(["-", *parts])
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()

@@ -1,0 +1,183 @@
+"""Cron expressions, kept exactly as cron means them or refused.
+
+Five fields; `*`, values, ranges, steps and lists; names of months and days; 0 and 7 are Sunday; ranges may
+wrap (`fri-mon`, `22-2`). Where both day fields name days either is enough, as in cron; where one begins with
+`*` both must fit. `L` alone as the day of the month is its last day.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.triggers.cron import CronTrigger  # type: ignore[import-untyped]
+
+from bot.errors import ScheduleRefused
+
+MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+WEEKDAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+DAY_NAMES = tuple(WEEKDAYS)
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+LAST = "L"
+_ITEM = re.compile(r"(?P<first>\*|[a-z]+|\d+)(?:-(?P<last>[a-z]+|\d+))?(?:/(?P<step>\d+))?")
+_FOREIGN = re.compile(r"[#?w]")
+_LONGEST = {month: calendar.monthrange(2024, month)[1] for month in range(1, 13)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of an expression: what it is called, its bounds, and the names that stand for numbers."""
+
+    name: str
+    low: int
+    high: int
+    names: Mapping[str, int]
+
+
+MINUTE, HOUR = _Field("minute", 0, 59, {}), _Field("hour", 0, 23, {})
+DAY, MONTH = _Field("day", 1, 31, {}), _Field("month", 1, 12, MONTHS)
+WEEKDAY = _Field("weekday", 0, 7, WEEKDAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A parsed expression. `text` is what it was parsed from, in five fields; `days` and `weekdays` are None
+    where that field takes every day, `last_day` means the last day of the month. `either` says that one of
+    the two day fields is enough.
+    """
+
+    text: str
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    months: tuple[int, ...]
+    days: tuple[int, ...] | None = None
+    weekdays: tuple[int, ...] | None = None
+    last_day: bool = False
+    either: bool = False
+    _triggers: tuple[CronTrigger, ...] = field(default=(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_triggers", self._made())
+
+    def after(self, wall: datetime) -> datetime | None:
+        """The first wall time after that one; both without a zone. None: there is none."""
+        # A zone without changes of clocks: the trigger sees wall times as they stand on the clock.
+        start = wall.replace(tzinfo=UTC, microsecond=0) + timedelta(seconds=1)
+        found = [trigger.get_next_fire_time(None, start) for trigger in self._triggers]
+        times = [one.replace(tzinfo=None) for one in found if one is not None]
+        return min(times, default=None)
+
+    def _made(self) -> tuple[CronTrigger, ...]:
+        day = "last" if self.last_day else _listed(self.days)
+        weekday = None if self.weekdays is None else ",".join(DAY_NAMES[one] for one in self.weekdays)
+        both = [(day, weekday)]
+        if self.either:
+            both = [(day, None), (None, weekday)]
+        return tuple(
+            CronTrigger(
+                month=_listed(self.months, 12),
+                day=day_wanted,
+                day_of_week=weekday_wanted,
+                hour=_listed(self.hours, 24),
+                minute=_listed(self.minutes, 60),
+                second=0,
+                timezone=UTC,
+            )
+            for day_wanted, weekday_wanted in both
+        )
+
+
+def parse_cron(text: str) -> Cron:
+    """Read an expression. Raises ScheduleRefused for one that can't be kept exactly."""
+    words = text.lower().split()
+    if len(words) == 1 and words[0].startswith("@"):
+        if words[0] not in MACROS:
+            raise ScheduleRefused("cron_macro", macro=words[0], macros=", ".join(MACROS))
+        words = MACROS[words[0]].split()
+    if len(words) != 5:
+        raise ScheduleRefused("cron_fields", count=len(words))
+    minute, hour, day, month, weekday = words
+    last_day = day == LAST.lower()
+    days = None if last_day or day == "*" else _values(DAY, day)
+    weekdays = None if weekday == "*" else _weekdays(weekday)
+    months = _values(MONTH, month)
+    either = (
+        (days is not None or last_day)
+        and weekdays is not None
+        and not day.startswith("*")
+        and not weekday.startswith("*")
+    )
+    if days is not None and not either and min(days) > max(_LONGEST[one] for one in months):
+        raise ScheduleRefused("cron_never", day=min(days))
+    written = " ".join([minute, hour, LAST if last_day else day, month, weekday])
+    return Cron(
+        written, _values(MINUTE, minute), _values(HOUR, hour), months, days, weekdays, last_day, either
+    )
+
+
+def _weekdays(text: str) -> tuple[int, ...]:
+    return tuple(sorted({one % 7 for one in _values(WEEKDAY, text)}))
+
+
+def _values(of: _Field, text: str) -> tuple[int, ...]:
+    found: set[int] = set()
+    for item in text.split(","):
+        found.update(_item(of, item))
+    return tuple(sorted(found))
+
+
+def _item(field: _Field, item: str) -> list[int]:
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        key = "cron_foreign" if _FOREIGN.search(item) else "cron_item"
+        raise ScheduleRefused(key, item=item, field=field.name)
+    first, last, step = match["first"], match["last"], match["step"]
+    if step is not None and last is None and first != "*":
+        raise ScheduleRefused("cron_step", item=item, high=field.high, first=first, step=step)
+    if first == "*" and last is not None:
+        raise ScheduleRefused("cron_item", item=item, field=field.name)
+    values = _range(field, first, last)
+    every = int(step) if step is not None else 1
+    if not 0 < every <= field.high - field.low + 1:
+        raise ScheduleRefused("cron_item", item=item, field=field.name)
+    return values[::every]
+
+
+def _range(field: _Field, first: str, last: str | None) -> list[int]:
+    # A week has Sunday twice, at both ends; every day is each once.
+    highest = 6 if field is WEEKDAY else field.high
+    if first == "*":
+        return list(range(field.low, highest + 1))
+    start = _value(field, first)
+    end = start if last is None else _value(field, last)
+    if start == end:
+        return [start]
+    if field is WEEKDAY:
+        start %= 7
+    if start <= end:
+        return list(range(start, end + 1))
+    return [*range(start, highest + 1), *range(field.low, end + 1)]
+
+
+def _value(field: _Field, word: str) -> int:
+    value = int(word) if word.isdecimal() else field.names.get(word, -1)
+    if not field.low <= value <= field.high:
+        raise ScheduleRefused("cron_value", value=word, field=field.name, low=field.low, high=field.high)
+    return value
+
+
+def _listed(values: tuple[int, ...] | None, all_of: int = 0) -> str | None:
+    if values is None:
+        return None
+    return "*" if len(values) == all_of else ",".join(map(str, values))

@@ -1,0 +1,151 @@
+"""The loop that fires schedules: looks at what is due, opens turns for it, and takes note of how they ended.
+
+Several may work on one store: whoever advances a row first has the firing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from bot.clock import Clock
+from bot.dispatch.waiting import first_of
+from bot.errors import ScheduleRefused
+from bot.schedules.firing import Firings, Host
+from bot.schedules.plan import Plan, plan
+from bot.schedules.walls import find_zone, rule_in
+from bot.store import BotStore
+from bot.store.schedule_rows import Closed, Fire, Opened, Retry, Schedule, ScheduleState, Skip
+
+log = structlog.get_logger(__name__)
+
+# The clock may be set meanwhile, and another process may have added something (seconds).
+LONGEST_NAP = 20.0
+# While a firing's turn is under way its end is looked for so often (seconds).
+WATCH_EVERY = 3.0
+# A firing that came to nothing is tried again after so many seconds each time.
+RETRY_AFTER = (60.0, 600.0)
+AFTER_TROUBLE = 5.0
+# What may have been missed since then is counted in a thread.
+LONG_AGO = 3600.0
+DRAFTS_KEPT, FIRINGS_KEPT = 3600.0, 90 * 24 * 3600.0
+FORGET_EVERY = 3600.0
+
+
+class Scheduler:
+    """Fires what is due. `run` works until cancelled."""
+
+    def __init__(self, store: BotStore, clock: Clock, host: Host) -> None:
+        self._store = store.schedules
+        self._clock = clock
+        self._host = host
+        self._firings = Firings(store.schedules, store.record, clock, host)
+        self._poked = asyncio.Event()
+        self._forget_at = 0.0
+
+    def poke(self) -> None:
+        """Something has changed: look again."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        """Fire until cancelled."""
+        while True:
+            self._poked.clear()
+            try:
+                nap = await self.look()
+            except Exception:  # the scheduler's supervisor: a database that is away comes back
+                log.exception("schedules_failed")
+                nap = AFTER_TROUBLE
+            await first_of(self._poked, self._clock, nap)
+
+    async def look(self) -> float:
+        """Do what is due now; how long nothing will be (seconds)."""
+        now = self._clock.now()
+        for closed in await self._store.closed():
+            await self._judge(closed)
+        for retry in await self._store.retries(now):
+            await self._retry(retry)
+        for schedule in await self._store.due(now):
+            await self._fire(schedule)
+        if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
+            self._forget_at = now + FORGET_EVERY
+            await self._store.forget(now - DRAFTS_KEPT, now - FIRINGS_KEPT)
+        due = await self._store.next_at()
+        nap = WATCH_EVERY if await self._store.any_open() else LONGEST_NAP
+        return max(0.05, min(nap, due - self._clock.now())) if due else nap
+
+    async def firing(self, schedule: Schedule, due: float) -> Fire:
+        """A firing of a schedule for that instant, outside of its order."""
+        return await self._firings.make(schedule, Plan(due, schedule.next_at, 0, late=False))
+
+    def hand_over(self, opened: Sequence[Opened]) -> None:
+        """Have the turns answered that a firing opened, and watch how they end."""
+        for turn in opened:
+            self._host.open_(turn)
+        self.poke()
+
+    async def _fire(self, schedule: Schedule) -> None:
+        try:
+            zone = await find_zone(schedule.zone)
+            rule, now, catch_up = rule_in(schedule.rule), self._clock.now(), self._host.catch_up()
+            long_ago = now - schedule.next_at > LONG_AGO
+            given = (rule, zone, schedule.next_at, now, catch_up)
+            made = await asyncio.to_thread(plan, *given) if long_ago else plan(*given)
+        except ScheduleRefused as refused:
+            # What was kept can't be read any more: an older version, a zone that the system lost.
+            log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
+            made = Plan(schedule.next_at, 0.0, 0, late=True)
+        one = await self._told_once(await self._firings.make(schedule, made))
+        opened = await self._store.fire(one, self._clock.now())
+        if opened is None:
+            return
+        log.info(
+            "schedule_fired",
+            schedule=schedule.id,
+            due=made.due,
+            missed=made.missed,
+            skipped=one.skip.value if one.skip else None,
+            turns=[turn.turn for turn in opened],
+        )
+        for turn in opened:
+            self._host.open_(turn)
+
+    async def _told_once(self, one: Fire) -> Fire:
+        """A chat hears of a used up budget once, not at every firing until it is possible again."""
+        if one.skip is not Skip.BUDGET:
+            return one
+        before = await self._store.firings(one.schedule.id, limit=1)
+        known = bool(before) and before[0].skipped == Skip.BUDGET
+        return replace(one, notice="") if known else one
+
+    async def _judge(self, closed: Closed) -> None:
+        now = self._clock.now()
+        again = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
+        retry_at = now + RETRY_AFTER[closed.attempt - 1] if again else 0.0
+        schedule = await self._store.get(closed.schedule)
+        alert = ""
+        if schedule is not None:
+            alert = self._host.texts(schedule.account)(
+                "schedule_alert", number=schedule.id, spoken=schedule.spoken, problem=closed.problem
+            )
+        if not closed.good:
+            log.warning(
+                "schedule_came_to_nothing", schedule=closed.schedule, problem=closed.problem, again=again
+            )
+        opened = await self._store.judge(closed, retry_at, alert, now)
+        if opened is not None:
+            self._host.open_(opened)
+
+    async def _retry(self, retry: Retry) -> None:
+        schedule = await self._store.get(retry.schedule)
+        again = None
+        if schedule is not None and schedule.state is not ScheduleState.PAUSED:
+            made = Plan(retry.due_at, schedule.next_at, 0, late=False)
+            again = await self._firings.make(schedule, made, again=retry.id)
+            again = None if again.skip else again
+        opened = await self._store.retry(retry, again, self._clock.now())
+        if opened is not None:
+            self._host.open_(opened)

@@ -1,0 +1,167 @@
+"""Budgets: how many messages an hour and tokens a day somebody, a chat or an account may use.
+
+Messages are counted as they are accepted, in a row for each hour; tokens are those that the turns of the day
+cost. Hours and days are those of UTC, so that it can be said when it is possible again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bot.store import audit
+from bot.store import budget_statements as sql
+from bot.store.audit import Actor, Deed
+from bot.store.connection import Connection
+
+HOUR, DAY = 3600, 24 * 3600
+
+
+class Of(StrEnum):
+    """Whose budget it is."""
+
+    PERSON = "person"
+    CHAT = "chat"
+    ACCOUNT = "account"
+
+
+class What(StrEnum):
+    """What is counted: messages by the hour, tokens by the day."""
+
+    MESSAGES = "messages"
+    TOKENS = "tokens"
+
+    @property
+    def period(self) -> int:
+        """Seconds."""
+        return HOUR if self is What.MESSAGES else DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most so many of something, for a person (`platform:id`), a chat or an account. `notice` is said to
+    who comes too late; `{minutes}` in it is how long until it is possible again.
+    """
+
+    of: Of
+    what: What
+    most: int
+    person: str
+    account: str
+    chat: str
+    notice: str = ""
+
+    @property
+    def scope(self) -> str:
+        """What its messages are counted under."""
+        named = {Of.PERSON: self.person, Of.CHAT: f"{self.account}:{self.chat}", Of.ACCOUNT: self.account}
+        return f"{self.of}:{named[self.of]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What an access entry was given: messages an hour and tokens a day. None: what the configuration says,
+    0: as much as they like.
+    """
+
+    entry: str
+    messages: int | None
+    tokens: int | None
+    by: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much of a limit is used, and for how many seconds that counts."""
+
+    limit: Limit
+    used: int
+    seconds: float
+
+
+def used(connection: Connection, limit: Limit, now: float) -> Used:
+    """How much of a limit is used now."""
+    start = now - now % limit.what.period
+    seconds = start + limit.what.period - now
+    if limit.what is What.MESSAGES:
+        row = connection.execute(sql.METER, {"scope": limit.scope, "start": start}).first()
+        return Used(limit, 0 if row is None else int(row.value), seconds)
+    given: dict[str, Any] = {"since": start}
+    if limit.of is Of.PERSON:
+        given["person"] = limit.person
+        statement = sql.TOKENS_OF_PERSON
+    elif limit.of is Of.CHAT:
+        given |= {"account": limit.account, "chat": limit.chat}
+        statement = sql.TOKENS_OF_CHAT
+    else:
+        given["account"] = limit.account
+        statement = sql.TOKENS_OF_ACCOUNT
+    return Used(limit, int(connection.execute(statement, given).scalar_one()), seconds)
+
+
+def refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+    """What somebody is told whose budget is used up, "" where none is; of several the one with the longest
+    wait.
+    """
+    over = [
+        found
+        for found in (used(connection, limit, now) for limit in limits)
+        if found.used >= found.limit.most
+    ]
+    if not over:
+        return ""
+    longest = max(over, key=lambda found: found.seconds)
+    return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
+
+
+def count(connection: Connection, limits: Sequence[Limit], now: float) -> None:
+    """Count a message that was accepted."""
+    for limit in limits:
+        if limit.what is What.MESSAGES:
+            start = now - now % limit.what.period
+            connection.execute(sql.COUNT, {"scope": limit.scope, "start": start})
+
+
+def listed(connection: Connection) -> list[Budget]:
+    """Every budget that was given, by entry."""
+    return [
+        Budget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
+        for row in connection.execute(sql.BUDGETS).all()
+    ]
+
+
+def give(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
+    """Give a budget in place of another; one that says nothing is taken away."""
+    if one.messages is None and one.tokens is None:
+        connection.execute(sql.TAKE, {"entry": one.entry})
+    else:
+        connection.execute(
+            sql.GIVE,
+            {
+                "entry": one.entry,
+                "messages": _written(one.messages),
+                "tokens": _written(one.tokens),
+                "by": one.by,
+                "now": now,
+            },
+        )
+    audit.note(
+        connection, actor, Deed("budget", one.entry, f"{one.messages} messages, {one.tokens} tokens"), now
+    )
+
+
+def forget(connection: Connection, before: float) -> None:
+    """Drop counts of hours before then."""
+    connection.execute(sql.FORGET, {"before": before})
+
+
+def _read(column: int) -> int | None:
+    return None if column < 0 else int(column)
+
+
+def _written(value: int | None) -> int:
+    return -1 if value is None else value

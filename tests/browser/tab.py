@@ -1,0 +1,88 @@
+"""A tab of a real browser at a service, and what its page must not do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from playwright.async_api import Browser, ConsoleMessage, Locator, Page, expect
+
+from tests.platforms.web.serving import World
+
+DONE = '.turn[data-kind="chat"][data-state="done"]'
+PHONE = {"width": 390, "height": 780}
+
+
+class Tab:
+    """A page that notes what must not happen: script errors and violations of the content policy.
+
+    The browser also notes each answer of the service that refuses something; `refused` are those that a test
+    asks for.
+    """
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.bad: list[str] = []
+        self.refused: tuple[int, ...] = ()
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.bad.append(str(error)))
+
+    def _said(self, line: ConsoleMessage) -> None:
+        asked_for = any(f"status of {status} " in line.text for status in self.refused)
+        if line.type == "error" and not asked_for:
+            self.bad.append(line.text)
+
+    @property
+    def box(self) -> Locator:
+        """What the part shows that is open."""
+        return self.page.locator("#part-box")
+
+    @property
+    def said(self) -> Locator:
+        """The line that says what was done."""
+        return self.page.locator("#part-said")
+
+    @property
+    def dialog(self) -> Locator:
+        """What asks something."""
+        return self.page.get_by_role("dialog")
+
+    async def press(self, name: str, *, sure: bool = False) -> None:
+        """Press a button of the part, and where it asks first (`sure`) say yes."""
+        await self.box.get_by_role("button", name=name, exact=True).click()
+        if sure:
+            await self.dialog.locator(".primary").click()
+
+    async def row(self, *cells: str) -> None:
+        """Wait for a row of a table that has these texts."""
+        found = self.box.locator("tr")
+        for cell in cells:
+            found = found.filter(has_text=cell)
+        await expect(found.first).to_be_visible()
+
+    async def send(self, text: str) -> None:
+        await self.page.fill("#text", text)
+        await self.page.keyboard.press("Enter")
+
+    async def answer(self, place: int = -1) -> str:
+        """The text of a finished answer."""
+        box = self.page.locator(f"{DONE} .answer").nth(place)
+        await expect(box).to_be_visible()
+        return await box.inner_text()
+
+    async def fits(self) -> bool:
+        """Whether the page is as wide as the window."""
+        wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        return bool(await self.page.evaluate(wide))
+
+
+@asynccontextmanager
+async def opened(browser: Browser, service: World, path: str = "/", **options: Any) -> AsyncIterator[Tab]:
+    context = await browser.new_context(**options)
+    tab = Tab(await context.new_page(), service.url)
+    await tab.page.goto(service.url + path)
+    yield tab
+    assert tab.bad == []
+    await context.close()

@@ -1,0 +1,162 @@
+"""The parts of the page beside the chat: found, opened, left; on every width, in light and dark."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from bot.console.page import PARTS
+from tests.browser.tab import DONE, PHONE, opened
+from tests.platforms.web.serving import MODELS, World, world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+AXE = files("axe_playwright_python") / "axe.min.js"
+ATTACK = "<img src=x onerror='window.hit=1'><script>window.hit=2</script>"
+LOOKS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1200, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1200, "height": 900}},
+    "phone": {"color_scheme": "light", "viewport": PHONE},
+}
+
+
+async def serious(page: Page) -> list[str]:
+    """What axe finds that keeps people from using the page."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(AXE.read_text())
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['nodes'][0]['html']}"
+        for one in found["violations"]
+        if one["impact"] in {"serious", "critical"}
+    ]
+
+
+async def furnish(service: World) -> None:
+    """Something to show in most parts."""
+    conversation = await service.open()
+    await service.turn((await service.say(conversation, ATTACK))["turn"])
+    schedule = {"conversation": conversation, "when": "every 6 hours", "text": ATTACK}
+    for path, body in (
+        ("/api/schedules", schedule),
+        ("/api/memory/facts", {"content": ATTACK}),
+    ):
+        answer = await service.http.post(path, json=body)
+        assert answer.status_code == 201, answer.text
+    answer = await service.http.put("/api/access/telegram:7", json={"role": "admin"})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_part_can_be_opened_and_used_by_everybody(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, extra=MODELS) as service:
+        await furnish(service)
+        async with opened(browser, service, **options) as tab:
+            page = tab.page
+            assert await serious(page) == []
+            for name, label, _ in PARTS:
+                if look == "phone":
+                    await page.locator("#open-side:visible, #open-side-part:visible").click()
+                if not await page.locator("#manage").evaluate("box => box.open"):
+                    await page.click("#manage summary")
+                await page.click(f"#parts a[href='#/{name}']")
+                await expect(page.locator("#part-title")).to_have_text(label)
+                await expect(page.locator("#part-title")).to_be_focused()
+                await expect(tab.box).not_to_contain_text("Loading…")
+                await expect(tab.box.locator("table:visible, .none:visible").first).to_be_visible()
+                await expect(tab.box.locator(".failure")).to_have_count(0)
+                await expect(page.locator("#parts [aria-current=page]")).to_have_text(label)
+                assert await tab.fits(), name
+                assert await serious(page) == [], name
+            await page.goto(f"{service.url}/#/schedules/calendar")
+            await expect(tab.box.locator(".calendar")).to_be_visible()
+            assert await tab.fits()
+            assert await serious(page) == []
+            assert await page.evaluate("window.hit") is None
+
+
+async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service) as tab:
+        await tab.page.locator("#manage summary").focus()
+        await tab.page.keyboard.press("Enter")
+        await tab.page.keyboard.press("Tab")
+        await tab.page.keyboard.press("Enter")
+        await expect(tab.page.locator("#part-title")).to_be_focused()
+        await expect(tab.page.locator("#part-title")).to_have_text("Schedules")
+        await tab.page.locator("#skip").focus()
+        await tab.page.keyboard.press("Enter")
+        await expect(tab.page.locator("#part-title")).to_be_focused()
+        assert tab.page.url.endswith("#/schedules")
+        await tab.page.keyboard.press("Tab")
+        await expect(tab.page.locator("#refresh")).to_be_focused()
+
+
+async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service) as tab:
+        await tab.send("hello")
+        await tab.answer()
+        await tab.page.click("#manage summary")
+        await tab.page.click("#parts a[href='#/usage']")
+        await expect(tab.page.locator("#chat")).to_be_hidden()
+        assert await tab.page.title() == "Usage · Roebot"
+        await tab.page.go_back()
+        await expect(tab.page.locator("#part")).to_be_hidden()
+        await expect(tab.page.locator(".bubble")).to_have_text("hello")
+        await expect(tab.page).to_have_title("hello · Roebot")
+        await tab.page.go_forward()
+        await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+        await tab.page.click("#conversations button >> text=hello")
+        await expect(tab.page.locator(f"{DONE} .answer")).to_have_text("hello")
+        assert "#" not in tab.page.url
+        await tab.page.click("#parts a[href='#/usage']")
+        await tab.page.click("#new")
+        await expect(tab.page.locator("#welcome")).to_be_visible()
+        await tab.send("again")
+        assert await tab.answer() == "again"
+
+
+async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with world(tmp_path) as service:
+        async with opened(browser, service, "/#/audit?person=telegram:7") as tab:
+            await expect(tab.page.locator("#part-title")).to_have_text("Audit")
+            await expect(tab.page.locator("#person")).to_have_value("telegram:7")
+        async with opened(browser, service, "/#/constructor") as tab:
+            await expect(tab.page.locator("#welcome")).to_be_visible()
+            await expect(tab.page.locator("#part")).to_be_hidden()
+
+
+async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service, "/#/schedules/99") as tab:
+        tab.refused = (404, 503)
+        await expect(tab.box.get_by_role("alert")).to_contain_text("There is no such schedule.")
+        away = {"status": 503, "json": {"detail": "away"}}
+        await tab.page.route("**/api/schedules**", lambda route: route.fulfill(**away))
+        await tab.page.goto(f"{service.url}/#/schedules")
+        await expect(tab.box.get_by_role("alert")).to_contain_text("away")
+        await tab.page.unroute("**/api/schedules**")
+        await tab.press("Try again")
+        await expect(tab.box).to_contain_text("Nothing is scheduled yet.")
+
+
+async def test_a_part_is_drawn_again_by_hand_and_when_somebody_comes_back(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with world(tmp_path) as service, opened(browser, service, "/#/people") as tab:
+        await expect(tab.box).to_contain_text("Nobody was given a role.")
+        await service.http.put("/api/access/telegram:7", json={"role": "admin"})
+        await tab.page.click("#refresh")
+        await tab.row("telegram:7", "admin")
+        await service.http.put("/api/access/telegram:8", json={"role": "member"})
+        async with asyncio.timeout(20):
+            while "telegram:8" not in await tab.box.inner_text():
+                await tab.page.evaluate("dispatchEvent(new Event('focus'))")
+                await asyncio.sleep(0.05)

@@ -1,0 +1,106 @@
+"""Accounts, conversations and turns on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.tab import DONE, PHONE, opened
+from tests.platforms.web.serving import world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+BROKEN = (
+    "channels: {telegram: {bot_token: '123456:abcdefghijklmnopqrstuvwxyz', base_url: 'http://127.0.0.1:9'}}"
+)
+
+
+async def test_accounts_say_how_they_are_and_start_anew(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, extra=BROKEN) as service, opened(browser, service, "/#/accounts") as tab:
+        await tab.row("telegram", "failed", "Telegram")
+        await tab.row("web", "live")
+        await tab.press("Restart: web", sure=True)
+        await expect(tab.said).to_have_text("web starts anew.")
+        await tab.row("web", "live")
+        await expect(tab.box.locator("#connect-slack pre")).to_be_hidden()
+        await tab.box.get_by_text("Slack", exact=True).click()
+        await expect(tab.box.locator("#connect-slack pre")).to_contain_text("app_token: $SLACK_APP_TOKEN")
+        await expect(tab.box.locator("#connect-slack code")).to_have_text(".venv/bin/roebot init slack")
+        # Drawn again every few seconds, and still open.
+        async with tab.page.expect_response("**/api/channels**"):
+            pass
+        await expect(tab.box.locator("#connect-slack pre")).to_be_visible()
+
+
+async def test_conversations_with_their_turns_and_transcript(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        posted = await service.say(conversation, "hello **there**")
+        await service.turn(posted["turn"])
+        terminal = await service.open("terminal", "tty")
+        await service.turn((await service.say(terminal, "from the terminal"))["turn"])
+        async with opened(browser, service, "/#/conversations", viewport=PHONE) as tab:
+            await tab.box.get_by_role("link", name="hello **there**").click()
+            await tab.row(f"Turn {posted['turn']}", "done", "delivered")
+            talk = tab.box.locator(".talk .words")
+            await expect(talk).to_have_text(["hello **there**", "hello **there**"])
+            assert await tab.fits()
+            await tab.box.get_by_role("link", name="All conversations").click()
+            await tab.box.get_by_label("Account").select_option("terminal")
+            await tab.row("from the terminal", "tty")
+            await expect(tab.page.locator("#part-title")).to_have_text("Conversations")
+            await tab.page.reload()
+            await expect(tab.box.get_by_label("Account")).to_have_value("terminal")
+
+
+async def test_what_is_said_meanwhile_appears(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        await service.turn((await service.say(conversation, "first"))["turn"])
+        async with opened(browser, service, f"/#/conversations/{conversation}") as tab:
+            await expect(tab.box.locator(".talk > li")).to_have_count(1)
+            await service.say(conversation, "second")
+            await expect(tab.box.locator(".talk > li")).to_have_count(2)
+            await expect(tab.box.locator(".talk > li").last.locator(".words")).to_have_text(
+                ["second", "second"]
+            )
+
+
+async def test_an_answer_is_given_again(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
+        async with opened(browser, service, f"/#/conversations/{conversation}") as tab:
+            await tab.press(f"Answer again: turn {turn}", sure=True)
+            await expect(tab.said).to_have_text("It is answered again.")
+            await tab.row(f"Turn {turn}", "done, replaced")
+            await tab.box.get_by_role("link", name="Open as a chat").click()
+            await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("hello")
+
+
+async def test_turns_of_all_conversations(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        one, other = await service.open(), await service.open()
+        good = await service.turn((await service.say(one, "all is well"))["turn"])
+        bad = await service.turn((await service.say(other, "[fail=overloaded] hello"))["turn"])
+        async with opened(browser, service, "/#/turns") as tab:
+            await tab.row(f"Turn {good['id']}", "all is well", "done", "delivered", f"Conversation {one}")
+            await tab.row(f"Turn {bad['id']}", "failed", f"Conversation {other}")
+            await tab.box.get_by_role("link", name=f"Turn {bad['id']}", exact=True).click()
+            await expect(tab.box.locator(".facts")).to_contain_text("failed")
+            await expect(tab.box.locator(".talk .words").last).to_contain_text("/retry")
+
+
+async def test_many_turns_come_page_by_page(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        for number in range(51):
+            await service.turn((await service.say(conversation, f"/status {number}"))["turn"])
+        async with opened(browser, service, "/#/turns") as tab:
+            await expect(tab.box.locator("tbody tr")).to_have_count(50)
+            await tab.press("Show more")
+            await expect(tab.box.locator("tbody tr")).to_have_count(51)
+            await expect(tab.box.get_by_role("button", name="Show more")).to_have_count(0)
+            await tab.page.click("#refresh")
+            await expect(tab.box.locator("tbody tr")).to_have_count(51)

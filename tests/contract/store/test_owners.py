@@ -1,0 +1,67 @@
+"""What the migration says of conversations that were there before they had owners."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+from bot.store import Database
+from bot.store.migrate import VERSION_TABLE, create, current, migrate
+from tests.contract.store.test_schema import empty
+
+CONVERSATIONS = (
+    (1, "tg", "telegram", "private"),
+    (2, "tg", "telegram", "group"),
+    (3, "web", "web", "private"),
+    (4, "terminal", "terminal", "private"),
+    (5, "tg", "telegram", "private"),
+)
+SENDERS = ((1, '["7","Ann","ann"]'), (2, '["7","Ann","ann"]'), (3, '["owner","",""]'))
+
+
+def before(connection: Connection) -> None:
+    """A database of the version before, with conversations."""
+    create(connection)
+    for statement in (
+        "DROP INDEX conversations_owned",
+        "ALTER TABLE conversations DROP COLUMN owner",
+        "DROP TABLE page_codes",
+        "DROP TABLE page_sessions",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0014'",
+    ):
+        connection.execute(text(statement))
+    for number, account, platform, kind in CONVERSATIONS:
+        connection.execute(
+            text(
+                "INSERT INTO conversations (id, account, chat, platform, chat_kind)"
+                " VALUES (:id, :account, :chat, :platform, :kind)"
+            ),
+            {"id": number, "account": account, "chat": f"c{number}", "platform": platform, "kind": kind},
+        )
+    for number, sender in SENDERS:
+        connection.execute(
+            text(
+                "INSERT INTO turns (id, conversation_id, kind, state, address)"
+                " VALUES (:id, :id, 'chat', 'done', '')"
+            ),
+            {"id": number},
+        )
+        connection.execute(
+            text(
+                "INSERT INTO inbound (account, event_id, sender, text, turn_id)"
+                " VALUES ('tg', :event, :sender, 'hi', :id)"
+            ),
+            {"event": f"e{number}", "sender": sender, "id": number},
+        )
+
+
+def owners(connection: Connection) -> dict[int, str]:
+    return {row.id: row.owner for row in connection.execute(text("SELECT id, owner FROM conversations"))}
+
+
+async def test_private_conversations_that_are_there_get_their_owners(database: Database) -> None:
+    await database.schema(empty)
+    await database.schema(before)
+    assert await database.schema(current) == "0014"
+    await database.schema(migrate)
+    found = await database.schema(owners)
+    assert found == {1: "telegram:7", 2: "", 3: "web:owner", 4: "terminal:owner", 5: ""}

@@ -1,0 +1,280 @@
+"""Schedules on SQLite and on PostgreSQL: a firing is taken once, and its outcome is what its turn came to."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from bot.domain import ChatKind, Part, PartKind, PartState, TurnKind, TurnState
+from bot.store import BotStore
+from bot.store.audit import Actor
+from bot.store.schedule_rows import Fire, Opened, Schedule, ScheduleKind, ScheduleState, Skip
+from bot.store.turns import PartChange
+from tests.contract.store.made import ANN, accept, admission, message
+
+ACTOR = Actor("turn:1", "telegram:7", "Ann", "tg", "c1")
+ONE = Schedule(
+    id=0,
+    kind=ScheduleKind.PROMPT,
+    state=ScheduleState.ACTIVE,
+    text="what is new?",
+    spoken="hourly",
+    rule="0 * * * *",
+    zone="UTC",
+    account="tg",
+    platform="telegram",
+    chat="c1",
+    chat_kind=ChatKind.GROUP,
+    topic="",
+    conversation=0,
+    made_in=1,
+    maker=ANN,
+    made_at=0.0,
+    next_at=3600.0,
+)
+
+
+async def made(store: BotStore, one: Schedule = ONE) -> Schedule:
+    """A schedule in the store, of a chat in which somebody has written."""
+    await accept(store, admission(message(chat=one.chat)))
+    number = await store.schedules.add(one, ACTOR, 100.0)
+    found = await store.schedules.get(number)
+    assert found is not None
+    return found
+
+
+def fire(one: Schedule, **more: object) -> Fire:
+    """Its firing that is due."""
+    return replace(Fire(one, one.next_at, one.next_at + 3600.0, "now: what is new?", "thread-9"), **more)  # type: ignore[arg-type]
+
+
+async def opened(store: BotStore, of: Fire, now: float = 3600.0) -> Opened:
+    found = await store.schedules.fire(of, now)
+    assert found is not None
+    [turn] = found
+    return turn
+
+
+async def end(
+    store: BotStore,
+    turn: int,
+    state: TurnState = TurnState.DONE,
+    *,
+    part: PartState = PartState.FINAL,
+    why: str = "",
+) -> None:
+    """The turn ends with one part."""
+    shown = Part(0, PartKind.TEXT, "text", part, platform_id="m1" if part is PartState.FINAL else "")
+    error = "" if state is TurnState.DONE else "runtime"
+    await store.save(turn, [PartChange(shown, why)], 4000.0, state=state, error=error)
+
+
+async def test_it_comes_back_as_it_was_written(store: BotStore) -> None:
+    found = await made(store)
+    assert found == replace(ONE, id=found.id, made_at=100.0)
+    assert await store.schedules.listed() == [found]
+    assert await store.schedules.of_chat("tg", "c1") == [found]
+    assert await store.schedules.of_chat("tg", "c2") == []
+    assert await store.schedules.next_at() == 3600.0
+    assert await store.schedules.due(3599.0) == []
+    assert await store.schedules.due(3600.0) == [found]
+    [deed] = [entry.deed for entry in await store.audit() if entry.deed.action == "schedule"]
+    assert (deed.subject, deed.detail) == (f"schedule {found.id}", "hourly")
+
+
+async def test_a_firing_is_taken_once_however_many_ask(store: BotStore) -> None:
+    one = await made(store)
+    taken = await asyncio.gather(*(store.schedules.fire(fire(one), 3600.0) for _ in range(8)))
+    [turn] = [found[0] for found in taken if found]
+    loaded = (await store.load(turn.turn)).turn
+    assert loaded is not None
+    assert (loaded.kind, loaded.state, loaded.thread_id) == (TurnKind.CHAT, TurnState.ACCEPTED, "thread-9")
+    assert [(told.text, told.sender) for told in loaded.messages] == [("now: what is new?", ANN)]
+    assert (loaded.address.chat, loaded.address.topic, loaded.address.reply_to) == ("c1", "", "")
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    assert after.next_at == 7200.0
+    assert len(await store.schedules.firings(one.id)) == 1
+
+
+async def test_an_instant_is_fired_for_once_even_when_it_comes_again(store: BotStore) -> None:
+    one = await made(store)
+    await end(store, (await opened(store, fire(one))).turn)
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    again = replace(after, next_at=3600.0)
+    assert await store.schedules.change(after, again, ACTOR, 3700.0)
+    assert await store.schedules.fire(fire(again), 3700.0) is None
+    assert len(await store.schedules.firings(one.id)) == 1
+
+
+async def test_the_last_firing_ends_it(store: BotStore) -> None:
+    one = await made(store)
+    await opened(store, fire(one, following=0.0))
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    assert (after.state, after.next_at) == (ScheduleState.DONE, 0.0)
+    assert await store.schedules.next_at() == 0.0
+
+
+async def test_what_is_skipped_is_written_down(store: BotStore) -> None:
+    one = await made(store)
+    told = await opened(store, fire(one, skip=Skip.MISSED, missed=4, notice="missed"))
+    assert [part.content for part in (await store.load(told.turn)).parts] == ["missed"]
+    later = await store.schedules.get(one.id)
+    assert later is not None
+    turn = await opened(store, fire(later), 7200.0)
+    last = await store.schedules.get(one.id)
+    assert last is not None
+    assert await store.schedules.fire(fire(last), 10800.0) == []
+    overlap, open_, missed = await store.schedules.firings(one.id)
+    assert (overlap.skipped, overlap.turn) == ("overlap", 0)
+    assert (open_.skipped, open_.turn, open_.state, open_.delivered) == (
+        "",
+        turn.turn,
+        TurnState.ACCEPTED,
+        False,
+    )
+    assert (missed.skipped, missed.missed) == ("missed", 4)
+
+
+async def test_delivered_is_what_the_platform_has_named(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    assert await store.schedules.closed() == []
+    assert await store.schedules.any_open()
+    await end(store, turn.turn, part=PartState.UNDELIVERED, why="permission")
+    [closed] = await store.schedules.closed()
+    assert (closed.good, closed.permanent, closed.problem) == (False, True, "permission")
+    [firing] = await store.schedules.firings(one.id)
+    assert (firing.state, firing.delivered, firing.problem) == (TurnState.DONE, False, "permission")
+    assert await store.schedules.judge(closed, 0.0, "alert", 4000.0) is None
+    assert await store.schedules.closed() == []
+    assert not await store.schedules.any_open()
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    assert after.failures == 1
+
+
+async def test_a_retry_is_another_turn_of_the_same_firing(store: BotStore) -> None:
+    one = await made(store)
+    await end(store, (await opened(store, fire(one))).turn, TurnState.FAILED)
+    [closed] = await store.schedules.closed()
+    assert (closed.good, closed.permanent, closed.attempt) == (False, False, 1)
+    assert await store.schedules.judge(closed, 3660.0, "alert", 3600.0) is None
+    assert await store.schedules.retries(3659.0) == []
+    [retry] = await store.schedules.retries(3660.0)
+    taken = await asyncio.gather(*(store.schedules.retry(retry, fire(one), 3660.0) for _ in range(4)))
+    [again] = [found for found in taken if found]
+    await end(store, again.turn)
+    [good] = await store.schedules.closed()
+    assert (good.good, good.attempt) == (True, 2)
+    await store.schedules.judge(good, 0.0, "", 3700.0)
+    [firing] = await store.schedules.firings(one.id)
+    assert (firing.attempt, firing.delivered, firing.turn) == (2, True, again.turn)
+
+
+async def test_who_made_it_is_told_once_after_three_failures(store: BotStore) -> None:
+    one = await made(store)
+    told = []
+    for number in range(5):
+        now = await store.schedules.get(one.id)
+        assert now is not None
+        await end(store, (await opened(store, fire(now), now.next_at)).turn, TurnState.FAILED)
+        [closed] = await store.schedules.closed()
+        told.append(await store.schedules.judge(closed, 0.0, f"failed {number}", 4000.0))
+    assert [found is not None for found in told] == [False, False, True, False, False]
+    assert told[2] is not None
+    [part] = (await store.load(told[2].turn)).parts
+    assert part.content == "failed 2"
+
+
+async def test_a_command_that_is_carried_out_again_does_not_fire_it_again(store: BotStore) -> None:
+    one = await made(store)
+    command = replace(ACTOR, key="turn:2")
+    opened_now = await store.schedules.trigger(fire(one), command, 200.0)
+    assert opened_now is not None
+    [turn] = opened_now
+    await end(store, turn.turn)
+    assert await store.schedules.trigger(fire(one), command, 230.0) == []
+    assert len(await store.schedules.firings(one.id)) == 1
+    assert await store.schedules.trigger(fire(one), replace(ACTOR, key="turn:3"), 240.0)
+    assert await store.schedules.trigger(fire(one), replace(ACTOR, key="turn:4"), 250.0) is None
+
+
+async def test_a_paused_or_deleted_one_fires_no_more(store: BotStore) -> None:
+    one = await made(store)
+    paused = replace(one, state=ScheduleState.PAUSED, next_at=0.0)
+    assert await store.schedules.change(one, paused, ACTOR, 200.0)
+    assert not await store.schedules.change(one, paused, ACTOR, 200.0)
+    assert await store.schedules.due(1e9) == []
+    assert await store.schedules.fire(fire(one), 3600.0) is None
+    assert await store.schedules.delete(one.id, ACTOR, 300.0)
+    assert not await store.schedules.delete(one.id, ACTOR, 300.0)
+    assert await store.schedules.get(one.id) is None
+
+
+async def test_drafts_are_forgotten(store: BotStore) -> None:
+    draft = await made(store, replace(ONE, state=ScheduleState.DRAFT))
+    assert await store.schedules.listed() == []
+    assert await store.schedules.count_in_chat("tg", "c1") == 0
+    await store.schedules.forget(100.0, 0.0)
+    assert await store.schedules.get(draft.id) is not None
+    await store.schedules.forget(101.0, 0.0)
+    assert await store.schedules.get(draft.id) is None
+
+
+async def test_the_time_zone_of_a_chat(store: BotStore) -> None:
+    assert await store.schedules.zone("tg", "c1") == ""
+    for name in ("Europe/Berlin", "Asia/Tokyo"):
+        await store.schedules.set_zone("tg", "c1", name)
+        assert await store.schedules.zone("tg", "c1") == name
+    assert await store.schedules.zone("tg", "c2") == ""
+
+
+async def test_a_chat_that_moves_takes_its_schedules_along(store: BotStore) -> None:
+    one = await made(store)
+    await store.schedules.set_zone("tg", "c1", "Asia/Tokyo")
+    await store.migrate_chat("tg", "c1", "c2")
+    moved = await store.schedules.get(one.id)
+    assert moved is not None
+    assert moved.chat == "c2"
+    assert await store.schedules.zone("tg", "c2") == "Asia/Tokyo"
+
+
+async def test_a_thread_below_its_result_goes_on_with_it(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    address = one.address
+    await store.save(turn.turn, [], 3700.0, seen=(address, turn.conversation, ["m77"]))
+    inside = message("and yesterday?", chat="c1", kind=ChatKind.GROUP, topic="m77", reply_to="m99")
+    [taken] = await accept(store, admission(inside))
+    assert taken.conversation == turn.conversation
+    assert (taken.address.topic, taken.address.chat) == ("m77", "c1")
+    elsewhere = message("hello", chat="c1", kind=ChatKind.GROUP, topic="m78")
+    [other] = await accept(store, admission(elsewhere))
+    assert other.conversation != turn.conversation
+
+
+async def test_firings_of_all_schedules_within_a_span(store: BotStore) -> None:
+    one, other = await made(store), await made(store, replace(ONE, chat="c2", next_at=7200.0))
+    turn = await opened(store, fire(one))
+    await end(store, turn.turn)
+    await opened(store, fire(other), now=7200.0)
+    found = await store.schedules.between(3600.0, 7200.0, 10)
+    [first] = found
+    assert (first.schedule, first.due_at, first.delivered) == (one.id, 3600.0, True)
+    found = await store.schedules.between(0.0, 7201.0, 10)
+    assert [firing.schedule for firing in found] == [one.id, other.id]
+    assert len(await store.schedules.between(0.0, 7201.0, 1)) == 1
+
+
+async def test_what_stands_in_part_is_not_tried_again(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    shown = Part(0, PartKind.TEXT, "one", PartState.FINAL, platform_id="m1")
+    lost = Part(1, PartKind.TEXT, "two", PartState.UNDELIVERED)
+    parts = [PartChange(shown), PartChange(lost, "transient")]
+    await store.save(turn.turn, parts, 4000.0, state=TurnState.FAILED, error="undelivered")
+    [closed] = await store.schedules.closed()
+    assert (closed.good, closed.permanent, closed.problem) == (False, True, "transient")

@@ -1,0 +1,55 @@
+"""What is scheduled in a chat comes to that chat, through the real SDKs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent.testing.graphs import echo
+from tests.harness.judge import until
+from tests.harness.people import Driver, at_work
+from tests.runtime.serving import Served, serve
+
+pytestmark = pytest.mark.may_block
+
+
+@pytest.fixture
+async def agent(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serve(tmp_path / "agent", sources={"echo": lambda: echo}) as served:
+        yield served
+
+
+async def told(driver: Driver, text: str, begins: str) -> str:
+    """What the bot says to that, once it begins so."""
+
+    def found() -> list[str]:
+        return [one for one in driver.texts() if re.search(begins, one)]
+
+    before = len(found())
+    driver.writes(text)
+    await until(lambda: len(found()) > before, 20.0, lambda: f"{driver.texts()}")
+    return found()[-1]
+
+
+async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driver, agent: Served) -> None:
+    async with at_work(tmp_path, driver, f'runtime: {{url: "{agent.url}", assistant_id: echo}}') as service:
+        driver.writes("hello")
+        await until(lambda: bool(driver.texts()), 20.0, lambda: "no answer")
+        drafted = await told(driver, "/digest daily 9:00 say Good morning, team", "I would say")
+        assert drafted.count("09:00 UTC") == 5
+        await told(driver, "/digest ok 1", "Schedule 1 is on")
+        await told(driver, "/digest now 1", "^Good morning, team$")
+        await told(driver, "/digest weekdays 17:00 Asia/Tokyo What is open?", "have the agent answer")
+        await told(driver, "/digest ok 2", "Schedule 2 is on")
+        answer = await told(driver, "/digest now 2", "(?s)This comes by schedule.*What is open")
+        assert "weekdays 17:00" in answer
+        for number in (1, 2):
+            [firing] = await service.store.schedules.firings(number)
+            assert (firing.delivered, firing.problem) == (True, "")
+        shown = await told(driver, "/digest show 2", "Last firings")
+        assert "delivered" in shown
+        await told(driver, "/digest delete 1", "Schedule 1 is deleted")
+        assert "Good morning" not in await told(driver, "/digest", "Scheduled in this chat")

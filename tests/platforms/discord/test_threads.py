@@ -1,0 +1,28 @@
+"""A thread is read when somebody turns to the bot in it."""
+
+from __future__ import annotations
+
+from .conftest import Running, Shelf, group
+from .test_changes import me
+
+
+async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat)
+    people.says("lunch?", user=901, name="Ann", chat=thread)
+    people.says("pizza", user=902, name="Ben", chat=thread)
+    people.says("beep", user=903, name="Bot", chat=thread, is_bot=True)
+    asked = people.says(f"{me(running)} what was it?", user=901, chat=thread)
+    [message] = [one for one in await shelf.until(3) if one.addressed]
+    assert message.origin.topic == str(thread)
+    people.says("later", user=902, chat=thread)
+    address = group(chat, thread)
+    found = await running.adapter.earlier(address, str(asked.id), 10)
+    assert [(one.sender.name, one.text) for one in found] == [("Ann", "lunch?"), ("Ben", "pizza")]
+    assert found[0].link.startswith("https://discord.com/channels/")
+    assert [one.text for one in await running.adapter.earlier(address, str(asked.id), 2)] == ["pizza"]
+
+
+async def test_of_a_thread_that_is_not_known_nothing_is_read(running: Running) -> None:
+    assert await running.adapter.earlier(group(1, 2), "3", 10) == ()

@@ -1,0 +1,50 @@
+"""People who come to the page of a service by a link out of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from bot.access.links import CODE_LASTS, hash_of, new_secret
+from bot.domain import Sender
+from bot.store.admitted import Verdict
+from bot.store.audit import Actor
+from bot.store.pages import Pass
+from bot.store.people import Given
+from tests.contract.store.made import ANN, accept, admission, message
+from tests.platforms.web.serving import World
+
+CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\n'
+"""The configuration of the account that they come from; its messages are put into the store by hand."""
+
+
+async def give(service: World, person: str, role: str) -> None:
+    """Give somebody a role."""
+    one = Given(person, role, "", "", 0.0)
+    await service.service.store.give(one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
+    await service.service.people.load()
+
+
+async def code_for(service: World, sender: Sender = ANN) -> str:
+    """The code that somebody's `/page` in their private chat is answered with."""
+    store, now, code = service.service.store, service.service.clock.now(), new_secret()
+    asked = admission(message("/page", sender=sender, chat=f"c{sender.id}"), Verdict.COMMAND)
+    [taken] = await accept(store, asked, now=now)
+    command = (await store.load(taken.turn)).turn
+    assert command is not None
+    await store.pages.offer(Pass(hash_of(code), now + CODE_LASTS), command, now)
+    return code
+
+
+@asynccontextmanager
+async def signed_in(
+    service: World, sender: Sender = ANN, role: str = "member"
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of somebody who has this role and came by a link."""
+    await give(service, f"telegram:{sender.id}", role)
+    async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
+        answer = await client.post("/api/session", json={"code": await code_for(service, sender)})
+        assert answer.status_code == 204, answer.text
+        yield client

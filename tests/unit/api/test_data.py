@@ -1,0 +1,51 @@
+"""What is kept about a person, over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.platforms.web.serving import world
+
+PERSON = "/api/people/web:owner/data"
+
+
+async def test_it_is_handed_out_and_erased(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        posted = await service.say(conversation, "my secret")
+        await service.turn(posted["turn"])
+        found = (await service.http.get(PERSON)).json()
+        assert [one["text"] for one in found["messages"]] == ["my secret"]
+        assert found["messages"][0]["answer"]
+        erased = await service.http.delete(PERSON)
+        assert erased.status_code == 200, erased.text
+        assert erased.json() == {
+            "messages": 1,
+            "threads": 1,
+            "shared_threads": 0,
+            "open_messages": 0,
+            "remembers": False,
+        }
+        assert (await service.http.get(PERSON)).json()["messages"] == []
+        actions = [one["action"] for one in (await service.http.get("/api/audit")).json()["entries"]]
+        assert actions == ["data exported", "data erased", "data exported"]
+
+
+async def test_who_is_meant_must_be_clear(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        for nobody in ("owner", ":owner", "web:"):
+            answer = await service.http.get(f"/api/people/{nobody}/data")
+            assert (answer.status_code, "expected platform:id" in answer.text) == (422, True)
+
+
+async def test_an_export_at_the_page_is_a_file_to_save(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        posted = await service.say(conversation, "/data export")
+        turn = await service.turn(posted["turn"])
+        [file] = [part for part in turn["parts"] if part["kind"] == "document"]
+        assert (file["filename"], file["text"]) == ("roebot-data.json", "")
+        saved = await service.http.get(file["url"])
+        assert saved.json()["person"] == "web:owner"
+        assert saved.headers["content-disposition"] == 'attachment; filename="roebot-data.json"'
+        assert (await service.http.get(f"/api/turns/{turn['id']}/documents/0")).status_code == 404

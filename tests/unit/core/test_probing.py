@@ -1,0 +1,68 @@
+"""An account that is connected for a moment: who writes to it in private, and nothing is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+import structlog
+
+from bot.cli.probing import first_writer, quiet
+from bot.config.accounts import PLATFORMS, AccountConfig
+from bot.domain import InboundMessage
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.telegram import TelegramEmulator
+
+pytestmark = pytest.mark.may_block
+
+
+def account(platform: str, emulator: TelegramEmulator | DiscordEmulator) -> AccountConfig:
+    return PLATFORMS[platform].model_validate(
+        {"name": platform, "platform": platform, "bot_token": emulator.token, "base_url": emulator.url}
+    )
+
+
+async def asked(
+    found: AccountConfig, *known: str
+) -> tuple[asyncio.Task[InboundMessage | None], asyncio.Event]:
+    ready = asyncio.Event()
+    waiting = asyncio.create_task(first_writer(found, 20.0, ready.set, known))
+    await asyncio.wait_for(ready.wait(), 20.0)
+    return waiting, ready
+
+
+async def test_what_is_said_in_a_channel_before_does_not_hold_it_up() -> None:
+    async with DiscordEmulator.serve() as emulator:
+        guild = emulator.people.make_guild()
+        channel = emulator.people.make_channel(guild)
+        waiting, _ = await asked(account("discord", emulator))
+        emulator.people.says(f"<@{emulator.world.bot.id}> hi all", chat=channel)
+        emulator.people.says("in private")
+        found = await waiting
+        assert found is not None
+        assert found.text == "in private"
+
+
+async def test_somebody_who_is_known_is_passed_over_and_nothing_is_taken() -> None:
+    async with TelegramEmulator.serve() as emulator:
+        emulator.people.says("first", user=7)
+        waiting, _ = await asked(account("telegram", emulator), "7")
+        emulator.people.says("second", user=8)
+        found = await waiting
+        assert found is not None
+        assert found.origin.sender.id == "8"
+        assert emulator.queue.pending == 2
+
+
+async def test_nobody_who_writes_is_none() -> None:
+    async with TelegramEmulator.serve() as emulator:
+        assert await first_writer(account("telegram", emulator), 0.5, lambda: None) is None
+
+
+def test_logs_are_as_before_after_the_quiet() -> None:
+    before = structlog.get_config()["wrapper_class"]
+    with quiet():
+        assert not logging.getLogger("roebot").isEnabledFor(logging.CRITICAL)
+    assert structlog.get_config()["wrapper_class"] is before
+    assert logging.getLogger("roebot").isEnabledFor(logging.CRITICAL)

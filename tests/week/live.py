@@ -1,0 +1,197 @@
+"""Real minutes of the week: `roebot run` with the four SDKs against emulators of their platforms, killed and
+disturbed while twenty people ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot.dispatch.calls import REPEATED_COUNTER
+from tests.harness.judge import until
+from tests.harness.service import MODEL, ServiceProcess
+from tests.harness.sqlite import closed_texts, counted, open_turns, turns
+from tests.harness.wires import WIRES, Wire
+from tests.week.living import MOST_CUTS, Asked, Asker, Commander, Planner
+
+SCALE = 0.2
+"""Periods of the platforms' limits, and of their redelivery, are so much shorter for them and the bot."""
+IN_PRIVATE, COMMANDER, PLANNER, IN_GROUP = (1, 2), 3, 4, 5
+"""The people of each platform, by number: five of each make twenty."""
+KILL_EVERY, FAULT_EVERY = (15.0, 45.0), (2.0, 8.0)
+STARTING = 0.6
+"""A runtime that is killed so early has not taken a run up again yet (seconds)."""
+PATIENCE = 120.0
+
+Person = Asker | Commander | Planner
+
+
+class Minutes:
+    """One run. `play` takes its time, `judged` says what came of it."""
+
+    def __init__(self, seed: int, wires: dict[str, Wire], home: Path) -> None:
+        self.wires = wires
+        self.service = ServiceProcess(home, _config(wires))
+        self.chance = random.Random(seed)
+        self.people = [*self._people()]
+        self.counts: Counter[str] = Counter()
+
+    def _people(self) -> Iterator[Person]:
+        for number, wire in enumerate(self.wires.values()):
+            for person in IN_PRIVATE:
+                yield Asker(wire, person, random.Random(100 * number + person))
+            yield Asker(wire, IN_GROUP, random.Random(100 * number), group=wire.group())
+            yield Commander(wire, COMMANDER)
+            yield Planner(wire, PLANNER, minutes=2)
+
+    @property
+    def askers(self) -> list[Asker]:
+        """Those whose answers are known word by word."""
+        return [person for person in self.people if isinstance(person, Asker)]
+
+    async def play(self, seconds: float) -> None:
+        """Let everybody act for so long, then wait until everything is answered."""
+        self.service.start()
+        await self.service.ready()
+        began = time.monotonic()
+        tasks = [asyncio.create_task(one) for one in (self._act(), self._disturb(), self._kill())]
+        try:
+            while time.monotonic() - began < seconds:
+                await asyncio.sleep(1.0)
+                for task in tasks:
+                    if task.done():
+                        task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if self.service.process is None or self.service.process.poll() is not None:
+            self.service.start()
+        await until(lambda: not self._open(), PATIENCE, lambda: f"open: {self._open()}\n{self.service.log()}")
+        await asyncio.sleep(3.0)
+
+    def _open(self) -> list[str]:
+        """What is still to come."""
+        late = [one.text for one in self._unanswered()]
+        planned = [one for one in self.people if isinstance(one, Planner) and one.saved_at]
+        late += [one.word for one in planned if not one.said]
+        return [*late, *["a turn"] * open_turns(self.service.home)]
+
+    def _unanswered(self) -> list[Asked]:
+        closed = closed_texts(self.service.home)
+        return [one for person in self.askers for one in person.asked[-1:] if one.text not in closed]
+
+    async def _act(self) -> None:
+        while True:
+            for person in self.people:
+                person.acts()
+            await asyncio.sleep(0.5)
+
+    async def _disturb(self) -> None:
+        """Connections break, answers of calls are lost, chats are penalized, events come again."""
+        while True:
+            await asyncio.sleep(self.chance.uniform(*FAULT_EVERY))
+            wire = self.chance.choice([*self.wires.values()])
+            kind = self.chance.choice(("cut", "again", "drop", "close", "penalty"))
+            if not wire.connected():
+                continue
+            self.counts[kind] += 1
+            if kind == "cut":
+                wire.cut()
+            elif kind == "again":
+                wire.again(2)
+            elif kind == "penalty":
+                places = [one.place for one in self.people if one.wire is wire and one.place]
+                if places:
+                    wire.penalize(self.chance.choice(places), self.chance.uniform(0.5, 4.0))
+            else:
+                wire.fault(kind, self.chance.choice((*wire.posts, *wire.changes)))
+
+    async def _kill(self) -> None:
+        """kill -9 of the service, or of the agent alone."""
+        born = time.monotonic()
+        while True:
+            await asyncio.sleep(self.chance.uniform(*KILL_EVERY))
+            tired = [one for one in self._unanswered() if one.cuts >= MOST_CUTS]
+            await self._answered(tired)
+            for one in self._unanswered():
+                one.cuts += time.monotonic() - born > STARTING
+            agent = self.service.agent() if self.chance.random() < 1 / 3 else None
+            self.counts["agent killed" if agent else "service killed"] += 1
+            if agent is not None:
+                agent.kill()
+                continue
+            self.service.kill()
+            await asyncio.sleep(self.chance.uniform(0.0, 3.0))
+            self.service.start()
+            born = time.monotonic()
+
+    async def _answered(self, tired: list[Asked]) -> None:
+        """Wait for these: one more death, and the runtime gives them up."""
+        texts = {one.text for one in tired}
+        await until(
+            lambda: not texts & {one.text for one in self._unanswered()}, PATIENCE, lambda: f"open: {texts}"
+        )
+
+    def judged(self) -> tuple[list[str], list[str]]:
+        """The figures, and what is wrong."""
+        wrong, marked = [], 0
+        for person in self.people:
+            try:
+                marked += person.judge()
+            except AssertionError as error:
+                wrong.append(
+                    f"{person.wire.platform} {type(person).__name__} {person.number}: {error}"[:2000]
+                )
+        if left := open_turns(self.service.home):
+            wrong.append(f"{left} turns are open")
+        asked = sum(len(person.asked) for person in self.askers)
+        commands = sum(person.sent for person in self.people if isinstance(person, Commander))
+        struck = {name: wire.struck() for name, wire in self.wires.items()}
+        limited = {name: wire.limited() for name, wire in self.wires.items()}
+        told = counted(self.service.home, REPEATED_COUNTER)
+        return [
+            f"people, platforms            {len(self.people)}, {len(self.wires)}",
+            f"messages, commands, digests  {asked}, {commands}, {len(self.wires)}",
+            f"turns                        {turns(self.service.home)}",
+            f"what was done to it          {dict(self.counts)}",
+            f"faults that struck           {struck}",
+            f"429, penalties among them    {limited}",
+            f"marked repeats               {marked}, counted by the service: {told}",
+        ], wrong
+
+
+def _config(wires: dict[str, Wire]) -> str:
+    entries = "".join(f"  {name}: {{{wire.entry}}}\n" for name, wire in wires.items())
+    return f"""
+config_version: 1
+{MODEL}
+server: {{port: 0}}
+channels:
+{entries}
+access: {{default: allow}}
+"""
+
+
+async def minutes(count: float, seed: int) -> int:
+    """Play so many minutes and print what came of it; 0 where all of it was right."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        wires = {name: await stack.enter_async_context(wire.serve(SCALE)) for name, wire in WIRES.items()}
+        at = Minutes(seed, wires, Path(folder) / "home")
+        try:
+            await at.play(60 * count)
+            said, wrong = at.judged()
+        finally:
+            if at.service.process is not None and at.service.process.poll() is None:
+                at.service.stop()
+    print(
+        "\n".join([f"{count:g} real minutes, seed {seed}", *said, f"wrong: {len(wrong) or 'none'}", *wrong])
+    )
+    return int(bool(wrong))
