@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query
 from bot.access import Role
 from bot.api import shapes
 from bot.api.callers import By, open_to
-from bot.api.schedules import shown, whose
+from bot.api.schedules import reached, shown, whose
 from bot.api.services import Services
 from bot.schedules.calendar import coming
 from bot.store.schedule_rows import Firing, ScheduleState
@@ -30,14 +30,19 @@ async def calendar(services: Services, by: By, begin: Instant, end: Instant) -> 
     if not begin < end <= begin + LONGEST:
         raise HTTPException(422, "end: it comes after begin, by at most 100 days")
     store, now = services.store.schedules, services.clock.now()
-    schedules = await store.listed(limit=MOST_SCHEDULES, person=whose(by))
+    found = await store.listed(limit=MOST_SCHEDULES, person=whose(by))
+    schedules = reached(by, found)
+    beyond = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
     past = await store.between(begin, end, MOST_PAST, whose(by))
     # What is due at `begin` itself counts.
     ahead = await asyncio.to_thread(coming, active, max(begin - 1, now), end)
     return shapes.Calendar(
         schedules=[shown(one) for one in schedules],
-        firings=[*map(_past, past), *(_ahead(schedule, at) for schedule, at in ahead.firings)],
+        firings=[
+            *(_past(one) for one in past if one.schedule not in beyond),
+            *(_ahead(schedule, at) for schedule, at in ahead.firings),
+        ],
         whole=ahead.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path
@@ -64,7 +65,7 @@ async def listed(services: Services, by: By, limit: Limit = DEFAULT, cursor: Cur
     """Schedules of all chats, newest first; for members their own."""
     found = await services.store.schedules.listed(before(cursor), limit, whose(by))
     following = str(found[-1].id) if len(found) == limit else None
-    return shapes.Schedules(schedules=[shown(one) for one in found], next=following)
+    return shapes.Schedules(schedules=[shown(one) for one in reached(by, found)], next=following)
 
 
 @router.post("", status_code=201)
@@ -173,6 +174,11 @@ async def runs(
     found = await services.store.schedules.firings(schedule, before(cursor), limit)
     following = str(found[-1].id) if len(found) == limit else None
     return shapes.Runs(runs=[_run(one) for one in found], next=following)
+
+
+def reached(by: Caller, found: Sequence[Schedule]) -> list[Schedule]:
+    """Those that the caller can open."""
+    return [one for one in found if by.senior or by.made(one)]
 
 
 def whose(by: Caller) -> str:

@@ -25,7 +25,7 @@ from bot.config.loader import load_file
 from bot.errors import StartError
 from bot.home import announce
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.terminal import terminal
+from tests.harness.terminal import heeds_interrupts, terminal
 
 pytestmark = pytest.mark.may_block
 
@@ -306,6 +306,7 @@ def at_a_terminal(folder: Path, url: str, token: str) -> str:
         stdout=slave,
         stderr=slave,
         start_new_session=True,
+        preexec_fn=heeds_interrupts,
     )
     os.close(slave)
     text = ""

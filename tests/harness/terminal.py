@@ -58,6 +58,11 @@ class Terminal:
         return await self.process.wait()
 
 
+def heeds_interrupts() -> None:
+    """Where a shell started the tests in the background, programs are born deaf to Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @asynccontextmanager
 async def terminal(
     folder: Path, *arguments: str, env: Mapping[str, str] | None = None
@@ -82,6 +87,7 @@ async def terminal(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        preexec_fn=heeds_interrupts,
     )
     try:
         yield Terminal(process)

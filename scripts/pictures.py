@@ -1,0 +1,90 @@
+"""Takes the pictures of the page for the documentation: `python -m scripts.pictures` (needs Chromium)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, async_playwright, expect
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bot.console.page import PARTS  # noqa: E402
+from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
+from tests.browser.tab import PHONE, opened  # noqa: E402
+from tests.platforms.web.serving import MODELS, World, world  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+WIDE = {"width": 1100, "height": 720}
+TALK = (
+    "Who is on call this week?",
+    "Summarize what support said about the invoices.",
+    "Draft the release note for 2.4, three sentences.",
+)
+SCHEDULES = (
+    ("weekdays 9:00", "What is new in the open incidents?", "prompt"),
+    ("every monday at 10:00", "Stand-up in ten minutes", "message"),
+    ("monthly on the 1st 8:30", "Which invoices are older than 30 days?", "prompt"),
+)
+FACTS = ("Prefers answers in three sentences at most.", "Works on the invoices of the Nordic team.")
+PEOPLE = (("telegram:1001", "admin"), ("slack:U0ANN", "member"), ("slack:team:T0ACME", "member"))
+SHOTS = (
+    ("schedules-calendar", "schedules/calendar", {"viewport": WIDE}),
+    ("turn", "turns/1", {"viewport": WIDE}),
+    ("dark", "turns", {"viewport": WIDE, "color_scheme": "dark"}),
+    ("phone", "schedules", {"viewport": PHONE}),
+)
+"""Those beside one of each part: the name, the address, what the browser is."""
+
+
+async def furnish(service: World) -> None:
+    """Something to look after, as a team would have it."""
+    conversations = [await service.open() for _ in TALK]
+    for conversation, text in zip(conversations, TALK, strict=True):
+        await service.turn((await service.say(conversation, text))["turn"])
+    for when, text, kind in SCHEDULES:
+        body = {"conversation": conversations[0], "when": when, "text": text, "kind": kind}
+        await _done(service, "POST", "/api/schedules", body)
+    for fact in FACTS:
+        await _done(service, "POST", "/api/memory/facts", {"content": fact})
+    for entry, role in PEOPLE:
+        await _done(service, "PUT", f"/api/access/{entry}", {"role": role})
+
+
+async def _done(service: World, method: str, path: str, body: dict[str, Any]) -> None:
+    answer = await service.http.request(method, path, json=body)
+    answer.raise_for_status()
+
+
+async def shot(browser: Browser, service: World, name: str, address: str, options: dict[str, Any]) -> None:
+    """One picture, once everything on it is there."""
+    async with opened(browser, service, f"/#/{address}", **options) as tab:
+        await expect(tab.box).not_to_contain_text("Loading…")
+        await expect(tab.box.locator("table:visible, .none:visible, dl:visible").first).to_be_visible()
+        path = IMAGES / f"page-{name}.png"
+        await tab.page.screenshot(path=path, animations="disabled")
+        print(f"wrote {path.relative_to(ROOT)}")
+
+
+async def main() -> None:
+    """All of them."""
+    options: dict[str, Any] = {"viewport": WIDE}
+    shots = [*((name, name, options) for name, _, _ in PARTS), *SHOTS]
+    with tempfile.TemporaryDirectory() as home:
+        async with async_playwright() as playwright, world(Path(home), extra=MODELS) as service:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            await furnish(service)
+            for name, address, more in shots:
+                await shot(browser, service, name, address, dict(more))
+            await browser.close()
+
+
+if __name__ == "__main__":
+    if not shutil.which(CHROMIUM):
+        sys.exit("Chromium is needed (Debian: apt install chromium)")
+    asyncio.run(main())
