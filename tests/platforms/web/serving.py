@@ -175,8 +175,10 @@ async def running(service: Service) -> AsyncIterator[None]:
     """The service at work; it ends before its port, so that whoever watches is let go."""
     work = asyncio.create_task(service.run())
     try:
+        # Where the page is switched off there is nothing to wait for.
+        page = service.accounts.get("web")
         async with asyncio.timeout(20):
-            while (outlet := service.accounts.get("web")) is None or not outlet.ready.is_set():
+            while page is not None and not page.ready.is_set():
                 await asyncio.sleep(0.005)
         yield
     finally:
