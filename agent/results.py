@@ -48,18 +48,16 @@ class ModelProbe(_Result):
 
 
 class AgentInfo(_Result):
-    """An agent of one's own. `model` None: the usual one, `tool_groups` and `skills` None: all of them;
-    `personality` None: not said here, as in lists.
+    """An agent of one's own. `model` None: the usual one, `tool_groups` None: all tools.
 
-    `problem` is a line that says why it can't be used, None where it can; what can't be read is not said.
+    `problem` is a line that says why it can't be used (None where it can); nothing else but the name is known
+    then.
     """
 
     name: str
     description: str = ""
     model: str | None = None
     tool_groups: list[str] | None = None
-    skills: list[str] | None = None
-    personality: str | None = None
     problem: str | None = None
 
 
@@ -266,12 +264,6 @@ class ErrorBody(_Result):
     """The body of every error."""
 
     detail: str
-
-
-class SuggestionList(_Result):
-    """What a person may want to say next."""
-
-    suggestions: list[str]
 
 
 class MemorySettings(_Result):

@@ -69,11 +69,7 @@ class Feeds:
 
     def accepted(self, turn: Accepted) -> None:
         """A turn was accepted."""
-        self.changed(turn.conversation)
-
-    def changed(self, conversation: int) -> None:
-        """A conversation has news that did not come in as a message."""
-        for collector in self._collectors.get(conversation, ()):
+        for collector in self._collectors.get(turn.conversation, ()):
             collector.nudge()
 
     @contextmanager

@@ -57,9 +57,8 @@ class Limit:
     @property
     def scope(self) -> str:
         """What its messages are counted under."""
-        if self.of is Of.CHAT:
-            return scope_of_chat(self.account, self.chat)
-        return f"{self.of}:{self.person if self.of is Of.PERSON else self.account}"
+        named = {Of.PERSON: self.person, Of.CHAT: f"{self.account}:{self.chat}", Of.ACCOUNT: self.account}
+        return f"{self.of}:{named[self.of]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,6 @@ class Used:
     limit: Limit
     used: int
     seconds: float
-
-
-def scope_of_chat(account: str, chat: str) -> str:
-    """What the messages of a chat are counted under."""
-    return f"{Of.CHAT}:{account}:{chat}"
 
 
 def used(connection: Connection, limit: Limit, now: float) -> Used:
