@@ -11,7 +11,7 @@ from tests.week.evidence import Evidence, senders, turn_of
 from tests.week.plan import DAY, HOUR
 from tests.week.team import team
 
-LEAVING = ("/new", "/resume", "/retry")
+LEAVING = ("/new", "/resume", "/retry", "/stop", "stop")
 """Commands by which somebody leaves a question behind."""
 LATE = 6 * HOUR
 """A firing is made up for within so many seconds."""
