@@ -95,8 +95,11 @@ class Reply:
 
     def _towards(self, want: Part, *, final: bool) -> Action | None:
         have = self._parts[want.index] if want.index < len(self._parts) else None
-        if have is None or have.state is PartState.PLANNED:
+        if have is None:
             return Post(want)
+        if have.state is PartState.PLANNED:
+            # What may stand once stays marked, also where the repeat was refused meanwhile.
+            return Post(replace(want, repeated=have.repeated))
         if have.state is PartState.INTENDED:
             return Post(want, unknown=True)
         if have.state is PartState.UNDELIVERED or have.state is PartState.FINAL:

@@ -59,3 +59,14 @@ async def test_a_part_that_was_given_up_is_not_forgotten(at: Bench) -> None:
     assert at.adapter.texts() == ["two"]
     [view] = await at.store.turns(1)
     assert view.error == "undelivered"
+
+
+async def test_a_repeat_stays_marked_where_it_was_refused_in_between(at: Bench) -> None:
+    at.runtime.script = saying("yes")
+    lost = DeliveryError(DeliveryCategory.TRANSIENT, "no answer", unknown_outcome=True)
+    at.adapter.fail("post", lost, commit=True)
+    at.adapter.fail("post", BUSY)
+    async with at.running():
+        await at.adapter.hears("hi")
+        assert await closed(at) == [TurnState.DONE]
+    assert at.adapter.texts() == ["yes", "(possibly repeated)\n\nyes"]
