@@ -39,10 +39,13 @@ from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.manage import ManagedMemory
 from agent.memory.scopes import OWNER, parse_scope
 from agent.models.source import ModelSource
+from agent.profile_changes import NewProfileBody, ProfileBody, change_profile, make_profile, remove_profile
 from agent.profiles import Offer, describe_profile, describe_profiles
 from agent.quiet import quiet_logs
+from agent.results import SuggestionList
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
+from agent.suggestions import FollowUps, SuggestionsBody
 from agent.switches import Switches
 
 _SWITCHES = (
@@ -99,6 +102,7 @@ class AgentClient:
         self._mcp = McpManagement(self._extensions, lambda: self._agent().mcp_pool())
         self._files = ThreadFiles(self._home, self._source)
         self._memory = ManagedMemory(self._home, self._memory_settings)
+        self._follow_ups = FollowUps(self._source)
         self._own = OwnLoop()
 
     def chat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
@@ -164,6 +168,26 @@ class AgentClient:
         """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
         return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
 
+    def create_agent(self, name: str, **parts: Any) -> Json:
+        """Make one (`agent.results.AgentInfo`).
+
+        `parts`: `description`, `model`, `tool_groups`, `skills`, `personality`. Raises Invalid or Conflict.
+        """
+        body = NewProfileBody.of({**parts, "name": name})
+        return make_profile(self._home, body, self._environ, self._offer()).model_dump()
+
+    def update_agent(self, name: str, **parts: Any) -> Json:
+        """Change some of its parts; None is the usual again (`agent.results.AgentInfo`).
+
+        Raises ProfileUnknown, Invalid or Conflict, and nothing is changed then.
+        """
+        body = ProfileBody.of(parts)
+        return change_profile(self._home, name, body, self._environ, self._offer()).model_dump()
+
+    def delete_agent(self, name: str) -> Json:
+        """Delete it with its folder, as `agent.results.Outcome`. Raises ProfileUnknown."""
+        return remove_profile(self._home, name).model_dump()
+
     def get_mcp_config(self) -> Json:
         """`{"mcp_servers": {...}}`, secrets hidden, as `agent.results.McpConfig`."""
         return self._own.run(self._mcp.config()).model_dump()
@@ -221,6 +245,14 @@ class AgentClient:
     def delete_thread_data(self, thread_id: str) -> Json:
         """Delete the thread's local files, as `agent.results.Deleted`. Raises BadIdentifier."""
         return self._own.run(self._files.forget(thread_id)).model_dump()
+
+    def get_suggestions(self, thread_id: str, **wanted: Any) -> Json:
+        """What a person may want to say next: `{"suggestions": [...]}` (`agent.results.SuggestionList`).
+
+        `wanted`: `n`, `model_name`, and `messages` in the place of what was said in the thread. Raises
+        Invalid, ModelUnknown, ModelCallFailed or ConfigErrors.
+        """
+        return self._own.run(self._suggested(thread_id, SuggestionsBody.of(wanted))).model_dump()
 
     def get_memory(self, scope: str | None = None) -> Json:
         """All that is remembered, as `agent.memory.document.MemoryDocument`; also what an export is.
@@ -288,6 +320,13 @@ class AgentClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def _suggested(self, thread_id: str, wanted: SuggestionsBody) -> SuggestionList:
+        messages = wanted.said
+        if messages is None:
+            config = _config(thread_id, {})
+            messages = (await (await self._graph(config)).aget_state(config)).values.get("messages", [])
+        return await self._follow_ups.propose(messages, wanted)
 
     def _changed(self, result: BaseModel) -> Json:
         self.reset_agent()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.config.document import Document
 from agent.config.env import resolve_env
 from agent.config.errors import ConfigErrors
 from agent.config.models import AgentConfig
@@ -45,18 +46,29 @@ def read_profile(home: Path, name: str, env: Mapping[str, str]) -> Profile:
 
     Raises ProfileUnknown (no such agent, or no name for one) or ProfileBroken.
     """
+    folder = profile_folder(home, name)
+    config = _config(folder / CONFIG, folder.name, env)
+    return profile_of(folder.name, config, _personality(folder / PERSONALITY, folder.name))
+
+
+def profile_folder(home: Path, name: str) -> Path:
+    """Where the agent of this name is; the folder has its name. Blocking; raises ProfileUnknown."""
     wanted = name.strip().lower()
     folder = home / FOLDER / wanted
     if not NAME.fullmatch(wanted) or not folder.is_dir():
         raise ProfileUnknown(name, profile_names(home))
-    config = _config(folder / CONFIG, wanted, env)
+    return folder
+
+
+def profile_of(name: str, config: ProfileConfig, personality: str) -> Profile:
+    """The agent that its files make."""
     return Profile(
-        name=wanted,
+        name=name,
         description=config.description or "",
         model=config.model,
         tool_groups=config.tool_groups,
         skills=config.skills,
-        personality=_personality(folder / PERSONALITY, wanted),
+        personality=personality,
     )
 
 
@@ -83,23 +95,41 @@ def groups_of(profile: Profile, config: AgentConfig) -> tuple[str, ...] | None:
 
 
 def describe_profile(home: Path, name: str, env: Mapping[str, str], offer: Offer) -> AgentInfo:
-    """What people are shown of the agent of this name. Blocking; raises ProfileUnknown."""
+    """All of the agent of this name. Blocking; raises ProfileUnknown."""
+    folder = profile_folder(home, name)
     try:
         found = read_profile(home, name, env)
-        model, groups = model_of(found, offer.models), groups_of(found, offer.config)
     except ProfileBroken as error:
-        return AgentInfo(name=error.name, problem=str(error))
-    listed = None if groups is None else list(groups)
-    return AgentInfo(name=found.name, description=found.description, model=model, tool_groups=listed)
+        return AgentInfo(name=folder.name, personality=_readable(folder), problem=str(error))
+    return AgentInfo(
+        name=found.name,
+        description=found.description,
+        model=found.model,
+        tool_groups=None if found.tool_groups is None else list(found.tool_groups),
+        skills=None if found.skills is None else list(found.skills),
+        personality=found.personality,
+        problem=_unmet(found, offer),
+    )
 
 
 def describe_profiles(home: Path, env: Mapping[str, str], offer: Offer) -> AgentList:
-    """All of them; one that can't be used says why. Blocking."""
+    """All of them, without their personality; one that can't be used says why. Blocking."""
     found = []
     for name in profile_names(home):
         with suppress(ProfileUnknown):  # taken away meanwhile
-            found.append(describe_profile(home, name, env, offer))
+            one = describe_profile(home, name, env, offer)
+            found.append(one.model_copy(update={"personality": None}))
     return AgentList(agents=found)
+
+
+def _unmet(profile: Profile, offer: Offer) -> str | None:
+    """Why it can't have what it asks for."""
+    try:
+        model_of(profile, offer.models)
+        groups_of(profile, offer.config)
+    except ProfileBroken as error:
+        return str(error)
+    return None
 
 
 def _asks(profile: Profile, key: str, wrong: str, known: Sequence[str]) -> ProfileBroken:
@@ -112,16 +142,28 @@ def _config(path: Path, name: str, env: Mapping[str, str]) -> ProfileConfig:
     if not path.is_file():
         return ProfileConfig()
     try:
-        document = read_document(path, shown=f"{FOLDER}/{name}/{CONFIG}")
-        problems = Problems(document)
-        refuse_unavailable(document, PROFILE_KEYS, {}, problems)
-        document = resolve_env(document, env, problems=problems)
-        config = load(ProfileConfig, document.data, document, (), problems)
-        problems.raise_if_any()
+        return config_of(read_document(path, shown=f"{FOLDER}/{name}/{CONFIG}"), env)
     except ConfigErrors as error:
         raise ProfileBroken(str(error).replace("\n", "; "), name=name) from None
+
+
+def config_of(document: Document, env: Mapping[str, str]) -> ProfileConfig:
+    """The section that the document holds. Raises ConfigErrors."""
+    problems = Problems(document)
+    refuse_unavailable(document, PROFILE_KEYS, {}, problems)
+    document = resolve_env(document, env, problems=problems)
+    config = load(ProfileConfig, document.data, document, (), problems)
+    problems.raise_if_any()
     assert config is not None
     return config
+
+
+def _readable(folder: Path) -> str | None:
+    """The personality where that alone can be read."""
+    try:
+        return _personality(folder / PERSONALITY, folder.name)
+    except ProfileBroken:
+        return None
 
 
 def _personality(path: Path, name: str) -> str:

@@ -48,16 +48,18 @@ class ModelProbe(_Result):
 
 
 class AgentInfo(_Result):
-    """An agent of one's own. `model` None: the usual one, `tool_groups` None: all tools.
+    """An agent of one's own. `model` None: the usual one, `tool_groups` and `skills` None: all of them;
+    `personality` None: not said here, as in lists.
 
-    `problem` is a line that says why it can't be used (None where it can); nothing else but the name is known
-    then.
+    `problem` is a line that says why it can't be used, None where it can; what can't be read is not said.
     """
 
     name: str
     description: str = ""
     model: str | None = None
     tool_groups: list[str] | None = None
+    skills: list[str] | None = None
+    personality: str | None = None
     problem: str | None = None
 
 
@@ -264,6 +266,12 @@ class ErrorBody(_Result):
     """The body of every error."""
 
     detail: str
+
+
+class SuggestionList(_Result):
+    """What a person may want to say next."""
+
+    suggestions: list[str]
 
 
 class MemorySettings(_Result):

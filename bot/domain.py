@@ -302,6 +302,20 @@ class ProgressItem:
     state: ProgressState
 
 
+@dataclass(frozen=True, slots=True)
+class ToolStep:
+    """A tool call of a run as it is kept: `arguments` and `result` are short lines of plain text that may
+    quote anybody. The state is active where nothing came of it; `seconds` is how long it took (None: not
+    known).
+    """
+
+    tool: str
+    arguments: str
+    state: ProgressState
+    result: str = ""
+    seconds: float | None = None
+
+
 class PartKind(StrEnum):
     """What a part of a reply is: a text, an artifact of the thread, or a file the service wrote itself."""
 

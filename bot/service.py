@@ -133,7 +133,8 @@ class Service:
         self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch(self.dispatcher.noticed)
         self.bus.follow(self.dispatcher.changed)
-        self.bus.on_move(self.recorded.load)
+        for load in (self.recorded.load, self.people.load, self.budgets.load):
+            self.bus.on_move(load)
         for account in self.config.accounts:
             self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
         self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])

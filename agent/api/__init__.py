@@ -11,12 +11,14 @@ from starlette.routing import BaseRoute, Route
 
 from agent.api.agents import agent_routes
 from agent.api.config import config_routes
+from agent.api.document import described
 from agent.api.endpoints import answer, guarded
 from agent.api.files import FileRoutes
 from agent.api.mcp import mcp_routes
 from agent.api.memory import memory_routes
 from agent.api.models import model_routes
 from agent.api.skills import SkillRoutes
+from agent.api.suggestions import suggestion_routes
 from agent.check.parts import refused
 from agent.extensions.source import ExtensionsSource
 from agent.mcp.management import McpManagement
@@ -43,7 +45,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     extensions = ExtensionsSource()
     extensions.load()
     skills = SkillManagement(source, extensions, SkillLibrary(home))
-    return [
+    routes = [
         Route("/health", guarded(_health), methods=["GET"]),
         *model_routes(source),
         *config_routes(home, source, extensions),
@@ -51,8 +53,10 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
         *mcp_routes(McpManagement(extensions)),
         *SkillRoutes(home, skills).routes(),
         *FileRoutes(home, source).routes(),
+        *suggestion_routes(source),
         *memory_routes(home, source),
     ]
+    return described(routes)
 
 
 async def _health(_: Request) -> Response:

@@ -10,24 +10,60 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agent.api.endpoints import answer, guarded
+from agent.api.endpoints import answer, body_of, guarded
 from agent.check.report import offer_of
 from agent.models.source import ModelSource
+from agent.profile_changes import NewProfileBody, ProfileBody, change_profile, make_profile, remove_profile
 from agent.profiles import describe_profile, describe_profiles
+
+LARGEST_BODY = 512 * 1024
+"""A personality of the largest size, whatever its letters look like in JSON."""
 
 
 def agent_routes(home: Path, source: ModelSource) -> list[BaseRoute]:
-    """`GET /api/agents` and `GET /api/agents/{name}`."""
+    """The routes below `/api/agents`."""
+    return AgentRoutes(home, source).routes()
 
-    async def listing(_: Request) -> Response:
-        return answer(await asyncio.to_thread(describe_profiles, home, os.environ, await offer_of(source)))
 
-    async def one(request: Request) -> Response:
-        name = request.path_params["name"]
-        offer = await offer_of(source)
-        return answer(await asyncio.to_thread(describe_profile, home, name, os.environ, offer))
+class AgentRoutes:
+    """Agents of one's own below a home: shown, made, changed and removed."""
 
-    return [
-        Route("/api/agents", guarded(listing), methods=["GET"]),
-        Route("/api/agents/{name}", guarded(one), methods=["GET"]),
-    ]
+    def __init__(self, home: Path, source: ModelSource) -> None:
+        self._home, self._source = home, source
+
+    def routes(self) -> list[BaseRoute]:
+        """`/api/agents` and `/api/agents/{name}`."""
+        one = "/api/agents/{name}"
+        return [
+            Route("/api/agents", guarded(self.listing), methods=["GET"]),
+            Route("/api/agents", guarded(self.make), methods=["POST"]),
+            Route(one, guarded(self.one), methods=["GET"]),
+            Route(one, guarded(self.change), methods=["PUT"]),
+            Route(one, guarded(self.remove), methods=["DELETE"]),
+        ]
+
+    async def listing(self, _: Request) -> Response:
+        """All agents of one's own."""
+        offer = await offer_of(self._source)
+        return answer(await asyncio.to_thread(describe_profiles, self._home, os.environ, offer))
+
+    async def one(self, request: Request) -> Response:
+        """One agent with its personality."""
+        name, offer = request.path_params["name"], await offer_of(self._source)
+        return answer(await asyncio.to_thread(describe_profile, self._home, name, os.environ, offer))
+
+    async def make(self, request: Request) -> Response:
+        """Make an agent."""
+        body = NewProfileBody.of(await body_of(request, LARGEST_BODY))
+        offer = await offer_of(self._source)
+        return answer(await asyncio.to_thread(make_profile, self._home, body, os.environ, offer), 201)
+
+    async def change(self, request: Request) -> Response:
+        """Change an agent; what is absent stays as it is."""
+        body = ProfileBody.of(await body_of(request, LARGEST_BODY))
+        name, offer = request.path_params["name"], await offer_of(self._source)
+        return answer(await asyncio.to_thread(change_profile, self._home, name, body, os.environ, offer))
+
+    async def remove(self, request: Request) -> Response:
+        """Delete an agent with its folder."""
+        return answer(await asyncio.to_thread(remove_profile, self._home, request.path_params["name"]))

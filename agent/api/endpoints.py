@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import orjson
 import structlog
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from agent.errors import ApiError, FileError, ModelUnknown, ProfileUnknown, SkillError
+from agent.errors import (
+    ApiError,
+    FileError,
+    Invalid,
+    ModelCallFailed,
+    ModelUnknown,
+    ProfileUnknown,
+    SkillError,
+)
 from agent.results import ErrorBody
 
 log = structlog.get_logger(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]
 GENERIC = "Something went wrong; the log has more."
+LARGEST_BODY = 64 * 1024
+"""Bytes of a JSON body where nothing else is said."""
 _HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 
 
@@ -27,6 +38,19 @@ def answer(result: BaseModel, status: int = 200) -> Response:
 def refusal(status: int, detail: str) -> Response:
     """An error as JSON."""
     return answer(ErrorBody(detail=detail), status)
+
+
+async def body_of(request: Request, most: int = LARGEST_BODY) -> object:
+    """The JSON body. Raises Invalid for what is none, or is too large."""
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > most:
+            raise Invalid("The body is too large.")
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise Invalid("The body is not JSON.") from None
 
 
 def guarded(endpoint: Endpoint) -> Endpoint:
@@ -52,6 +76,8 @@ def _expected(error: Exception) -> tuple[int, str]:
         return error.status, str(error)
     if isinstance(error, ModelUnknown | ProfileUnknown):
         return 404, str(error)
+    if isinstance(error, ModelCallFailed):
+        return 502, str(error)
     if isinstance(error, ClientDisconnect):
         return 400, "The request was broken off."
     return 500, GENERIC

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agent.api.endpoints import answer, guarded
+from agent.api.endpoints import answer, body_of, guarded
 from agent.config.memory import MemoryConfig
-from agent.errors import Invalid
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.manage import ManagedMemory
 from agent.memory.scopes import parse_scope
 from agent.models.source import ModelSource
 from agent.ports.memory import MemoryScope
-
-LARGEST_BODY = 64 * 1024
 
 
 def memory_routes(home: Path, source: ModelSource) -> list[BaseRoute]:
@@ -90,16 +86,3 @@ class MemoryRoutes:
 def scope_of(request: Request) -> MemoryScope:
     """Whose memory is meant. Raises BadIdentifier."""
     return parse_scope(request.query_params.get("scope"))
-
-
-async def body_of(request: Request) -> object:
-    """The JSON body. Raises Invalid for what is none, or is too large."""
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > LARGEST_BODY:
-            raise Invalid("The body is too large.")
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        raise Invalid("The body is not JSON.") from None

@@ -81,7 +81,7 @@ class ExtensionsFile:
         # Lines of a text that is not written yet would mislead.
         checked(replace(document, lines={}), self._env)
         try:
-            _replace(path, text)
+            put_text(path, text)
         except OSError as error:
             advice = f"make its folder writable, or name another file by {PATH_VARIABLE}"
             raise one_error(name, f"cannot be written: {error.strerror or error}; {advice}") from error
@@ -117,7 +117,7 @@ def _stamp(path: Path) -> Stamp | None:
     return (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def _replace(path: Path, text: str) -> None:
+def put_text(path: Path, text: str) -> None:
     """Put the text in the place of the file, in one step. A link stays one; the mode stays as it is."""
     real = path.resolve()
     mode = real.stat().st_mode & 0o777 if real.exists() else NEW_MODE
@@ -136,4 +136,13 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-__all__ = ["FILE_NAME", "PATH_VARIABLE", "Change", "ConfigErrors", "ExtensionsFile", "Loaded", "checked"]
+__all__ = [
+    "FILE_NAME",
+    "PATH_VARIABLE",
+    "Change",
+    "ConfigErrors",
+    "ExtensionsFile",
+    "Loaded",
+    "checked",
+    "put_text",
+]

@@ -23,6 +23,7 @@ from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.http import assistants, items, runs, threads
 from agent.runtime.http.context import Parts
+from agent.runtime.http.document import document_route
 from agent.runtime.http.respond import answer, on_api_error, refusal
 from agent.runtime.http.security import Guard
 from agent.runtime.items import ItemStore
@@ -151,8 +152,10 @@ def create_app(
     routes: list[BaseRoute] = [Route("/ok", ok, methods=["GET"]), Route("/info", info, methods=["GET"])]
     for module in (runs, threads, assistants, items):
         routes += module.ROUTES
+    routes += extra_routes or [Route("/health", ok, methods=["GET"])]
+    about = document_route(routes, title="Roebot agent runtime", version=VERSION)
     app = Starlette(
-        routes=[*routes, *(extra_routes or [Route("/health", ok, methods=["GET"])])],
+        routes=[*routes, about],
         lifespan=lifespan,
         exception_handlers={
             ApiError: on_api_error,

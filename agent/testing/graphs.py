@@ -65,6 +65,14 @@ async def _ask(state: ThreadState) -> dict[str, Any]:
     return {"messages": [AIMessage(content=f"You chose {answer}.")]}
 
 
+async def _wait(state: ThreadState) -> dict[str, Any]:
+    """Ask whether a tool may be called, and say what was answered."""
+    call = {"type": "approval", "tool": "delete", "args": {"path": state["messages"][-1].text}}
+    given = interrupt({**call, "question": "May it?", "options": ["approve", "reject"], "remember": True})
+    answer = given.get("answer", given) if isinstance(given, dict) else given
+    return {"messages": [AIMessage(content=f"Decided: {answer}.")]}
+
+
 async def _make_file(state: ThreadState, config: RunnableConfig) -> dict[str, Any]:
     """Write `[file=NAME]` (default report.md) with `[size=N]` bytes into the thread's outputs."""
     heard, _ = markers(state["messages"][-1].text)
@@ -101,9 +109,11 @@ markdown12k = scripted(Script(reply=long_markdown()), name="markdown12k")
 failing = scripted(Script(reply="This never ends", fail="overloaded", after=2), name="failing")
 crashing = _single(_fail, "crashing")
 interrupting = _single(_ask, "interrupting")
+approving = _single(_wait, "approving")
 artifact = _single(_make_file, "artifact")
 
 __all__ = [
+    "approving",
     "artifact",
     "crashing",
     "echo",

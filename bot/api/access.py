@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
@@ -9,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Role
 from bot.access.codes import as_code
+from bot.access.rules import OwnRules
 from bot.api import shapes
 from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, By, Caller
@@ -16,12 +18,21 @@ from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.services import ApiServices, Services
 from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
-from bot.config import AccessEntry
+from bot.config import AccessConfig, AccessEntry
 from bot.store.audit import AuditEntry, Deed
 from bot.store.people import Given
 
 router = APIRouter(prefix="/api", tags=["access"])
 
+LISTS: Sequence[tuple[str, shapes.GivenRole]] = (
+    ("owners", "owner"),
+    ("admins", "admin"),
+    ("members", "member"),
+    ("groups", "member"),
+    ("blocked", "blocked"),
+)
+ADDED = "blocked"
+"""The list to which an account adds; each other one of an account stands for the general one."""
 Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id`, `platform:kind:id`.")]
 Person = Annotated[str, Query(max_length=256, description="Only what was done by or to this person.")]
 
@@ -42,19 +53,15 @@ class Code(BaseModel):
 @router.get("/access")
 async def show(services: Services) -> shapes.Access:
     """The roles that the configuration names, those that people gave, and who waits with a code."""
-    rules, now = services.access(), services.clock.now()
-    lists = (
-        (rules.owners, "owner"),
-        (rules.admins, "admin"),
-        (rules.members, "member"),
-        (rules.groups, "member"),
-        (rules.blocked, "blocked"),
-    )
+    rules, own, now = services.access(), services.own_rules(), services.clock.now()
     return shapes.Access(
         default=rules.default,
-        configured=[
-            shapes.Configured(entry=str(entry), role=role) for entries, role in lists for entry in entries
+        defaults=[
+            shapes.AccountDefault(account=one.account, default=one.access.default)
+            for one in own
+            if one.access.default is not None
         ],
+        configured=_configured(rules, own),
         given=[_given(one) for one in await services.store.given()],
         waiting=[
             shapes.Waiting(account=one.account, person=one.person, name=one.name, expires_at=one.expires_at)
@@ -69,10 +76,8 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shape
     otherwise, 403 where it takes an owner).
     """
     who, role = _entry(entry), Role[body.role.upper()]
-    named = AccessPolicy(services.access()).named(who)
     _check(services, by, who, role)
-    if named.overrules(role):
-        raise HTTPException(409, f"{who} is {named.name.lower()} by config.yaml; change that there")
+    _check_named(services, who, role)
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
     now = services.clock.now()
@@ -132,6 +137,39 @@ def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> N
     """Refuse what admins may not give or take, as in the chat. Raises 403."""
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
+
+
+def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
+    """Refuse what the configuration says otherwise, on any account that is meant. Raises 409."""
+    general = services.access()
+    own = {one.account: one.rules for one in services.own_rules() if one.meant_by(who)}
+    for account, rules in (own or {"": general}).items():
+        named = AccessPolicy(rules).named(who)
+        if named.overrules(role):
+            place = "" if named is AccessPolicy(general).named(who) else f" on {account}"
+            told = f"{who} is {named.name.lower()}{place} by config.yaml; change that there"
+            raise HTTPException(409, told)
+
+
+def _configured(rules: AccessConfig, own: Sequence[OwnRules]) -> list[shapes.Configured]:
+    """The roles for all accounts, then those of each account."""
+    found = [
+        shapes.Configured(entry=str(entry), role=role, not_on=_replaced(key, entry, own))
+        for key, role in LISTS
+        for entry in getattr(rules, key)
+    ]
+    return found + [
+        shapes.Configured(entry=str(entry), role=role, account=one.account)
+        for one in own
+        for key, role in LISTS
+        for entry in getattr(one.access, key) or ()
+    ]
+
+
+def _replaced(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
+    """The accounts that an entry is about, but which have a list of their own instead."""
+    meant = [one for one in own if key != ADDED and one.meant_by(entry)]
+    return [one.account for one in meant if getattr(one.access, key) is not None]
 
 
 def _entry(text: str) -> AccessEntry:

@@ -15,6 +15,7 @@ from bot.api import (
     channels,
     conversations,
     data,
+    document,
     health,
     metrics,
     passing,
@@ -25,6 +26,7 @@ from bot.api import (
     webhooks,
 )
 from bot.api.callers import admitted
+from bot.api.document import Described
 from bot.api.failures import LastResort, add_handlers
 from bot.api.links import Links
 from bot.api.metrics import Gauges
@@ -40,7 +42,7 @@ from bot.platforms.local.files import InboxFiles
 SWEEP_EVERY = 3600.0
 ROUTED = (
     *(health, metrics, sessions, channels, conversations, turns),
-    *(usage, access, calendar, schedules, data),
+    *(usage, access, calendar, schedules, data, document),
 )
 
 
@@ -60,7 +62,7 @@ def create_app(services: ApiServices) -> FastAPI:
         version=services.version,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,
         lifespan=_lifespan,
         dependencies=[Depends(admitted)],
         middleware=[
@@ -71,6 +73,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.services = services
     app.state.sessions = signed
     app.state.links = known
+    app.state.described = Described()
     app.state.feeds = Feeds()
     app.state.gauges = Gauges()
     services.bus.watch(app.state.feeds.accepted)

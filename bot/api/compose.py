@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from bot.access.rules import OwnRules
 from bot.api.passing import TIMEOUT
 from bot.api.services import ApiServices
 from bot.domain import Isolation, IsolationPolicy
+from bot.platforms.base import Inbox
 
 if TYPE_CHECKING:
     from bot.service import Service
@@ -31,13 +33,18 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
         runtime_trouble=lambda: service.child.trouble if service.child else "",
+        runtime_start=lambda: service.child.starts if service.child else 0,
         commands=service.commands,
         texts=service.texts,
+        model=lambda account: _model(service, account),
         isolation=lambda account: _isolation(service, account),
         people=service.people,
+        budgets=service.budgets,
+        inbox=lambda account: _inbox(service, account),
         desk=service.desk,
         forgetter=service.forgetter,
         access=lambda: service.config.access,
+        own_rules=lambda: _own_rules(service),
         role=service.role_at_home,
         held=service.held,
         server=config.server,
@@ -71,9 +78,29 @@ def _client(service: Service, url: str | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False)
 
 
+def _own_rules(service: Service) -> list[OwnRules]:
+    config = service.config
+    return [
+        OwnRules(name, account.platform, account.access, config.access_for(name))
+        for name, account in config.channels.items()
+    ]
+
+
 def _isolation(service: Service, account: str) -> IsolationPolicy:
     found = service.config.channels.get(account)
     return IsolationPolicy(Isolation(found.isolation)) if found else IsolationPolicy()
+
+
+def _model(service: Service, account: str) -> str:
+    found = service.config.channels.get(account)
+    return (found.model or "") if found else ""
+
+
+def _inbox(service: Service, account: str) -> Inbox | None:
+    for one in service.config.accounts:
+        if one.name == account:
+            return service.bus.inbox(account, service.admissions(one))
+    return None
 
 
 def _new_id() -> str:

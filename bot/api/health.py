@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from bot.access import Role
 from bot.api import shapes
-from bot.api.callers import open_to
+from bot.api.callers import caller_or_none, open_to
 from bot.api.failures import UNREACHABLE
 from bot.api.services import ApiServices, Services
 from bot.domain import Live
@@ -14,6 +14,7 @@ from bot.errors import StoreError
 
 router = APIRouter(prefix="/health", tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
+Readiness = shapes.Readiness | shapes.Ready
 
 
 @router.get("")
@@ -23,9 +24,12 @@ async def health(services: Services) -> shapes.Health:
     return shapes.Health(status="ok", version=services.version)
 
 
-@router.get("/ready", responses={503: {"model": shapes.Readiness}})
-async def ready(services: Services, response: Response) -> shapes.Readiness:
-    """Whether messages can be answered now: 503 while the database or the agent runtime is away."""
+@router.get("/ready", responses={503: {"model": Readiness}})
+@open_to(Role.BLOCKED)
+async def ready(request: Request, services: Services, response: Response) -> Readiness:
+    """Whether messages can be answered now: 503 while the database or the agent runtime is away. Only admins
+    are told more.
+    """
     database = await _database(services)
     reachable = await services.runtime.ready()
     runtime = shapes.Check(ok=reachable, detail="" if reachable else _away(services.runtime_trouble()))
@@ -37,7 +41,8 @@ async def ready(services: Services, response: Response) -> shapes.Readiness:
         ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts
     )
     response.status_code = 200 if found.ready else 503
-    return found
+    by = caller_or_none(request)
+    return found if by is not None and by.senior else shapes.Ready(ready=found.ready)
 
 
 def _away(trouble: str) -> str:

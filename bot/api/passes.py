@@ -23,7 +23,7 @@ PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
 LISTS = frozenset({"models", "skills", "agents"})
 FOR_OWNERS = "That brings programs onto the machine, which is for owners."
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
-OWN_FILES = re.compile(r"([^/]+)/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
+OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,26 @@ class Wanted:
 
 async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
     """Refuse what the caller may not do. Raises 403, and 404 for what is somebody else's."""
-    if by.role < Role.OWNER and (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
-        raise HTTPException(403, FOR_OWNERS)
+    least = least_for(wanted)
+    if by.role < least:
+        raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
     if by.senior:
         return await _noted(services, by, wanted)
-    if wanted.area in LISTS and wanted.method == "GET" and not wanted.path:
-        return None
-    if wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path):
-        if any(scope != by.scope for scope in wanted.scopes):
-            raise missing("memory")
-        return None
-    if wanted.area == "threads" and (found := OWN_FILES.fullmatch(wanted.path)):
-        if not await _owns(services, by, found[1]):
-            raise missing("thread")
-        return None
-    raise HTTPException(403, NOT_YOURS)
+    if wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
+        raise missing("memory")
+    if wanted.area == "threads" and not await _owns(services, by, wanted.path.partition("/")[0]):
+        raise missing("thread")
+    return None
+
+
+def least_for(wanted: Wanted) -> Role:
+    """The least role that may make a call; members make theirs for what is their own."""
+    if (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
+        return Role.OWNER
+    is_list = wanted.area in LISTS and wanted.method == "GET" and not wanted.path
+    is_memory = wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path)
+    is_file = wanted.area == "threads" and OWN_FILES.fullmatch(wanted.path)
+    return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
 
 
 async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:

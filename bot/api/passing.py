@@ -37,6 +37,7 @@ NOT_RETURNED = frozenset(
 # A run may think for a long time without a word; its heartbeats come every few seconds.
 TIMEOUT = httpx.Timeout(60.0, connect=5.0, read=300.0)
 ERROR_LIMIT = 64 * 1024
+LANGGRAPH = "/api/langgraph"
 NO_ROUTE = "This agent runtime does not offer that route."
 UNNAMED = frozenset({None, "", "Not Found", "Method Not Allowed"})
 _DOTS = re.compile(r"(^|/)\.{1,2}(/|$)")
@@ -56,7 +57,7 @@ class Runtime:
             await self.management.aclose()
 
 
-@router.api_route("/api/langgraph/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
+@router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
 @open_to(Role.ADMIN)
 async def langgraph(path: str, request: Request, services: Services, by: By) -> Response:
     """The LangGraph API of the runtime; what admins do there as persons is written down."""
@@ -135,8 +136,7 @@ async def passed(
 
 def _tail(raw: str, path: str) -> str:
     """The path as the client wrote it (escapes kept), from where `path` begins."""
-    prefix = "/api/langgraph"
-    return raw.removeprefix(prefix) if raw.startswith(prefix + "/") else raw
+    return raw.removeprefix(LANGGRAPH) if raw.startswith(LANGGRAPH + "/") else raw
 
 
 def _body(request: Request) -> AsyncIterator[bytes] | None:

@@ -18,6 +18,8 @@ from bot.store.views import ConversationView, TurnView
 
 # A message that was just accepted is among so many latest turns.
 RECENT = 10
+NO_ACCOUNT = "The account of this conversation is not there any more."
+NOT_THEIRS = "This conversation is somebody else's; only they write there."
 
 
 def ensure(
@@ -86,7 +88,7 @@ def writable(services: ApiServices, by: Caller, of: ConversationView) -> LocalAd
     if adapter is None:
         raise HTTPException(409, f"This conversation is on {of.platform}; write there.")
     if not by.owns(of):
-        raise HTTPException(409, "This conversation is somebody else's; only they write there.")
+        raise HTTPException(409, NOT_THEIRS)
     return adapter
 
 
@@ -102,7 +104,13 @@ async def post(
     adapter = writable(services, by, of)
     event_id = event_id or services.new_id()
     await adapter.receive(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
+    found = await turn_of(services, of, event_id)
+    return shapes.Posted(conversation=of.id, event_id=event_id, turn=None if found is None else found.id)
+
+
+async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:
+    """The turn of a message that was just accepted; None where it is too old to name."""
     for found in await services.store.turns(of.id, limit=RECENT):
         if any(message.event_id == event_id for message in found.messages):
-            return shapes.Posted(conversation=of.id, event_id=event_id, turn=found.id)
-    return shapes.Posted(conversation=of.id, event_id=event_id, turn=None)
+            return found
+    return None

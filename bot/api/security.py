@@ -23,7 +23,7 @@ from bot.config.models import ServerConfig
 from bot.errors import StoreError
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-OPEN_PATHS = frozenset({"/", "/health", "/api/session", "/favicon.ico"})
+OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
 OPEN_FOLDERS = ("/static/", "/webhooks/")
 FORM_ENDS = ("/messages", "/uploads", "/skills/install")
 WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,8 @@ import httpx
 from fastapi import Depends, Request
 
 from bot.access import People, Role
+from bot.access.budgets import Budgets
+from bot.access.rules import OwnRules
 from bot.bus.bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
@@ -19,6 +21,7 @@ from bot.config.models import ServerConfig
 from bot.dispatch.outlet import Accounts
 from bot.domain import IsolationPolicy, Sender
 from bot.forgetting.forgetter import Forgetter
+from bot.platforms.base import Inbox
 from bot.runtime.port import RuntimePort
 from bot.schedules.desk import Desk
 from bot.store import BotStore
@@ -32,11 +35,14 @@ class ApiServices:
 
     `runtime_client` makes a client of the agent runtime (address and service token are in it), for calls that
     are passed on; `management_client` one for its management routes where they are elsewhere.
-    `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing). `port`
-    is the one that is listened on (0: whatever the connection says). `file_bytes` is the limit of one file,
-    `running` how many runs are under way. `access` are the rules that hold for all accounts, `role`
-    is that of somebody who came by a link, `held` the highest that an entry has anywhere; `deliver` has a
-    notice delivered that the store has opened.
+    `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing),
+    `runtime_start` which of its starts this is (0: it is elsewhere). `port` is the one that is listened on
+    (0: whatever the connection says). `file_bytes` is the limit of one file, `running` how many runs are under
+    way. `access` are the rules that hold for all accounts, `own_rules` those of each, `role` is that of somebody
+    who came by a link, `held` the highest that an entry has anywhere; `deliver` has a notice delivered that the
+    store has opened.
+    `model` is the model of an account ("" for the usual one), `inbox` is where what happens on it comes in (None:
+    there is no such account).
     """
 
     store: BotStore
@@ -47,11 +53,15 @@ class ApiServices:
     runtime_client: Callable[[], httpx.AsyncClient]
     commands: Registry
     texts: Callable[[str], Texts]
+    model: Callable[[str], str]
     isolation: Callable[[str], IsolationPolicy]
     people: People
+    budgets: Budgets
+    inbox: Callable[[str], Inbox | None]
     desk: Desk
     forgetter: Forgetter
     access: Callable[[], AccessConfig]
+    own_rules: Callable[[], Sequence[OwnRules]]
     role: Callable[[Sender], Role]
     held: Callable[[AccessEntry], Role]
     server: ServerConfig
@@ -63,6 +73,7 @@ class ApiServices:
     new_id: Callable[[], str]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str
+    runtime_start: Callable[[], int] = int
     port: int = 0
     file_bytes: int = 20_000_000
 

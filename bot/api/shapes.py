@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.domain import AttachmentKind, Live, PartKind, PartState, TurnKind, TurnState
+from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, TurnKind, TurnState
 from bot.store.schedule_rows import ScheduleKind, ScheduleState
 
 
@@ -76,7 +76,9 @@ class Message(Shape):
 
 
 class Part(Shape):
-    """A part of the reply: Markdown and the same as sanitized HTML, or a file with its address."""
+    """A part of the reply: Markdown and the same as sanitized HTML, or a file with its address. `choices` are
+    the buttons below it while its question is open.
+    """
 
     index: int
     kind: PartKind
@@ -87,6 +89,7 @@ class Part(Shape):
     url: str
     image: bool
     repeated: bool
+    choices: list[str]
 
 
 class Tokens(Shape):
@@ -146,9 +149,22 @@ class DaysUsage(Shape):
     days: list[DayUsage]
 
 
+class ToolCall(Shape):
+    """A tool that the agent called: short lines of what it was given and of what came of it. The state is
+    active where nothing did; `seconds` is how long it took, None where nobody measured it.
+    """
+
+    tool: str
+    arguments: str
+    state: ProgressState
+    result: str
+    seconds: float | None
+
+
 class Turn(Shape):
     """What was asked and what was answered. `replaced`: a later turn answers the same again (`repeats`);
-    `usage` is None where nobody counted.
+    `usage` is None where nobody counted. `steps` are the latest tool calls, oldest first, once the
+    turn is answered.
     """
 
     id: int
@@ -165,6 +181,7 @@ class Turn(Shape):
     finished_at: float
     messages: list[Message]
     parts: list[Part]
+    steps: list[ToolCall]
     usage: Tokens | None
 
 
@@ -176,7 +193,9 @@ class Turns(Shape):
 
 
 class Posted(Shape):
-    """A message was accepted: it is on disk. `turn` is None where the turn is too old to name."""
+    """A turn was accepted: it is on disk. `turn` is None where it is too old to name; `event_id` is "" where
+    nobody wrote a message.
+    """
 
     conversation: int
     event_id: str
@@ -231,6 +250,12 @@ class Check(Shape):
     detail: str = ""
 
 
+class Ready(Shape):
+    """Whether messages can be answered now."""
+
+    ready: bool
+
+
 class Readiness(Shape):
     """Whether messages can be answered now, and what is in the way. Accounts are told but do not decide."""
 
@@ -250,10 +275,21 @@ GivenRole = Literal["owner", "admin", "member", "blocked"]
 
 
 class Configured(Shape):
-    """A role that the configuration names, for an entry as it stands there."""
+    """A role that the configuration names, for an entry as it stands there: for one account, or for all ("")
+    but those that have the same list of their own (`not_on`).
+    """
 
     entry: str
     role: GivenRole
+    account: str = ""
+    not_on: list[str] = []
+
+
+class AccountDefault(Shape):
+    """What holds on an account for everybody else, where it has a rule of its own for that."""
+
+    account: str
+    default: str
 
 
 class Given(Shape):
@@ -276,9 +312,10 @@ class Waiting(Shape):
 
 
 class Access(Shape):
-    """Who may use the bot; the rules of single accounts stand in the configuration alone."""
+    """Who may use the bot: by the configuration, for all accounts or one, and by who let them in."""
 
     default: str
+    defaults: list[AccountDefault]
     configured: list[Configured]
     given: list[Given]
     waiting: list[Waiting]

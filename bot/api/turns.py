@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from bot.access import Role
-from bot.api import places, shapes, views
+from bot.api import choosing, places, repeating, shapes, views
 from bot.api.callers import By, open_to
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
 from bot.api.reading import note_read, note_read_all
 from bot.api.services import Services
+from bot.api.watching import Feeds
 from bot.dispatch.calls import DOCUMENT_TYPE
 from bot.domain import PartKind
 from bot.store.views import ConversationView
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
+Index = Annotated[int, Path(ge=0, lt=1000)]
 router = APIRouter(prefix="/api/turns", tags=["turns"])
 
 
@@ -61,9 +63,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> shapes.Turn:
 
 @router.get("/{turn}/documents/{part}", response_class=Response)
 @open_to(Role.MEMBER)
-async def document(
-    turn: Id, part: Annotated[int, Path(ge=0, lt=1000)], services: Services, by: By
-) -> Response:
+async def document(turn: Id, part: Index, services: Services, by: By) -> Response:
     """A file that the service wrote itself, such as an export, to be saved."""
     of, view = await places.turn(services, by, turn)
     await note_read(services, by, of)
@@ -74,13 +74,20 @@ async def document(
     return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
 
 
+@router.post("/{turn}/parts/{part}/choice", status_code=202)
+@open_to(Role.MEMBER)
+async def choose(turn: Id, part: Index, body: choosing.Choice, services: Services, by: By) -> shapes.Posted:
+    """Press a button of a question, as the caller; the answer says why it does not count (403, 409)."""
+    of, view = await places.turn(services, by, turn)
+    return await choosing.choose(services, by, of, view, part, body)
+
+
 @router.post("/{turn}/retry", status_code=202)
 @open_to(Role.MEMBER)
-async def retry(turn: Id, services: Services, by: By) -> shapes.Posted:
-    """The `/retry` command: answer the turn again. Only the last one of a conversation can be (409)."""
+async def retry(turn: Id, request: Request, services: Services, by: By) -> shapes.Posted:
+    """Answer the last turn of a conversation again, where it is, as `/retry` does; no other can be (409)."""
     of, _ = await places.turn(services, by, turn)
-    places.writable(services, by, of)
-    last = await services.store.last_answered(of.id)
-    if last is None or last.id != turn:
-        raise HTTPException(409, "Only the last answered turn of a conversation can be answered again.")
-    return await places.post(services, by, of, "/retry")
+    opened = await repeating.repeat(services, by, of, turn)
+    feeds: Feeds = request.app.state.feeds
+    feeds.changed(of.id)
+    return shapes.Posted(conversation=of.id, event_id="", turn=opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import lru_cache
@@ -87,6 +87,7 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         finished_at=view.finished_at,
         messages=[_message(message) for message in view.messages],
         parts=[await part(view, parts[index]) for index in sorted(parts)],
+        steps=[shapes.ToolCall(**asdict(step)) for step in view.steps],
         usage=_tokens(view.spent),
     )
 
@@ -106,10 +107,16 @@ async def part(view: TurnView, of: Part) -> shapes.Part:
     if of.kind is PartKind.DOCUMENT:
         return await _part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
-    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}")
+    choices = of.choices if is_open(view, of) else ()
+    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}", choices)
 
 
-async def _part(of: Part, url: str) -> shapes.Part:
+def is_open(view: TurnView, of: Part) -> bool:
+    """Whether the buttons of a part stand, and the question above them is open."""
+    return view.asks and of.state is PartState.FINAL
+
+
+async def _part(of: Part, url: str, choices: Sequence[str] = ()) -> shapes.Part:
     is_file = of.kind is not PartKind.TEXT
     return shapes.Part(
         index=of.index,
@@ -121,6 +128,7 @@ async def _part(of: Part, url: str) -> shapes.Part:
         url=url if is_file else "",
         image=is_file and of.filename.lower().endswith(IMAGES),
         repeated=of.repeated,
+        choices=list(choices),
     )
 
 

@@ -69,7 +69,11 @@ class Feeds:
 
     def accepted(self, turn: Accepted) -> None:
         """A turn was accepted."""
-        for collector in self._collectors.get(turn.conversation, ()):
+        self.changed(turn.conversation)
+
+    def changed(self, conversation: int) -> None:
+        """A conversation has news that did not come in as a message."""
+        for collector in self._collectors.get(conversation, ()):
             collector.nudge()
 
     @contextmanager

@@ -19,6 +19,7 @@ from bot.store.admitted import Accepted, Refusal
 from bot.store.database import urgent
 
 log = structlog.get_logger(__name__)
+MOVED = "roles, budgets and schedules went along; entries of config.yaml with the old id need the new one"
 
 
 class MessageBus:
@@ -49,6 +50,7 @@ class MessageBus:
     async def moved(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
         await self._store.migrate_chat(account, old, new)
+        log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()
 

@@ -12,6 +12,7 @@ from bot.commands.busy import busy, busy_line
 from bot.commands.data import data, is_of_data
 from bot.commands.decide import approve, approved, reject
 from bot.commands.digest import begins_a_schedule, digest
+from bot.commands.forking import fork_of
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
@@ -81,14 +82,10 @@ async def retry(call: Invocation) -> Result:
         return Result(call.texts("retry_nothing"))
     if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
         return Result(refusal)
-    thread_id, checkpoint = answered.thread_id, ""
-    if answered.run_id:
-        try:
-            found = await services.runtime.before(answered.thread_id, answered.run_id)
-        except RunMissing:
-            return Result(call.texts("retry_gone"))
-        thread_id = answered.thread_id if found else services.new_id()
-        checkpoint = found or ""
+    try:
+        thread_id, checkpoint = await fork_of(services.runtime, answered, services.new_id)
+    except RunMissing:
+        return Result(call.texts("retry_gone"))
     text = call.texts("retry_done")
     await services.store.retry(
         call.turn,

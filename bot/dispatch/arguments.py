@@ -11,10 +11,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 # Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
 MOST_SHOWN, MOST_LINES, LONGEST_NAME, MOST_ARGUMENTS, DEEPEST = 2400, 30, 80, 20, 20
+# Characters of all of them on one line, and of one value there.
+LONGEST_LINE, LONGEST_VALUE = 200, 80
 HIDDEN = "***"
 DEEPER = "[… deeper …]"
 _SECRET = re.compile(
@@ -44,8 +47,37 @@ class Shown:
 
 def shown_name(name: Any) -> str:
     """The name of a tool as a span of code."""
+    return f"`{plain_name(name)}`"
+
+
+def plain_name(name: Any) -> str:
+    """The name of a tool without anything that could be markup."""
     plain = _UNNAMED.sub("?", name)[:LONGEST_NAME] if isinstance(name, str) else ""
-    return f"`{plain or '?'}`"
+    return plain or "?"
+
+
+def shown_line(args: Any, mask: Mask) -> str:
+    """The arguments on one short line: of each the beginning. Secrets are hidden as they are there."""
+    if not args:
+        return ""
+    given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
+    said = [_named(str(name), value, mask) for name, value in islice(given, MOST_ARGUMENTS)]
+    return one_line(", ".join(said), LONGEST_LINE)
+
+
+def one_line(text: str, longest: int) -> str:
+    """The beginning of a text on one line, without signs that are not seen."""
+    begins = text[: 4 * longest]
+    line = " ".join(begins.split())
+    cut = line[:longest]
+    return _plain(cut, kept="") + ("…" if cut != line or begins != text else "")
+
+
+def _named(name: str, value: Any, mask: Mask) -> str:
+    opened = _open(name, value)
+    text = mask(opened if isinstance(opened, str) else json.dumps(opened, ensure_ascii=False, default=str))
+    short = one_line(text, LONGEST_VALUE)
+    return f"{one_line(name, LONGEST_NAME)}: {short}" if name else short
 
 
 def shown_arguments(args: Any, mask: Mask) -> Shown:

@@ -18,6 +18,7 @@ from bot.domain import (
     PartState,
     ProgressItem,
     ProgressState,
+    ToolStep,
     Turn,
     TurnState,
 )
@@ -157,9 +158,10 @@ class ReplyCalls:
         keep: int | None = None,
         spent: Spent | None = None,
         joined: Sequence[int] = (),
+        steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Write what is staged, and the turn's state where given, with what it cost and which messages joined
-        it, in one transaction.
+        """Write what is staged, and the turn's state where given, with what it cost, which messages joined it
+        and which tools it called, in one transaction.
         """
         if not self._dirty and not self._seen and state is None:
             return
@@ -174,6 +176,7 @@ class ReplyCalls:
             keep=keep,
             spent=spent,
             joined=joined,
+            steps=steps,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 

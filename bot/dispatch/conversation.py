@@ -18,10 +18,11 @@ from bot.dispatch.outlet import Outlet
 from bot.dispatch.questions import Question, question_of
 from bot.dispatch.starts import Starts
 from bot.dispatch.steering import Steering
+from bot.dispatch.steps import Steps
 from bot.dispatch.transcript import Transcript
 from bot.dispatch.tries import Tries
 from bot.dispatch.waiting import within
-from bot.domain import Earlier, ProgressItem, Sender, Stopped, Turn, TurnState
+from bot.domain import Earlier, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.record.told import heard_before
@@ -47,7 +48,7 @@ class Outcome:
 
     `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
     the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted. `joined` are the
-    waiting messages that it took in.
+    waiting messages that it took in, `steps` the tools that it called.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Outcome:
     interrupt: str = ""
     used: Usage | None = None
     joined: tuple[int, ...] = ()
+    steps: tuple[ToolStep, ...] = ()
 
 
 class Conversation:
@@ -97,7 +99,9 @@ class Conversation:
         self._mask = mask
         self._stop = asyncio.Event()
         self.steering = Steering(Handing(turn, outlet, runtime, clock), store, texts, on=steers)
-        self._transcript = Transcript(self.steering.mark)
+        self._transcript = Transcript(self.steering.mark, steps=Steps(mask))
+        # Whether events are heard as they happen: not those that are told again after a break.
+        self._live = False
         self._why = turn.stopped
         if turn.stopped:
             self._stop.set()
@@ -121,7 +125,8 @@ class Conversation:
         outcome = await self._run(restarted)
         joined = await self._taken_in()
         await self._empty_inbox()
-        return replace(outcome, used=self._transcript.used, joined=joined)
+        said = self._transcript
+        return replace(outcome, used=said.used, joined=joined, steps=said.steps.kept)
 
     async def _taken_in(self) -> tuple[int, ...]:
         """The waiting messages that the run has taken in: what its thread says counts, what its events said
@@ -198,7 +203,8 @@ class Conversation:
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
                 await self._name()
-                self._transcript = Transcript(self.steering.mark, used=self._transcript.used)
+                said = self._transcript
+                self._transcript = Transcript(self.steering.mark, steps=said.steps, used=said.used)
                 self.steering.again()
         raise RuntimeUnreachable("the runtime loses its runs")
 
@@ -223,6 +229,7 @@ class Conversation:
                 request = replace(request, repeated=True)
                 await tries.pause(problem)
         reach(Step.RUN_CREATED)
+        self._live = not request.repeated
         self._turn = replace(self._turn, run_id=run_id)
 
     async def _name(self) -> None:
@@ -246,13 +253,15 @@ class Conversation:
                 async for logged in self._runtime.join(self._turn.thread_id, self._turn.run_id, after):
                     after = logged.id or after
                     tries.reset()
-                    changed = self._transcript.take(logged.event)
+                    now = self._clock.now() if self._live else None
+                    changed = self._transcript.take(logged.event, now)
                     if isinstance(logged.event, Joined):
                         reach(Step.JOINED)
                     if changed:
                         said = self._transcript
                         self._show(said.text, said.progress.items, said.taken_back)
             except RuntimeUnreachable as problem:
+                self._live = False
                 await tries.pause(problem)
         if self._transcript.incomplete:
             self._transcript.settle(await self._read(Tries(self._clock)))

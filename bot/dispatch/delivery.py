@@ -10,7 +10,7 @@ import structlog
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.reply import Action, Edit, Post, Remove, placed
 from bot.dispatch.waiting import uncut
-from bot.domain import Part, PartKind, PartState, TurnState
+from bot.domain import Part, PartKind, PartState, ToolStep, TurnState
 from bot.errors import (
     DeliveryCategory,
     DeliveryError,
@@ -50,9 +50,10 @@ class Delivery:
         error: str = "",
         spent: Spent | None = None,
         joined: Sequence[int] = (),
+        steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Record the final parts, what they cost and which messages have joined the turn: from here on the
-        answer survives a crash, whatever becomes of the run.
+        """Record the final parts, what they cost, which messages have joined the turn and which tools it
+        called: from here on the answer survives a crash, whatever becomes of the run.
         """
         known = self._calls.reply.parts
         places = {part.index: part for part in placed(parts, known)}
@@ -64,7 +65,7 @@ class Delivery:
         for have in known:
             if have.index not in places:
                 self._calls.stage(replace(have, content=""))
-        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined)
+        await self._calls.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps)
         reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:

@@ -32,6 +32,7 @@ from bot.domain import (
     Origin,
     Part,
     PartKind,
+    PartState,
     Sender,
     Stopped,
     Turn,
@@ -43,6 +44,7 @@ from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AsksChoice
 from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
+from bot.schedules.again import is_tried_again
 from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.store.admitted import Accepted
@@ -222,6 +224,7 @@ class Dispatcher:
         outcome = composed(turn)
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
+            outcome = unsaid(turn, outcome, calls.reply.parts)
             if outcome.interrupt:
                 asked = outcome.question
                 decisions = asked.choices if asked.approval else None
@@ -230,7 +233,8 @@ class Dispatcher:
                 )
             outcome = replace(outcome, question=self._coded(turn, outcome.question))
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
-            await delivery.compose(parts, error=outcome.error, spent=spent, joined=outcome.joined)
+            joined, steps = outcome.joined, outcome.steps
+            await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
@@ -366,7 +370,7 @@ class Dispatcher:
         outcome = Outcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close(claim, turn, outlet, outcome)
+        await self._close(claim, turn, outlet, unsaid(turn, outcome, claim.parts))
 
     def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
         sealed = self._sealed.get(turn.id)
@@ -405,6 +409,17 @@ def composed(turn: Turn) -> Outcome:
     ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
     state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
     return Outcome("", state=state, error=turn.error)
+
+
+def unsaid(turn: Turn, outcome: Outcome, parts: Sequence[Part]) -> Outcome:
+    """The outcome without its words where a schedule tries once more what came to nothing. What may stand in
+    the chat, nobody knows where, is explained all the same.
+    """
+    failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
+    unknown = any(part.state is PartState.INTENDED for part in parts)
+    if not failed or unknown or outcome.joined or not is_tried_again(turn):
+        return outcome
+    return replace(outcome, text="", artifacts=())
 
 
 def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:

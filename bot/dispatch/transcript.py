@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bot.dispatch.progress import Progress
+from bot.dispatch.steps import Steps
 from bot.runtime.port import (
     Answer,
     Attempt,
+    Called,
     Ended,
     Failed,
     Gap,
@@ -16,6 +18,7 @@ from bot.runtime.port import (
     Joined,
     Planned,
     Presented,
+    Returned,
     RunEvent,
     Said,
     Text,
@@ -27,8 +30,8 @@ from bot.runtime.port import (
 
 @dataclass(slots=True)
 class Transcript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said, but not what that
-    cost (`used`, None where nobody counted).
+    """Collects one run. A new attempt of the runtime replaces what the one before it said, but neither what
+    it called (`steps`) nor what that cost (`used`, None where nobody counted).
 
     `taken_back` says that this attempt has taken a text back. `joined` are the ids of the messages that
     joined the run; where one did stands the line that `mark` gives for it ("" for none).
@@ -39,6 +42,7 @@ class Transcript:
     joined: dict[str, None] = field(default_factory=dict)
     artifacts: dict[str, None] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
+    steps: Steps = field(default_factory=Steps)
     attempt: int = 1
     taken_back: bool = False
     gap: bool = False
@@ -62,8 +66,10 @@ class Transcript:
         """Whether the agent has said nothing."""
         return not any(text.strip() for key, text in self.texts.items() if key not in self.joined)
 
-    def take(self, event: RunEvent) -> bool:
-        """Take one event over; whether the text or the progress changed."""
+    def take(self, event: RunEvent, at: float | None = None) -> bool:
+        """Take one event over, which happened `at` that time (None: not known); whether the text or the
+        progress changed.
+        """
         match event:
             case Text(message_id, text):
                 self.texts[message_id] = self.texts.get(message_id, "") + text
@@ -76,6 +82,8 @@ class Transcript:
                 return self._joined(messages)
             case Planned() | Worked():
                 return self.progress.take(event)
+            case Called() | Returned():
+                self.steps.take(event, at)
             case _:
                 self._note(event)
         return False
@@ -114,6 +122,7 @@ class Transcript:
 
     def settle(self, answer: Answer) -> None:
         """The thread's state is the truth."""
+        self.steps.settle(answer.calls)
         if answer.texts:
             self.texts = {}
             self.joined = {}

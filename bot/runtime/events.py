@@ -12,6 +12,7 @@ from typing import Any, Literal
 from bot.runtime.port import (
     Answer,
     Attempt,
+    Called,
     Ended,
     Failed,
     Gap,
@@ -19,6 +20,7 @@ from bot.runtime.port import (
     Join,
     Joined,
     Presented,
+    Returned,
     RunEvent,
     Said,
     Text,
@@ -151,9 +153,25 @@ def _message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
         text, identity = text_of(message.get("content")), str(message.get("id") or "")
         if text or identity:
             yield Said(identity, text)
+        yield from _called(message)
         yield from tool_calls(message)
     elif message.get("type") in TOOL:
+        yield from _returned(message)
         yield from tool_result(message)
+
+
+def _called(message: Mapping[str, Any]) -> Iterator[Called]:
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping) and call.get("id"):
+            yield Called(str(call["id"]), str(call.get("name") or ""), call.get("args"))
+
+
+def _returned(message: Mapping[str, Any]) -> Iterator[Returned]:
+    if message.get("tool_call_id"):
+        failed = message.get("status") == "error"
+        text = text_of(message.get("content"))
+        yield Returned(str(message["tool_call_id"]), str(message.get("name") or ""), text, failed)
 
 
 def _interrupts(value: Any) -> Iterator[RunEvent]:
@@ -183,7 +201,9 @@ def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
     values = state.get("values")
     values = values if isinstance(values, Mapping) else {}
     messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
-    texts, joins = _said_to(messages, set(message_ids), _steered(values))
+    steered = _steered(values)
+    own = _since(messages, set(message_ids), steered)
+    texts, joins = _said_in(own, steered)
     tasks = _tasks(state)
     interrupts = [found for task in tasks for found in _interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
@@ -194,22 +214,40 @@ def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
         interrupt=first if isinstance(first, Interrupted) else None,
         error=errors[0] if errors else "",
         joins=joins,
+        calls=tuple(_calls_in(own)),
     )
 
 
-def _said_to(
+def _since(
     messages: Sequence[Mapping[str, Any]], asked: Collection[str], steered: Sequence[str]
+) -> Sequence[Mapping[str, Any]]:
+    """These messages and what followed, up to the next one of a person that did not join them."""
+    first = next((at for at, one in enumerate(messages) if str(one.get("id")) in asked), len(messages))
+    own = {*asked, *steered}
+    for at, message in enumerate(messages[first:], first):
+        if message.get("type") in HUMAN and str(message.get("id") or "") not in own:
+            return messages[first:at]
+    return messages[first:]
+
+
+def _said_in(
+    messages: Sequence[Mapping[str, Any]], steered: Sequence[str]
 ) -> tuple[list[str], tuple[Join, ...]]:
-    """What the assistant said after these messages, up to the next one of a person that did not join them."""
+    """What the assistant said, and what joined it where."""
     texts: list[str] = []
     places = dict.fromkeys(steered, 0)
-    first = next((at for at, one in enumerate(messages) if str(one.get("id")) in asked), len(messages))
-    for message in messages[first:]:
-        identity, kind = str(message.get("id") or ""), message.get("type")
+    for message in messages:
+        identity = str(message.get("id") or "")
         if identity in places:
             places[identity] = len(texts)
-        elif kind in HUMAN and identity not in asked:
-            break
-        elif kind in ASSISTANT and (text := text_of(message.get("content"))):
+        elif message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
             texts.append(text)
     return texts, tuple(Join(one, after) for one, after in places.items())
+
+
+def _calls_in(messages: Sequence[Mapping[str, Any]]) -> Iterator[Called | Returned]:
+    for message in messages:
+        if message.get("type") in ASSISTANT:
+            yield from _called(message)
+        elif message.get("type") in TOOL:
+            yield from _returned(message)

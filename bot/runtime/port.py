@@ -93,6 +93,25 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """A tool was called; `args` are what it was given, as the model wrote it."""
+
+    id: str
+    tool: str
+    args: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What came of a tool call; the name of the tool is "" where that is not said."""
+
+    id: str
+    tool: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Used:
     """What a step of the run cost; a run costs what all its steps do, those of earlier attempts too."""
 
@@ -135,7 +154,20 @@ class Ended:
 
 
 RunEvent = (
-    Attempt | Text | Said | Presented | Planned | Worked | Used | Joined | Interrupted | Failed | Gap | Ended
+    Attempt
+    | Text
+    | Said
+    | Presented
+    | Planned
+    | Worked
+    | Called
+    | Returned
+    | Used
+    | Joined
+    | Interrupted
+    | Failed
+    | Gap
+    | Ended
 )
 
 
@@ -158,7 +190,7 @@ class Join:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the thread's state says of a turn: assistant texts after its messages, artifacts, open question,
-    and which messages joined the thread's newest run of which any did.
+    which messages joined the thread's newest run of which any did, and the tools that were called.
     """
 
     texts: tuple[str, ...]
@@ -166,6 +198,7 @@ class Answer:
     interrupt: Interrupted | None = None
     error: str = ""
     joins: tuple[Join, ...] = ()
+    calls: tuple[Called | Returned, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,5 +119,5 @@ class Firings:
         """When the last digest was made that came to its chat, or was one of nothing."""
         for one in await self._store.firings(schedule.id, limit=FIRINGS_READ):
             if one.id != again and (one.delivered or one.skipped == Skip.QUIET):
-                return one.at
-        return min(schedule.made_at, self._clock.now() - FIRST_DIGEST)
+                return max(one.at, schedule.digested_at)
+        return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)

@@ -14,6 +14,7 @@ import structlog
 from bot.clock import Clock
 from bot.dispatch.waiting import first_of
 from bot.errors import ScheduleRefused
+from bot.schedules.again import RETRY_AFTER
 from bot.schedules.firing import Firings, Host
 from bot.schedules.plan import Plan, plan
 from bot.schedules.walls import find_zone, rule_in
@@ -26,8 +27,6 @@ log = structlog.get_logger(__name__)
 LONGEST_NAP = 20.0
 # While a firing's turn is under way its end is looked for so often (seconds).
 WATCH_EVERY = 3.0
-# A firing that came to nothing is tried again after so many seconds each time.
-RETRY_AFTER = (60.0, 600.0)
 AFTER_TROUBLE = 5.0
 # What may have been missed since then is counted in a thread.
 LONG_AGO = 3600.0
@@ -145,7 +144,6 @@ class Scheduler:
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             made = Plan(retry.due_at, schedule.next_at, 0, late=False)
             again = await self._firings.make(schedule, made, again=retry.id)
-            again = None if again.skip else again
         opened = await self._store.retry(retry, again, self._clock.now())
         if opened is not None:
             self._host.open_(opened)

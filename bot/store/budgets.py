@@ -57,8 +57,9 @@ class Limit:
     @property
     def scope(self) -> str:
         """What its messages are counted under."""
-        named = {Of.PERSON: self.person, Of.CHAT: f"{self.account}:{self.chat}", Of.ACCOUNT: self.account}
-        return f"{self.of}:{named[self.of]}"
+        if self.of is Of.CHAT:
+            return scope_of_chat(self.account, self.chat)
+        return f"{self.of}:{self.person if self.of is Of.PERSON else self.account}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ class Used:
     limit: Limit
     used: int
     seconds: float
+
+
+def scope_of_chat(account: str, chat: str) -> str:
+    """What the messages of a chat are counted under."""
+    return f"{Of.CHAT}:{account}:{chat}"
 
 
 def used(connection: Connection, limit: Limit, now: float) -> Used:

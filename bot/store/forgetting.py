@@ -57,7 +57,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A message of somebody's with what was answered to it."""
+    """A message of somebody's with what was answered to it, and the tools that were called for it."""
 
     id: int
     account: str
@@ -66,6 +66,7 @@ class Written:
     files: tuple[str, ...]
     sent_at: float
     answer: str
+    tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ def written(connection: Connection, person: Person, after: int) -> list[Written]
             tuple(one.filename for one in rows.attachments_in(row.attachments)),
             row.sent_at,
             answers.get(row.turn_id, ""),
+            tuple(f"{step.tool} {step.arguments}".strip() for step in rows.steps_in(row.steps)),
         )
         for row in found
     ]
@@ -169,7 +171,8 @@ def erase(
         connection.execute(sql.EMPTY, {"nobody": rows.sender_out(NOBODY), "id": row.id})
         connection.execute(EMPTY_CHANGES, {"inbound": row.id})
         if connection.execute(sql.OTHERS_IN_TURN, {"turn": row.turn_id}).first() is None:
-            connection.execute(sql.DELETE_PARTS, {"turn": row.turn_id})
+            for statement in sql.DELETE_ANSWER:
+                connection.execute(statement, {"turn": row.turn_id})
         messages += 1
         if row.kind == "chat" and row.thread_id:
             places.add((row.conversation_id, row.thread_id))

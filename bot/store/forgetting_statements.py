@@ -24,6 +24,7 @@ DELETE_TEXTS = [
         "turns",
     ),
     _sql("DELETE FROM inbound WHERE turn_id > 0 AND turn_id IN :turns", "turns"),
+    _sql("UPDATE turns SET steps = '' WHERE id IN :turns AND steps <> ''", "turns"),
 ]
 THREADS_BEFORE = _sql(
     f"""SELECT thread_id FROM turns WHERE conversation_id = :conversation AND thread_id <> ''
@@ -65,7 +66,7 @@ THEIRS = (
 NEWEST_MESSAGE = _sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 MESSAGES = _sql(
     f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.sender, i.sent_at, t.kind, t.state,
-    t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
+    t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
     JOIN turns t ON t.id = i.turn_id
     JOIN conversations c ON c.id = t.conversation_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
     AND i.deleted = 0 AND {THEIRS} ORDER BY i.id"""
@@ -79,7 +80,10 @@ EMPTY = _sql(
     WHERE id = :id"""
 )
 OTHERS_IN_TURN = _sql("SELECT 1 FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0 LIMIT 1")
-DELETE_PARTS = _sql("DELETE FROM parts WHERE turn_id = :turn")
+DELETE_ANSWER = [
+    _sql("DELETE FROM parts WHERE turn_id = :turn"),
+    _sql("UPDATE turns SET steps = '' WHERE id = :turn"),
+]
 LEFT_IN_THREAD = _sql(
     """SELECT 1 FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.conversation_id = :conversation
     AND t.thread_id = :thread AND t.kind = 'chat' AND i.turn_id > 0 AND i.deleted = 0 LIMIT 1"""

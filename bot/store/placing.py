@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyAddress, person_of
-from bot.store import questions, rows
+from bot.store import questions
 from bot.store import statements as sql
 from bot.store.admitted import Admission, Verdict
 from bot.store.connection import Connection
@@ -139,12 +139,3 @@ def _title(admission: Admission) -> str:
         return ""
     first = " ".join(admission.message.text.split())
     return first if len(first) <= 60 else first[:59] + "…"
-
-
-def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
-    """Give every conversation of a chat its new id, and every open turn its new address."""
-    for row in connection.execute(sql.OPEN_ADDRESSES, {"account": account, "chat": old}).all():
-        address = replace(rows.address_in(row.address), chat=new, reply_to="")
-        connection.execute(sql.SET_ADDRESS, {"address": rows.address_out(address), "id": row.id})
-    for statement in sql.MOVE_CHAT:
-        connection.execute(statement, {"account": account, "old": old, "new": new})

@@ -15,9 +15,11 @@ from bot.domain import (
     Part,
     PartKind,
     PartState,
+    ProgressState,
     ReplyAddress,
     Sender,
     Stopped,
+    ToolStep,
     Turn,
     TurnKind,
     TurnMessage,
@@ -95,6 +97,21 @@ def choices_out(choices: Sequence[str]) -> str:
 def choices_in(column: str) -> tuple[str, ...]:
     """The choices of a column."""
     return tuple(orjson.loads(column)) if column else ()
+
+
+def steps_out(steps: Sequence[ToolStep]) -> str:
+    """The column form of tool calls."""
+    told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
+    return orjson.dumps(told).decode()
+
+
+def steps_in(column: str) -> tuple[ToolStep, ...]:
+    """The tool calls of a column."""
+    found = orjson.loads(column) if column else []
+    return tuple(
+        ToolStep(tool, arguments, ProgressState(state), result, seconds)
+        for tool, arguments, state, result, seconds in found
+    )
 
 
 def message_in(row: Any) -> TurnMessage:

@@ -11,6 +11,8 @@ from bot.store import rows
 
 EVENT = "schedule:"
 """What the event id of a message begins with that a schedule wrote."""
+NOW = "now"
+"""What stands in it for the instant where somebody had it fired."""
 SCHEDULED = "schedule-"
 """What the topic of a conversation begins with that belongs to a schedule alone."""
 
@@ -45,12 +47,21 @@ class Skip(StrEnum):
     BUDGET = "budget"
 
 
+def attempt_of(event: str) -> int:
+    """Which try of a firing a message with this event id stands for; 0 where no schedule wrote it."""
+    if not event.startswith(EVENT):
+        return 0
+    _, due, last = event.removeprefix(EVENT).split(":")
+    return 1 if due == NOW else int(last)
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """What is to happen when. `rule` is the stored form of `bot.schedules.walls.Rule`, `spoken` the words
     that said it, `zone` an IANA name. `topic` "" means the chat itself; `conversation` is the one that
     firings go on with, 0 for one of their own. `made_in` is the conversation in which it was made, `maker`
-    who made it. `next_at` is 0.0 where nothing is due.
+    who made it. `next_at` is 0.0 where nothing is due. `digested_at`: what was said until then has come to
+    the chat in a digest, or was nothing (0.0: nobody has noted it).
     """
 
     id: int
@@ -71,6 +82,7 @@ class Schedule:
     made_at: float
     next_at: float
     failures: int = 0
+    digested_at: float = 0.0
 
     @property
     def address(self) -> ReplyAddress:
@@ -186,6 +198,7 @@ def schedule_in(row: Any) -> Schedule:
         made_at=row.made_at,
         next_at=row.next_at,
         failures=row.failures,
+        digested_at=row.digested_at,
     )
 
 

@@ -4,7 +4,8 @@ from bot.store.statements import OPEN, _sql
 
 COLUMNS = (
     "id, kind, state, text, spoken, rule, zone, account, platform, chat, chat_kind, topic, conversation_id,"
-    " made_in, maker, person, made_at, next_at, failures, alerted"
+    " made_in, maker, person, made_at, next_at, failures, alerted,"
+    " digested_at"
 )
 
 ADD = _sql(
@@ -75,6 +76,14 @@ JUDGE = _sql(
     AND attempt = :attempt RETURNING id"""
 )
 SUCCEEDED = _sql("UPDATE schedules SET failures = 0, alerted = 0 WHERE id = :id")
+# Firings and their turns may be forgotten before the next digest asks how far the last one came. One that was
+# tried again has read what was said until then.
+DIGESTED = _sql(
+    """UPDATE schedules SET digested_at = (
+    SELECT CASE WHEN t.id IS NULL THEN f.at ELSE t.created_at END FROM firings f
+    LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0 WHERE f.id = :firing)
+    WHERE kind = 'digest' AND id = (SELECT f.schedule_id FROM firings f WHERE f.id = :firing)"""
+)
 FAILED = _sql("UPDATE schedules SET failures = failures + 1 WHERE id = :id RETURNING failures, alerted")
 ALERTED = _sql("UPDATE schedules SET alerted = 1 WHERE id = :id")
 RETRIES_DUE = _sql(
@@ -86,7 +95,7 @@ TAKE_RETRY = _sql(
     """UPDATE firings SET retry_at = 0, judged = 0, attempt = attempt + 1 WHERE id = :id
     AND retry_at = :retry_at RETURNING attempt"""
 )
-DROP_RETRY = _sql("UPDATE firings SET retry_at = 0 WHERE id = :id")
+DROP_RETRY = _sql("UPDATE firings SET retry_at = 0 WHERE id = :id AND retry_at = :retry_at RETURNING id")
 FIRING_COLUMNS = (
     "f.id, f.schedule_id, f.due_at, f.at, f.attempt, f.missed, f.skipped, f.retry_at, f.turn_id, t.state,"
     f" t.error, {DELIVERED} AS delivered, {LOST} AS lost, {WHY} AS category"

@@ -13,6 +13,7 @@ from bot.store.connection import Connection
 from bot.store.opening import open_notice, open_turn
 from bot.store.schedule_rows import (
     EVENT,
+    NOW,
     SCHEDULED,
     Closed,
     Fire,
@@ -158,6 +159,8 @@ def fire(connection: Connection, one: Fire, now: float) -> list[Opened] | None:
         connection.execute(
             sql.SKIP_FIRING, {"id": added, "reason": skip.value, "turn": told.turn if told else 0}
         )
+        if skip is Skip.QUIET:
+            connection.execute(sql.DIGESTED, {"firing": added})
         return [told] if told else []
     opened = _open(connection, one, f"{EVENT}{schedule.id}:{one.due:.0f}:1", now)
     connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
@@ -178,7 +181,7 @@ def trigger(connection: Connection, one: Fire, actor: Actor, now: float) -> list
     added = connection.execute(sql.ADD_FIRING, firing).scalar_one_or_none()
     if added is None:
         return None
-    opened = _open(connection, one, f"{EVENT}{schedule.id}:now:{now}", now)
+    opened = _open(connection, one, f"{EVENT}{schedule.id}:{NOW}:{now}", now)
     connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
     audit.note(connection, actor, Deed("schedule triggered", f"schedule {schedule.id}"), now)
     return [opened]
@@ -198,6 +201,7 @@ def judge(connection: Connection, one: Closed, retry_at: float, alert: str, now:
         return None
     if one.good:
         connection.execute(sql.SUCCEEDED, {"id": one.schedule})
+        connection.execute(sql.DIGESTED, {"firing": one.id})
         return None
     failed = connection.execute(sql.FAILED, {"id": one.schedule}).first()
     if failed is None or failed.failures < ALERT_AFTER or failed.alerted:
@@ -214,11 +218,15 @@ def retries(connection: Connection, now: float) -> list[Retry]:
 
 
 def retry(connection: Connection, one: Retry, again: Fire | None, now: float) -> Opened | None:
-    """Open another turn for a firing, unless somebody else has; `again` None gives it up."""
-    if again is None:
-        connection.execute(sql.DROP_RETRY, {"id": one.id})
-        return None
-    taken = connection.execute(sql.TAKE_RETRY, {"id": one.id, "retry_at": one.retry_at}).first()
+    """Open another turn for a firing, unless somebody else has. `again` None gives it up; one that brings
+    nothing does so, too, and its chat hears the notice: the failed tries before have said nothing.
+    """
+    here = {"id": one.id, "retry_at": one.retry_at}
+    if again is None or again.skip is not None:
+        dropped = connection.execute(sql.DROP_RETRY, here).first() is not None
+        notice = again.notice if again is not None and dropped else ""
+        return _tell(connection, again.schedule, notice, now) if again is not None and notice else None
+    taken = connection.execute(sql.TAKE_RETRY, here).first()
     if taken is None:
         return None
     opened = _open(connection, again, f"{EVENT}{one.schedule}:{one.due_at}:{taken.attempt}", now)

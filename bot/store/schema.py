@@ -113,6 +113,7 @@ turns = Table(
     _number("input_tokens"),
     _number("output_tokens"),
     _number("total_tokens"),
+    _text("steps"),
     Index(
         "turns_open",
         "conversation_id",
@@ -303,6 +304,7 @@ schedules = Table(
     _time("next_at"),
     _int("failures"),
     _int("alerted"),
+    _time("digested_at"),
     Index("schedules_due", "next_at", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
     Index("schedules_of_chat", "account", "chat"),
 )

@@ -91,35 +91,6 @@ FORGET_KNOWN = [
     _sql("DELETE FROM known_messages WHERE seen_at < :before"),
     _sql("DELETE FROM changes WHERE changed_at < :before"),
 ]
-# Messages are counted anew in the new chat: what was named after one of the old must not be taken for one of
-# the new. A chat that moves has no topics but reply chains.
-MOVE_CHAT = [
-    _sql(
-        """UPDATE inbound SET message_id = '' WHERE turn_id > 0 AND turn_id IN (SELECT t.id FROM turns t
-        JOIN conversations c ON c.id = t.conversation_id WHERE c.account = :account AND c.chat = :old)"""
-    ),
-    _sql(
-        """UPDATE conversations SET chat = :new,
-        topic = CASE WHEN topic = '' THEN '' ELSE :old || ':' || topic END
-        WHERE account = :account AND chat = :old AND NOT EXISTS (
-        SELECT 1 FROM conversations n WHERE n.account = :account AND n.chat = :new AND n.topic = ''
-        AND conversations.topic = '' AND n.member = conversations.member)"""
-    ),
-    _sql("DELETE FROM known_messages WHERE account = :account AND chat = :old"),
-    _sql("UPDATE schedules SET chat = :new WHERE account = :account AND chat = :old"),
-    _sql(
-        "UPDATE record SET chat = :new, message_id = :old || ':' || message_id WHERE account = :account"
-        " AND chat = :old"
-    ),
-    _sql(
-        """UPDATE chats SET chat = :new WHERE account = :account AND chat = :old AND NOT EXISTS (
-        SELECT 1 FROM chats n WHERE n.account = :account AND n.chat = :new)"""
-    ),
-]
-OPEN_ADDRESSES = _sql(
-    f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
-    WHERE c.account = :account AND c.chat = :chat AND t.state IN {OPEN}"""
-)
 SET_ADDRESS = _sql("UPDATE turns SET address = :address WHERE id = :id")
 
 # Changes by people
@@ -261,6 +232,9 @@ IS_RUNNING = _sql(
     """SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting')"""
 )
+ANY_OPEN = _sql(
+    f"SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state IN {OPEN} LIMIT 1"
+)
 SET_MODEL = _sql("UPDATE conversations SET model = :model WHERE id = :id")
 SET_BUSY = _sql("UPDATE conversations SET busy = :busy WHERE id = :id")
 SET_PLAN = _sql("UPDATE conversations SET plan = :plan WHERE id = :id")
@@ -273,6 +247,7 @@ LAST_ANSWERED = _sql(
     FROM inbound i WHERE i.turn_id = CASE WHEN repeats > 0 THEN repeats ELSE turns.id END AND i.turn_id > 0
     AND i.deleted = 0) ORDER BY id DESC LIMIT 1"""
 )
+SET_STEPS = _sql("UPDATE turns SET steps = :steps WHERE id = :id")
 SET_SPENT = _sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
     total_tokens = :total WHERE id = :id"""
@@ -302,7 +277,9 @@ CONVERSATIONS_OWNED = _sql(
 )
 TURN_VIEW = (
     "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
-    " finished_at, person, input_tokens, output_tokens, total_tokens"
+    " finished_at, person, input_tokens, output_tokens, total_tokens, steps,"
+    " EXISTS (SELECT 1 FROM conversations c WHERE c.id = conversation_id AND c.asked_by = turns.id"
+    " AND c.question <> '') AS asks"
 )
 TURNS_OF = _sql(
     f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id = :conversation AND id < :before

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import ReplyAddress, Turn, TurnState
+from bot.domain import ReplyAddress, ToolStep, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import audit, people, placing, questions, steering, threads, turns, usage, views
+from bot.store import audit, moving, people, questions, steering, threads, turns, usage, views
 from bot.store import statements as sql
 from bot.store.admitted import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
@@ -72,7 +72,7 @@ class BotStore:
 
     async def migrate_chat(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
-        await self._database.run(placing.migrate_chat, account, old, new)
+        await self._database.run(moving.migrate_chat, account, old, new)
 
     # Turns
 
@@ -127,8 +127,11 @@ class BotStore:
         seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
         spent: Spent | None = None,
         joined: Sequence[int] = (),
+        steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Record parts of a reply, the state of its turn, what it cost, and which messages have joined it."""
+        """Record parts of a reply, the state of its turn, what it cost, which messages have joined it, and
+        which tools it called.
+        """
         await self._database.run(
             turns.save,
             turn,
@@ -140,6 +143,7 @@ class BotStore:
             seen=seen,
             spent=spent,
             joined=joined,
+            steps=steps,
         )
 
     async def behind(self, turn: Turn, now: float) -> Behind:
@@ -174,6 +178,31 @@ class BotStore:
             thread_id=thread_id,
             text=text,
             limits=limits,
+            now=now,
+        )
+
+    async def repeat(
+        self,
+        answered: Answered,
+        view: ConversationView,
+        *,
+        checkpoint: str,
+        thread_id: str,
+        model: str,
+        limits: Sequence[Limit],
+        actor: Actor,
+        now: float,
+    ) -> int:
+        """Open the turn that answers again without a command; see `bot.store.turns.repeat`."""
+        return await self._database.run(
+            turns.repeat,
+            answered,
+            view,
+            checkpoint=checkpoint,
+            thread_id=thread_id,
+            model=model,
+            limits=limits,
+            actor=actor,
             now=now,
         )
 

@@ -14,6 +14,7 @@ from bot.domain import (
     PartKind,
     ReplyAddress,
     Stopped,
+    ToolStep,
     Turn,
     TurnKind,
     TurnMessage,
@@ -26,6 +27,7 @@ from bot.store.connection import Connection
 from bot.store.opening import open_turn, save_part
 from bot.store.permissions import Remembered
 from bot.store.threads import Audience
+from bot.store.views import ConversationView
 
 WORDS = ("approve", "reject")
 """What decides an approval that offers no answers of its own."""
@@ -135,13 +137,14 @@ def save(
     seen: tuple[ReplyAddress, int, Sequence[str]] | None = None,
     spent: usage.Spent | None = None,
     joined: Sequence[int] = (),
+    steps: Sequence[ToolStep] = (),
 ) -> None:
     """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
     those without content.
 
     `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
     (address, conversation, platform ids), for replies to them; `joined` waiting messages that the turn's run
-    has taken in.
+    has taken in, `steps` the tools that it called, in place of what was known.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -154,6 +157,8 @@ def save(
         )
     if spent is not None:
         usage.put_down(connection, turn, spent)
+    if steps:
+        connection.execute(sql.SET_STEPS, {"steps": rows.steps_out(steps), "id": turn})
     if joined:
         steering.join(connection, turn, joined, now)
     if seen is not None:
@@ -326,6 +331,18 @@ def announce(
     return opened
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Where a turn is answered again, and what it begins from."""
+
+    conversation: int
+    address: ReplyAddress
+    platform: str
+    model: str
+    thread_id: str
+    checkpoint: str
+
+
 def retry(
     connection: Connection,
     command: Turn,
@@ -343,20 +360,56 @@ def retry(
     turn. `text` is the command's own answer; it counts for `limits`.
     """
     answer(connection, command, text, now)
+    again = Again(
+        command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
+    )
+    return _again(connection, answered, again, limits, now)
+
+
+def repeat(
+    connection: Connection,
+    answered: Answered,
+    view: ConversationView,
+    *,
+    checkpoint: str,
+    thread_id: str,
+    model: str,
+    limits: Sequence[Limit],
+    actor: audit.Actor,
+    now: float,
+) -> int:
+    """As `retry`, without a command: the answer goes where the one before it went. 0 where something is under
+    way there, or something else was answered meanwhile. `model` is the account's.
+    """
+    here = {"conversation": view.id}
+    busy = connection.execute(sql.ANY_OPEN, here).first() is not None
+    if busy or last_answered(connection, view.id) != answered:
+        return 0
+    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
+    again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
+    opened = _again(connection, answered, again, limits, now)
+    done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
+    audit.note(connection, actor, done, now)
+    return opened
+
+
+def _again(
+    connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
+) -> int:
     budgets.count(connection, limits, now)
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
-    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": command.conversation})
+    connection.execute(sql.ROTATE_THREAD, {"thread_id": again.thread_id, "id": again.conversation})
     opened = open_turn(
         connection,
-        command.conversation,
+        again.conversation,
         TurnKind.CHAT,
-        command.address,
-        command.platform,
-        thread_id,
+        again.address,
+        again.platform,
+        again.thread_id,
         now,
-        model=command.model,
+        model=again.model,
         repeats=answered.source,
-        checkpoint=checkpoint,
+        checkpoint=again.checkpoint,
         size=0,
     )
     connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import ConversationKey, Part, TurnKind, TurnMessage, TurnState
+from bot.domain import ConversationKey, Part, ToolStep, TurnKind, TurnMessage, TurnState
 from bot.store import rows, usage
 from bot.store import statements as sql
 from bot.store.connection import Connection
@@ -37,7 +37,8 @@ class ConversationView:
 @dataclass(frozen=True, slots=True)
 class TurnView:
     """A turn with what was asked, what was answered and what that cost (`spent`, None where nobody
-    counted).
+    counted). `steps` are the tools that it called; `asks`: it ended with a
+    question that is still open.
     """
 
     id: int
@@ -55,6 +56,8 @@ class TurnView:
     messages: tuple[TurnMessage, ...] = ()
     parts: tuple[Part, ...] = ()
     spent: Spent | None = None
+    steps: tuple[ToolStep, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,4 +190,6 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         messages=tuple(messages),
         parts=tuple(parts),
         spent=usage.spent_in(row),
+        steps=rows.steps_in(row.steps),
+        asks=bool(row.asks),
     )

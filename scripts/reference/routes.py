@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
 from agent.api import management_routes
 from agent.runtime.http import assistants, items, runs, threads
+from agent.runtime.http.document import told_of
+from bot.access import Role
 from bot.api.app import create_app
+from bot.api.callers import least_of
 from bot.api.compose import api_services
+from bot.api.passes import Wanted, least_for
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
 from bot.home import prepare_home
@@ -23,71 +29,107 @@ from bot.store import BotStore, open_database
 from scripts.reference.markdown import code, first_line, page, table
 
 INTRO = """
-The service answers on one port (`server.port`, 2026). `/api/openapi.json` is the OpenAPI document.
+The service answers on one port (`server.port`, 2026). `/api/openapi.json` is the OpenAPI document of all that
+is here; the agent runtime adds its part while it answers, with its schemas below `agent.`.
 
-- With `server.token` set, every route but `/`, `/health`, `/api/session` and `/static/` needs it:
+- With `server.token` set, every route whose least role is not `anybody` needs it:
   `Authorization: Bearer TOKEN`, or the cookie that `POST /api/session` gives for it.
 - Without a token only loopback is served. Host and Origin are checked all the same.
 - Bodies are `application/json`; uploads are `multipart/form-data`. Errors are `{"detail": "…"}`.
 - Lists take `limit` and `cursor`; `next` in the answer is the cursor of the following page.
+- `for` is the least role: `anybody` needs no sign-in; a `member` reaches what is their own. Who has the token, and
+  who sits at the machine where none is set, is an owner. [What each role sees](../howto/page.md#what-each-role-sees)
 """
 AGENT = """
 ## Routes of the agent runtime
 
-The service passes them on; `roebot agent serve` serves them itself. `/health` is the server's own.
+The service passes them on; `roebot agent serve` serves them itself, to whoever has its token.
 """
 LANGGRAPH = """
 ## The LangGraph API
 
-Below `/api/langgraph` at the service, at the root of `roebot agent serve` and of the bundled runtime. The
-client is `langgraph-sdk`.
+Below `/api/langgraph` at the service, where it is for admins; at the root of `roebot agent serve` and of the bundled
+runtime. The client is `langgraph-sdk`.
 """
+PLACE = re.compile(r"\{[^}]*\}")
 
 
 def routes() -> str:
     """The page."""
     with tempfile.TemporaryDirectory() as folder:
-        document = asyncio.run(_openapi(Path(folder)))
+        document, roles = asyncio.run(_service(Path(folder)))
         empty = Path(folder) / "config.yaml"
         empty.touch()
         managed = management_routes(Path(folder), empty)
     langgraph = [*assistants.ROUTES, *threads.ROUTES, *runs.ROUTES, *items.ROUTES]
-    head = ["method", "path", "what it does"]
+    head = ["method", "path", "for", "what it does"]
     return page(
         "HTTP routes",
         INTRO,
         "## Routes of the service",
-        table(head, _documented(document)),
+        table(head, _documented(document, roles)),
         AGENT,
-        table(["method", "path"], _plain(managed)),
+        table(head, _passed_on(managed)),
         LANGGRAPH,
-        table(head, _plain(langgraph, described=True)),
+        table(["method", "path", "what it does"], _plain(langgraph)),
     )
 
 
-async def _openapi(home: Path) -> dict[str, Any]:
-    """The document of a service with the zero configuration; its runtime is never called."""
+async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
+    """The document of a service with the zero configuration, and the least role of each of its routes; its
+    runtime is never called.
+    """
     config = Config.model_validate({"runtime": {"url": "http://127.0.0.1:2024"}})
     prepare_home(home)
     database = await open_database(home)
     settings = Settings(home, LoadedConfig(config), None, dict(os.environ), home)
     service = Service(settings, BotStore(database), SystemClock())
     try:
-        return create_app(api_services(service, port=0)).openapi()
+        app = create_app(api_services(service, port=0))
+        return app.openapi(), _roles(app)
     finally:
         await service.runtime.close()
         await database.close()
 
 
-def _documented(document: dict[str, Any]) -> Iterable[list[str]]:
+def _roles(app: FastAPI) -> Mapping[str, Role]:
+    """The least role of each route, by method and path."""
+    found = {}
+    for route in app.routes:
+        included = getattr(route, "effective_route_contexts", None)
+        contexts: Iterable[Any] = included() if included else [route]
+        for one in contexts:
+            for method in getattr(one, "methods", None) or ():
+                found[f"{method} {one.path}"] = least_of(one.endpoint)
+    return found
+
+
+def _documented(document: dict[str, Any], roles: Mapping[str, Role]) -> Iterable[list[str]]:
     for path, methods in document["paths"].items():
         for method, about in methods.items():
-            yield [method.upper(), code(path), first_line(about.get("description"))]
+            role = roles[f"{method.upper()} {path}"]
+            yield [method.upper(), code(path), _word(role), first_line(about.get("description"))]
 
 
-def _plain(found: Iterable[BaseRoute], *, described: bool = False) -> Iterable[list[str]]:
+def _passed_on(found: Iterable[BaseRoute]) -> Iterable[list[str]]:
+    """Routes that the service passes on, each with what its own rules say of such a call."""
+    for route in found:
+        if isinstance(route, Route) and route.path.startswith("/api/"):
+            area, _, rest = PLACE.sub("x", route.path.removeprefix("/api/")).partition("/")
+            for method in _methods(route):
+                role = least_for(Wanted(method, area, rest))
+                yield [method, code(route.path), _word(role), told_of(route.endpoint).what]
+
+
+def _plain(found: Iterable[BaseRoute]) -> Iterable[list[str]]:
     for route in found:
         if isinstance(route, Route):
-            methods = sorted((route.methods or set()) - {"HEAD"})
-            more = [first_line(route.endpoint.__doc__)] if described else []
-            yield [", ".join(methods), code(route.path), *more]
+            yield [", ".join(_methods(route)), code(route.path), first_line(route.endpoint.__doc__)]
+
+
+def _methods(route: Route) -> list[str]:
+    return sorted((route.methods or set()) - {"HEAD"})
+
+
+def _word(role: Role) -> str:
+    return "anybody" if role is Role.BLOCKED else role.name.lower()

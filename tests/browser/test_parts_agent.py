@@ -128,3 +128,39 @@ async def test_models_and_agents(browser: Browser, tmp_path: Path) -> None:
         async with opened(browser, service, "/#/agents", viewport=PHONE) as tab:
             await tab.row("board", "can't be used")
             assert await tab.fits()
+
+
+@pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
+async def test_agents_are_made_changed_and_deleted(
+    browser: Browser, tmp_path: Path, size: dict[str, int]
+) -> None:
+    async with (
+        world(tmp_path, extra=MODELS) as service,
+        opened(browser, service, "/#/agents", viewport=size) as tab,
+    ):
+        tab.refused = (422,)
+        save = tab.dialog.get_by_role("button", name="Save")
+        await expect(tab.box).to_contain_text("There are no agents of your own.")
+        await tab.press("New agent")
+        await tab.dialog.get_by_label("Name", exact=True).fill("poet")
+        await tab.dialog.get_by_label("What it is for").fill("Writes verse.")
+        await tab.dialog.get_by_label("Model").select_option("scripted")
+        await tab.dialog.get_by_label("Groups of tools").fill("nope")
+        await tab.dialog.get_by_label("Personality").fill("You rhyme.")
+        await save.click()
+        await expect(tab.dialog.get_by_role("alert")).to_contain_text("the tool group nope is not configured")
+        await tab.dialog.get_by_label("Groups of tools").fill("-")
+        await save.click()
+        await expect(tab.said).to_have_text("The agent is saved.")
+        await tab.row("poet", "Writes verse.", "scripted", "none", "ready")
+        assert await tab.fits()
+        await tab.press("Edit: poet")
+        await expect(tab.dialog.get_by_label("Personality")).to_have_value("You rhyme.")
+        await expect(tab.dialog.get_by_label("Groups of tools")).to_have_value("-")
+        await tab.dialog.get_by_label("Model").select_option("The usual one")
+        await save.click()
+        await tab.row("poet", "the usual one")
+        assert (tmp_path / "agents" / "poet" / "SOUL.md").read_text() == "You rhyme.\n"
+        await tab.press("Delete: poet", sure=True)
+        await expect(tab.said).to_have_text('The agent "poet" is deleted.')
+        assert not (tmp_path / "agents" / "poet").exists()

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from bot.domain import ProgressState, ToolStep
+from bot.store.usage import Spent
 from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import world
 
@@ -79,6 +81,21 @@ async def test_an_answer_is_given_again(browser: Browser, tmp_path: Path) -> Non
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("hello")
 
 
+async def test_the_last_turn_is_answered_again_on_its_own_page(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open("terminal", "tty")
+        old = (await service.turn((await service.say(conversation, "one"))["turn"]))["id"]
+        turn = (await service.turn((await service.say(conversation, "two"))["turn"]))["id"]
+        async with opened(browser, service, f"/#/turns/{old}", viewport=PHONE) as tab:
+            await expect(tab.box.locator(".facts")).to_be_visible()
+            await expect(tab.box.get_by_role("button", name=f"Answer again: turn {old}")).to_have_count(0)
+            await tab.page.goto(f"{service.url}/#/turns/{turn}")
+            await tab.press(f"Answer again: turn {turn}", sure=True)
+            await expect(tab.said).to_have_text("It is answered again.")
+            await expect(tab.box.locator(".facts")).to_contain_text("done, replaced")
+            assert await tab.fits()
+
+
 async def test_turns_of_all_conversations(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         one, other = await service.open(), await service.open()
@@ -104,3 +121,25 @@ async def test_many_turns_come_page_by_page(browser: Browser, tmp_path: Path) ->
             await expect(tab.box.get_by_role("button", name="Show more")).to_have_count(0)
             await tab.page.click("#refresh")
             await expect(tab.box.locator("tbody tr")).to_have_count(51)
+
+
+async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Browser, tmp_path: Path) -> None:
+    steps = (
+        ToolStep("read_file", "path: /a", ProgressState.DONE, "<b>figures</b>", 1.5),
+        ToolStep("bash", "command: make", ProgressState.FAILED, "no such target"),
+    )
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
+        now, spent = service.service.clock.now(), Spent("web:owner", 100, 20, 120)
+        await service.service.store.save(turn, [], now, steps=steps, spent=spent)
+        async with opened(browser, service, f"/#/conversations/{conversation}", viewport=PHONE) as tab:
+            calls = tab.box.locator(f"#steps-{turn}")
+            await expect(calls.locator("table")).to_be_hidden()
+            await calls.get_by_text("2 tool calls").click()
+            await expect(calls.locator("tbody tr").first).to_contain_text("path: /a")
+            await expect(calls.locator("tbody tr").first).to_contain_text("done <b>figures</b>")
+            await expect(calls.locator("tbody tr").first).to_contain_text("1.5 s")
+            await expect(calls.locator("tbody tr").last).to_contain_text("failed no such target")
+            await expect(tab.box.locator(".talk > li")).to_contain_text("Tokens: 100 in, 20 out")
+            assert await tab.fits()

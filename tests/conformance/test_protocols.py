@@ -20,11 +20,11 @@ ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
 StreamsNatively    .      .         .        x      x        x
-AsksChoice         .      .         x        x      x        x
+AsksChoice         x      .         x        x      x        x
 ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
-ReadsThreads       .      .         .        x      .        x
+ReadsThreads       .      .         .        x      x        x
 RegistersCommands  .      .         x        .      .        x
 ReceivesWebhooks   .      .         x        x      x        .
 """

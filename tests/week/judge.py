@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from bot.dispatch.reply import REPEATED_MARK
+from bot.schedules.again import RETRY_AFTER
+from bot.store.schedule_rows import attempt_of
 from bot.testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, words
 from tests.week.plan import Deed
@@ -72,10 +74,18 @@ def answered(of: Evidence) -> Iterator[str]:
     """Every turn has one final: each of its parts stands where it belongs, whole."""
     for number, turn in of.turns.items():
         parts = of.parts[number]
-        if turn["state"] in OPEN or (turn["error"] == "deleted" and not parts):
+        silent = turn["error"] == "deleted" or _is_tried_again(of, turn)
+        if turn["state"] in OPEN or (silent and not parts):
             continue
         yield "" if parts else f"turn {number} ({turn['state']}) has no reply"
         yield from (_standing(of, turn, part) for part in parts)
+
+
+def _is_tried_again(of: Evidence, turn: sqlite3.Row) -> bool:
+    """Whether a turn is a schedule's try that came to nothing, but for the last one."""
+    tries = [attempt_of(row["event_id"]) for row in of.messages[turn["id"]]]
+    came_to_nothing = turn["state"] in {"failed", "expired"} and not turn["repeats"]
+    return came_to_nothing and bool(tries) and all(0 < one <= len(RETRY_AFTER) for one in tries)
 
 
 def _standing(of: Evidence, turn: sqlite3.Row, part: sqlite3.Row) -> str:

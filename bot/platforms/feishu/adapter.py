@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 
 from bot.config import FeishuAccount
-from bot.domain import Attachment, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, Earlier, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.callback import Callback
@@ -21,6 +21,7 @@ from bot.platforms.feishu.outbound import Outbound
 from bot.platforms.feishu.people import People
 from bot.platforms.feishu.socket import LongConnection
 from bot.platforms.feishu.streams import Streams
+from bot.platforms.feishu.threads import Threads
 from bot.platforms.health import Health
 from bot.render.feishu import FEISHU
 from bot.render.port import Renderer
@@ -39,6 +40,7 @@ class FeishuAdapter:
         self._client: Client | None = None
         self._outbound: Outbound | None = None
         self._files: Files | None = None
+        self._threads: Threads | None = None
         self._events: Events | None = None
         self._work: asyncio.Task[None] | None = None
         self._stopping = False
@@ -124,6 +126,12 @@ class FeishuAdapter:
             async for chunk in chunks:
                 yield chunk
 
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+        """See ReadsThreads."""
+        self._out()
+        assert self._threads is not None
+        return await self._threads.earlier(address, before, limit)
+
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """See ReceivesWebhooks. 404 in mode socket."""
         if self._config.mode == "socket":
@@ -191,6 +199,7 @@ class FeishuAdapter:
         streams = Streams(client, context.clock, scale=self._config.rate_scale)
         self._outbound = Outbound(client, streams, context.clock, health, people.posted)
         self._files = Files(client, self._outbound)
+        self._threads = Threads(client, identity, people)
         inbound = Inbound(self.name, identity, people)
 
         def on_choice(click: InboundMessage) -> None:
@@ -231,7 +240,7 @@ class FeishuAdapter:
 
     async def _close(self) -> None:
         client = self._client
-        self._files = self._outbound = self._client = self._callback = None
+        self._files = self._threads = self._outbound = self._client = self._callback = None
         if client is not None:
             with suppress(asyncio.CancelledError):
                 await client.close()

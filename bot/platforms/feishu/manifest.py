@@ -21,7 +21,10 @@ SCOPES = (
     ("cardkit:card:write", "answers that grow"),
     ("contact:user.base:readonly", "the names of people (optional)"),
     ("contact:user.department:readonly", "their departments, for access by department (optional)"),
-    ("im:message.group_msg", "read all messages in groups: replies without a mention (optional)"),
+    (
+        "im:message.group_msg",
+        "read all messages in groups: replies without a mention, what stands in a topic (optional)",
+    ),
 )
 """The permissions of the app, each with what it is for."""
 EVENTS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bot.domain import (
@@ -80,21 +81,49 @@ class LocalAdapter:
 
         Raises AccountLost while the account is stopped.
         """
-        context = self._context
-        if context is None:
-            raise AccountLost(f"{self.account} is not running")
-        now = context.clock.now()
-        origin = Origin(
+        origin = self._origin(chat, event_id, sender)
+        await self._take(event_id, origin, text, attachments)
+
+    async def press(
+        self, chat: str, message_id: str, choice: str, *, event_id: str, sender: Sender
+    ) -> str | None:
+        """Take a click on a button of a message of ours in, as `receive` does a message.
+
+        None where it was stored; where it is not its author's to make, what they are told ("": nothing).
+        """
+        origin = replace(self._origin(chat, message_id, sender), reply_to=message_id)
+        refused = await self._take(event_id, origin, choice, clicked=True)
+        return refused.get(event_id)
+
+    def _origin(self, chat: str, message_id: str, sender: Sender) -> Origin:
+        return Origin(
             account=self.account,
             platform=self.platform,
             chat=chat,
             chat_kind=ChatKind.PRIVATE,
-            message_id=event_id,
+            message_id=message_id,
             sender=sender,
         )
+
+    async def _take(
+        self,
+        event_id: str,
+        origin: Origin,
+        text: str,
+        attachments: Sequence[Attachment] = (),
+        *,
+        clicked: bool = False,
+    ) -> Mapping[str, str]:
+        """Store what somebody wrote or pressed; see Inbox for what this returns."""
+        context = self._context
+        if context is None:
+            raise AccountLost(f"{self.account} is not running")
+        now = context.clock.now()
         context.report(AccountState(Live.LIVE, last_event=now))
-        await context.inbox.accept([InboundMessage(event_id, origin, text, now, True, tuple(attachments))])
+        message = InboundMessage(event_id, origin, text, now, True, tuple(attachments), clicked=clicked)
+        refused = await context.inbox.accept([message])
         reach(Step.ACKNOWLEDGED)
+        return refused
 
     async def send(self, message: OutboundMessage) -> str:
         """See Adapter."""

@@ -7,7 +7,19 @@ from typing import Any
 from bot.platforms.local.adapter import LocalAdapter
 from bot.render.port import WEB
 
+MOST_CHOICES = 20
+"""Buttons of one question; nobody reads so many below each other."""
 
-def create(name: str, _config: Any) -> LocalAdapter:
+
+class PageAdapter(LocalAdapter):
+    """The page: beside what the terminal has there are buttons."""
+
+    @property
+    def most_choices(self) -> int:
+        """See AsksChoice."""
+        return MOST_CHOICES
+
+
+def create(name: str, _config: Any) -> PageAdapter:
     """The adapter of one account."""
-    return LocalAdapter(name, "web", WEB)
+    return PageAdapter(name, "web", WEB)

@@ -57,6 +57,8 @@ class LocalDriver(Driver):
         self._serial = itertools.count(1)
         self._kept: dict[str, list[OutboundMessage]] = {}
         self._typed: set[str] = set()
+        self._answered: set[str] = set()
+        self._presses: set[asyncio.Task[None]] = set()
 
     def adapter(self) -> Adapter:
         self._local = self._create(self.account, None)
@@ -69,6 +71,11 @@ class LocalDriver(Driver):
         await asyncio.to_thread(self._home.mkdir, exist_ok=True)
         path, size = await InboxFiles(self._home).keep(io.BytesIO(data), len(data))
         return await self._write("", at, [Attachment(AttachmentKind.FILE, filename, str(path), size, mime)])
+
+    async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
+        press = asyncio.create_task(self._press(message_id, choice, at.person.value))
+        self._presses.add(press)
+        press.add_done_callback(self._presses.discard)
 
     def repeats(self) -> None:
         self._twice = True
@@ -98,8 +105,18 @@ class LocalDriver(Driver):
             tuple(versions),
             tuple(read.code),
             tuple(read.links),
+            choices=last.choices if last.final and message_id not in self._answered else (),
             growing=index in growing,
         )
+
+    async def _press(self, message_id: str, choice: str, person: str) -> None:
+        """The store has a question closed as soon as its answer is stored."""
+        assert self._local is not None
+        event, sender = f"e-{next(self._serial)}", Sender(person, person.title())
+        for _ in range(2 if self._twice else 1):
+            refused = await self._local.press(person, message_id, choice, event_id=event, sender=sender)
+            if refused is None:
+                self._answered.add(message_id)
 
     async def _write(self, text: str, at: Where, attachments: list[Attachment]) -> str:
         assert self._local is not None

@@ -20,7 +20,10 @@ METHODS = {
     "GET /api/mcp/servers": "list_mcp_servers",
     "PUT /api/mcp/servers/{name}": "update_mcp_server",
     "GET /api/agents": "list_agents",
+    "POST /api/agents": "create_agent",
     "GET /api/agents/{name}": "get_agent",
+    "PUT /api/agents/{name}": "update_agent",
+    "DELETE /api/agents/{name}": "delete_agent",
     "GET /api/memory": "get_memory",
     "DELETE /api/memory": "forget_memory",
     "POST /api/memory/reload": "reload_memory",
@@ -38,6 +41,7 @@ METHODS = {
     "DELETE /api/threads/{thread_id}/uploads/{filename}": "delete_upload",
     "GET /api/threads/{thread_id}/artifacts/{path:path}": "get_artifact",
     "DELETE /api/threads/{thread_id}": "delete_thread_data",
+    "POST /api/threads/{thread_id}/suggestions": "get_suggestions",
 }
 OF_A_SERVER = {"GET /health", "POST /api/models/{name:path}/probe"}
 """What only a server has to say."""

@@ -8,7 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, Part, PartKind, PartState, TurnState
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    Part,
+    PartKind,
+    PartState,
+    ProgressState,
+    ToolStep,
+    TurnState,
+)
 from bot.store import BotStore, forgetting
 from bot.store.admitted import Accepted, Heard
 from bot.store.forgetting import Person, Written
@@ -129,6 +139,22 @@ async def test_what_is_kept_about_somebody(store: BotStore) -> None:
     assert [row.text for row in await store.forgetting.recorded(ANN_HERE)] == ["heard"]
     assert await written(store, Person("slack", ANN.id)) == []
     assert [one.text for one in await written(store, Person("telegram", BEN.id))] == ["bens"]
+
+
+async def test_tool_calls_are_kept_and_go_with_the_answer(store: BotStore) -> None:
+    step = ToolStep("read_file", "path: /a", ProgressState.DONE, "my words", 1.5)
+    one = await asks(store)
+    await answered(store, one)
+    await store.save(one.turn, [], 102.0, steps=(step,))
+    assert (await store.turns(one.conversation))[0].steps == (step,)
+    assert [found.tools for found in await written(store)] == [("read_file path: /a",)]
+    await erase(store)
+    assert (await store.turns(one.conversation))[0].steps == ()
+    old = await asks(store, "old", now=1 * DAY, chat="c2")
+    await answered(store, old, at=1 * DAY)
+    await store.save(old.turn, [], 1 * DAY, steps=(step,))
+    await forget(store, 5 * DAY)
+    assert (await store.turns(old.conversation))[0].steps == ()
 
 
 async def erase(store: BotStore, person: Person = ANN_HERE) -> tuple[int, set[str], set[str], int]:

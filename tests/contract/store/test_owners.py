@@ -26,6 +26,8 @@ def before(connection: Connection) -> None:
         "ALTER TABLE conversations DROP COLUMN owner",
         "DROP TABLE page_codes",
         "DROP TABLE page_sessions",
+        "ALTER TABLE schedules DROP COLUMN digested_at",
+        "ALTER TABLE turns DROP COLUMN steps",
         f"UPDATE {VERSION_TABLE} SET version_num = '0014'",
     ):
         connection.execute(text(statement))

@@ -8,7 +8,15 @@ from dataclasses import replace
 from bot.domain import ChatKind, Part, PartKind, PartState, TurnKind, TurnState
 from bot.store import BotStore
 from bot.store.audit import Actor
-from bot.store.schedule_rows import Fire, Opened, Schedule, ScheduleKind, ScheduleState, Skip
+from bot.store.schedule_rows import (
+    Fire,
+    Opened,
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    Skip,
+    attempt_of,
+)
 from bot.store.turns import PartChange
 from tests.contract.store.made import ANN, accept, admission, message
 
@@ -278,3 +286,50 @@ async def test_what_stands_in_part_is_not_tried_again(store: BotStore) -> None:
     await store.save(turn.turn, parts, 4000.0, state=TurnState.FAILED, error="undelivered")
     [closed] = await store.schedules.closed()
     assert (closed.good, closed.permanent, closed.problem) == (False, True, "transient")
+
+
+async def test_how_far_a_digest_came_outlives_its_firing(store: BotStore) -> None:
+    one = await made(store, replace(ONE, kind=ScheduleKind.DIGEST))
+    await end(store, (await opened(store, fire(one))).turn)
+    [closed] = await store.schedules.closed()
+    assert await store.schedules.judge(closed, 0.0, "", 4000.0) is None
+    await store.schedules.forget(0.0, 1e9)
+    assert await store.schedules.firings(one.id) == []
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    assert after.digested_at == 3600.0
+    assert await store.schedules.fire(fire(after, skip=Skip.QUIET), 7200.0) == []
+    quiet = await store.schedules.get(one.id)
+    assert quiet is not None
+    assert quiet.digested_at == 7200.0
+    turn = await opened(store, fire(quiet), 10_800.0)
+    await end(store, turn.turn, TurnState.FAILED)
+    [failed] = await store.schedules.closed()
+    await store.schedules.judge(failed, 0.0, "", 11_000.0)
+    same = await store.schedules.get(one.id)
+    assert same is not None
+    assert same.digested_at == 7200.0
+
+
+async def test_a_retry_that_brings_nothing_is_given_up_and_says_why_once(store: BotStore) -> None:
+    one = await made(store)
+    await end(store, (await opened(store, fire(one))).turn, TurnState.FAILED)
+    [closed] = await store.schedules.closed()
+    await store.schedules.judge(closed, 3660.0, "alert", 3600.0)
+    [retry] = await store.schedules.retries(3660.0)
+    nothing = fire(one, skip=Skip.BUDGET, notice="The budget is used up.")
+    taken = await asyncio.gather(*(store.schedules.retry(retry, nothing, 3660.0) for _ in range(4)))
+    [told] = [found for found in taken if found]
+    [part] = (await store.load(told.turn)).parts
+    assert part.content == "The budget is used up."
+    assert await store.schedules.retries(1e9) == []
+
+
+def test_which_try_a_message_stands_for() -> None:
+    for event, attempt in (
+        ("schedule:7:3600:1", 1),
+        ("schedule:7:3600.0:3", 3),
+        ("schedule:7:now:3600.5", 1),
+        ("1700000000.000100", 0),
+    ):
+        assert attempt_of(event) == attempt

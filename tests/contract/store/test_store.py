@@ -25,6 +25,7 @@ from bot.domain import (
 from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
 from bot.store.admitted import Admission, Verdict
+from bot.store.audit import Actor
 from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
 from bot.store.turns import Handed, PartChange
@@ -353,6 +354,43 @@ async def test_retry_opens_a_turn_with_the_same_messages(store: BotStore) -> Non
     assert views[accepted.turn].replaced
     assert views[command.turn].state is TurnState.DELIVERING
     assert [part.content for part in views[command.turn].parts] == ["ok"]
+
+
+async def test_a_turn_is_repeated_without_a_command(store: BotStore) -> None:
+    [accepted] = await accept(store, admission(message("again")))
+    await store.claim(accepted.conversation, 101.0)
+    await store.save(accepted.turn, [], 102.0, state=TurnState.DONE)
+    answered = await store.last_answered(accepted.conversation)
+    view = await store.conversation(accepted.conversation)
+    assert answered is not None
+    assert view is not None
+
+    async def repeat() -> int:
+        actor = Actor("key", "web:owner", "", "web", "")
+        return await store.repeat(
+            answered,
+            view,
+            checkpoint="cp",
+            thread_id=answered.thread_id,
+            model="account-model",
+            limits=(),
+            actor=actor,
+            now=103.0,
+        )
+
+    opened = await repeat()
+    assert await repeat() == 0, "it is under way"
+    turn = (await store.claim(accepted.conversation, 104.0)).turn
+    first = (await store.load(accepted.turn)).turn
+    assert turn is not None
+    assert first is not None
+    assert (turn.id, turn.repeats, turn.checkpoint, turn.model) == (opened, first.id, "cp", "account-model")
+    assert turn.address == first.address
+    assert [one.text for one in turn.messages] == ["again"]
+    await store.save(opened, [], 105.0, state=TurnState.DONE)
+    assert await repeat() == 0, "another answer was given since"
+    [entry] = await store.audit()
+    assert (entry.person, entry.deed.action, entry.deed.subject) == ("web:owner", "retry", f"turn {first.id}")
 
 
 async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:

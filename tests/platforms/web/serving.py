@@ -125,7 +125,7 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
 def runtime_app(home: Path, config: Path) -> Any:
     """The real runtime with the scripted graphs."""
     os.environ["ROEBOT_HOME"] = str(home)
-    names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "artifact")
+    names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "approving", "artifact")
     sources = {name: lambda name=name: getattr(graphs, name) for name in names}
     settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1)
     return create_runtime(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,10 +21,12 @@ from bot.domain import (
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
+    Sender,
 )
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError
 from bot.platforms.base import (
     AdapterContext,
+    AsksChoice,
     DeletesMessages,
     EditsMessages,
     FetchesFiles,
@@ -49,9 +51,11 @@ class Inbox:
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
+        self.refuses: dict[str, str] = {}
 
-    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> None:
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         self.messages += [event for event in events if isinstance(event, InboundMessage)]
+        return self.refuses
 
     def records(self, chat: str) -> bool:
         return False
@@ -101,6 +105,7 @@ def test_what_it_can_do_and_what_it_costs() -> None:
         adapter = create(manifest.platform, None)
         for ability in (EditsMessages, DeletesMessages, RepeatsSafely, ShowsTyping, SendsFiles, FetchesFiles):
             assert isinstance(adapter, ability), ability
+        assert isinstance(adapter, AsksChoice) is (adapter.platform == "web")
         assert adapter.repeats_safely
         assert adapter.platform == manifest.platform
         assert manifest.adapter == f"bot.platforms.{manifest.platform}.adapter:create"
@@ -144,6 +149,21 @@ async def test_a_message_is_accepted_with_its_origin() -> None:
     assert states[-1].last_event == clock.now()
     await adapter.stop()
     await task
+
+
+async def test_a_click_is_an_answer_to_the_message_with_the_button() -> None:
+    adapter, ann = create_web("web", None), Sender("telegram:7", "Ann", account="tg")
+    task, inbox, _, clock = await started(adapter)
+    assert await adapter.press("chat", "web:7:0", "yes", event_id="e-1", sender=ann) is None
+    (taken,) = inbox.messages
+    assert (taken.event_id, taken.text, taken.sent_at, taken.clicked) == ("e-1", "yes", clock.now(), True)
+    assert (taken.origin.chat, taken.origin.reply_to, taken.origin.sender) == ("chat", "web:7:0", ann)
+    inbox.refuses = {"e-2": "Not yours."}
+    assert await adapter.press("chat", "web:7:0", "yes", event_id="e-2", sender=ann) == "Not yours."
+    await adapter.stop()
+    await task
+    with pytest.raises(AccountLost, match="web is not running"):
+        await adapter.press("chat", "web:7:0", "yes", event_id="e-3", sender=ann)
 
 
 async def test_a_repeated_send_is_the_same_message() -> None:

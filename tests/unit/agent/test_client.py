@@ -44,6 +44,7 @@ from agent.results import (
     ModelInfo,
     ModelList,
     Outcome,
+    SuggestionList,
     UploadList,
     UploadResult,
 )
@@ -336,7 +337,12 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
     assert ModelInfo.model_validate(client.get_model("other")).name == "other"
     (tmp_path / "home" / "agents" / "poet").mkdir(parents=True)
     assert [one.name for one in AgentList.model_validate(client.list_agents()).agents] == ["poet"]
-    assert AgentInfo.model_validate(client.get_agent("poet")) == AgentInfo(name="poet")
+    assert AgentInfo.model_validate(client.get_agent("poet")) == AgentInfo(name="poet", personality="")
+    made = AgentInfo.model_validate(client.create_agent("Coder", model="other", personality="Be terse."))
+    assert (made.name, made.model, made.personality) == ("coder", "other", "Be terse.")
+    changed = AgentInfo.model_validate(client.update_agent("coder", model=None, skills=["x"]))
+    assert (changed.model, changed.skills, changed.personality) == (None, ["x"], "Be terse.")
+    assert Outcome.model_validate(client.delete_agent("coder")).message == 'The agent "coder" is deleted.'
     uploaded = UploadResult.model_validate(client.upload_files("t", [source, str(source)]))
     assert [file.filename for file in uploaded.files] == ["a.txt", "a-2.txt"]
     assert uploaded.message == "2 files uploaded."
@@ -504,3 +510,15 @@ def test_it_prints_nothing(tmp_path: Path) -> None:
     )
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
     assert "event='tool_denied'" in (tmp_path / "log").read_text()
+
+
+def test_what_to_say_next(tmp_path: Path) -> None:
+    script = {"reply": '["And then?", "Why?"]'}
+    config = {**ECHO, "models": [{"name": "m", "use": SCRIPTED, "script": script}]}
+    with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:
+        assert SuggestionList.model_validate(client.get_suggestions("t")).suggestions == []
+        client.chat("Tell me a story", "t")
+        assert client.get_suggestions("t") == {"suggestions": ["And then?", "Why?"]}
+        assert client.get_suggestions("t", n=1) == {"suggestions": ["And then?"]}
+        with pytest.raises(Invalid, match="^n: "):
+            client.get_suggestions("t", n=0)

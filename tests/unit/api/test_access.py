@@ -132,11 +132,58 @@ async def test_what_the_configuration_says_is_changed_there(tmp_path: Path) -> N
         service.service.config = service.service.config.model_copy(update={"access": rules})
         shown = (await service.http.get("/api/access")).json()
         assert shown["configured"] == [
-            {"entry": "telegram:1", "role": "owner"},
-            {"entry": "telegram:2", "role": "blocked"},
+            {"entry": "telegram:1", "role": "owner", "account": "", "not_on": []},
+            {"entry": "telegram:2", "role": "blocked", "account": "", "not_on": []},
         ]
         for entry, role in (("telegram:1", "blocked"), ("telegram:1", "admin"), ("telegram:2", "member")):
             answer = await service.http.put(f"/api/access/{entry}", json={"role": role})
             assert answer.status_code == 409, answer.text
             assert "by config.yaml; change that there" in answer.text
         assert (await service.http.get("/api/access")).json()["given"] == []
+
+
+TWO = """
+access: {owners: ["telegram:1"], members: ["telegram:3"], blocked: ["telegram:2"]}
+channels:
+  one: {platform: telegram, enabled: false, bot_token: "123456:abcdefghijklmnopqrstuvwxyz"}
+  two: {platform: telegram, enabled: false, bot_token: "123457:abcdefghijklmnopqrstuvwxyz",
+        access: {default: closed, owners: ["telegram:5"], blocked: ["two:6"]}}
+"""
+
+
+async def test_the_rules_of_single_accounts_are_shown(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=TWO) as service:
+        shown = (await service.http.get("/api/access")).json()
+        assert (shown["default"], shown["defaults"]) == ("pair", [{"account": "two", "default": "closed"}])
+        assert [
+            (one["entry"], one["role"], one["account"], one["not_on"]) for one in shown["configured"]
+        ] == [
+            ("telegram:1", "owner", "", ["two"]),
+            ("telegram:3", "member", "", []),
+            ("telegram:2", "blocked", "", []),
+            ("telegram:5", "owner", "two", []),
+            ("two:6", "blocked", "two", []),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "role", "told"),
+    [
+        ("two:6", "member", "two:6 is blocked on two by config.yaml"),
+        ("telegram:6", "member", "telegram:6 is blocked on two by config.yaml"),
+        ("one:6", "member", ""),
+        ("telegram:5", "admin", "telegram:5 is owner on two by config.yaml"),
+        ("one:1", "admin", "one:1 is owner by config.yaml"),
+        ("two:1", "admin", ""),
+        ("two:2", "member", "two:2 is blocked by config.yaml"),
+        ("two:3", "admin", ""),
+    ],
+)
+async def test_the_rules_of_single_accounts_are_kept(
+    tmp_path: Path, entry: str, role: str, told: str
+) -> None:
+    async with world(tmp_path, extra=TWO) as service:
+        answer = await service.http.put(f"/api/access/{entry}", json={"role": role})
+        assert answer.status_code == (409 if told else 200), answer.text
+        assert told in answer.text
+        assert await role_of(service, entry) == ("" if told else role)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 from fastapi import Depends, FastAPI
@@ -22,6 +23,11 @@ from bot.api.compose import api_services
 from bot.api.failures import add_handlers
 from bot.api.passing import Runtime
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
+
+PROPOSING = """
+models:
+  - {name: m, use: "agent.testing.model:ScriptedChatModel", script: {reply: '["And then?"]'}}
+"""
 
 
 async def test_models_come_from_the_runtime(tmp_path: Path) -> None:
@@ -73,6 +79,21 @@ async def test_the_sdk_works_through_the_port(tmp_path: Path) -> None:
             assert state["values"]["messages"][-1]["content"].startswith("word1")
         finally:
             await client.aclose()
+
+
+async def test_what_to_say_next_comes_of_what_was_said_in_the_thread(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=PROPOSING) as service:
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        try:
+            thread = (await client.threads.create())["thread_id"]
+            path = f"/api/threads/{thread}/suggestions"
+            assert (await service.http.post(path, json={})).json() == {"suggestions": []}
+            await client.runs.wait(thread, "echo", input={"messages": [{"type": "human", "content": "Hi"}]})
+            assert (await service.http.post(path, json={})).json() == {"suggestions": ["And then?"]}
+        finally:
+            await client.aclose()
+        gone = await service.http.post(path.replace(thread, str(uuid4())), json={})
+        assert gone.status_code == 404
 
 
 async def test_nothing_of_the_runtime_is_reached_without_the_service(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ async def test_everything_carries_the_protective_headers(client: httpx.AsyncClie
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("path", ["/api/turns", "/metrics", "/health/ready", "/api/langgraph/threads"])
+@pytest.mark.parametrize("path", ["/api/turns", "/metrics", "/api/langgraph/threads"])
 async def test_with_a_token_nothing_is_told_without_it(path: str) -> None:
     async with guard(TOKEN) as client:
         assert (await client.get(path)).status_code == 401
@@ -130,7 +130,9 @@ async def test_with_a_token_nothing_is_told_without_it(path: str) -> None:
         assert answer.status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/static/css/base.css", "/webhooks/slack", "/api/session"])
+@pytest.mark.parametrize(
+    "path", ["/", "/health", "/health/ready", "/static/css/base.css", "/webhooks/slack", "/api/session"]
+)
 async def test_health_sign_in_and_webhooks_need_no_token(path: str) -> None:
     async with guard(TOKEN) as client:
         assert (await client.get(path)).status_code == 200

@@ -148,9 +148,11 @@ async def test_a_bearer_token_needs_no_session(tmp_path: Path) -> None:
         conversation = await service.open()
         posted = await service.say(conversation, "hello")
         assert (await service.turn(posted["turn"]))["state"] == "done"
+        assert (await service.http.get("/health/ready")).json()["database"]["ok"]
         async with httpx.AsyncClient(base_url=service.url) as stranger:
             assert (await stranger.get("/health")).status_code == 200
-            for path in ("/health/ready", "/metrics", "/api/openapi.json", "/api/langgraph/info"):
+            assert (await stranger.get("/health/ready")).json() == {"ready": True}
+            for path in ("/metrics", "/api/openapi.json", "/api/langgraph/info"):
                 assert (await stranger.get(path)).status_code == 401, path
 
 

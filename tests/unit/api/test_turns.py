@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bot.domain import ProgressState, ToolStep
 from bot.store.admitted import Verdict
 from tests.contract.store.made import accept, admission, message
 from tests.platforms.web.serving import World, world
@@ -57,3 +58,17 @@ async def test_reading_what_was_written_elsewhere_is_written_down_once_an_hour(t
         assert len(await read(service)) <= 2
         await service.http.get("/api/turns")
         assert (await read(service))[0] == "turns of all conversations"
+
+
+async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        turn = await service.turn((await service.say(await service.open(), "hello"))["turn"])
+        assert turn["steps"] == []
+        steps = (ToolStep("ls", "path: /", ProgressState.DONE, "a b", 1.5),)
+        await service.service.store.save(turn["id"], [], service.service.clock.now(), steps=steps)
+        for path, params in ((f"/api/turns/{turn['id']}", {}), ("/api/turns", {"limit": 1})):
+            found = (await service.http.get(path, params=params)).json()
+            [shown] = found.get("turns", [found])
+            assert shown["steps"] == [
+                {"tool": "ls", "arguments": "path: /", "state": "done", "result": "a b", "seconds": 1.5}
+            ]

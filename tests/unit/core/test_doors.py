@@ -42,6 +42,7 @@ ROUTES = {
     GET /favicon.ico
     GET /static
     GET /health
+    GET /health/ready
     POST /api/session
     DELETE /api/session
     POST /webhooks/{account}
@@ -74,12 +75,12 @@ ROUTES = {
     GET /api/turns
     GET /api/turns/{turn}
     GET /api/turns/{turn}/documents/{part}
+    POST /api/turns/{turn}/parts/{part}/choice
     POST /api/turns/{turn}/retry
     GET /api/usage
     GET /api/usage/days
 """,
     Role.ADMIN: """
-    GET /health/ready
     GET /metrics
     GET /api/access
     PUT /api/access/{entry}
@@ -117,7 +118,10 @@ SHUT = (
     "GET /api/models/m",
     "GET /api/skills/s",
     "PUT /api/skills/s",
+    "POST /api/agents",
     "GET /api/agents/a",
+    "PUT /api/agents/a",
+    "DELETE /api/agents/a",
     "GET /api/mcp/config",
     "GET /api/mcp/servers",
     "PUT /api/mcp/servers/s",

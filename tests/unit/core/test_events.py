@@ -12,6 +12,7 @@ from bot.domain import ProgressItem, ProgressState
 from bot.runtime.events import answer_in, text_of, translate
 from bot.runtime.port import (
     Attempt,
+    Called,
     Ended,
     Failed,
     Gap,
@@ -20,6 +21,7 @@ from bot.runtime.port import (
     Joined,
     Planned,
     Presented,
+    Returned,
     Said,
     Text,
     Usage,
@@ -69,7 +71,12 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         (
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": [LS, TODOS]}]}},
-            [Said("m", ""), Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE))],
+            [
+                Said("m", ""),
+                Called("c1", "ls", {"path": "/"}),
+                Called("c3", "write_todos", {}),
+                Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE)),
+            ],
         ),
         ("updates", {"model": {"messages": [{"type": "ai", "content": []}]}}, []),
         (
@@ -79,22 +86,29 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
                     "messages": [{"type": "ai", "content": "so", "tool_calls": [TASK, {"name": "x"}, 3]}]
                 }
             },
-            [Said("", "so"), Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE))],
+            [
+                Said("", "so"),
+                Called("c2", "task", {"description": "Look  it\nup"}),
+                Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE)),
+            ],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x"}]}},
-            [Worked(ProgressItem("c1", "", ProgressState.DONE))],
+            [Returned("c1", "ls", "x"), Worked(ProgressItem("c1", "", ProgressState.DONE))],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "status": "error"}]}},
-            [Worked(ProgressItem("c1", "", ProgressState.FAILED))],
+            [
+                Returned("c1", "", "", failed=True),
+                Worked(ProgressItem("c1", "", ProgressState.FAILED)),
+            ],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c3", "name": "write_todos"}]}},
-            [],
+            [Returned("c3", "write_todos", "")],
         ),
         (
             "updates",
@@ -218,6 +232,19 @@ def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
     assert answer.artifacts == ("/mnt/x",)
     assert answer.interrupt == Interrupted("i", "?")
     assert answer.error == "boom"
+
+
+def test_the_calls_of_a_turn_are_in_its_state() -> None:
+    messages = [
+        {"type": "ai", "id": "a0", "content": "", "tool_calls": [TASK]},
+        {"type": "human", "id": "h1", "content": "one"},
+        {"type": "ai", "id": "a1", "content": "", "tool_calls": [LS]},
+        {"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x", "status": "error"},
+        {"type": "human", "id": "later", "content": "next"},
+        {"type": "ai", "id": "a2", "content": "", "tool_calls": [TODOS]},
+    ]
+    answer = answer_in({"values": {"messages": messages}}, ["h1"])
+    assert answer.calls == (Called("c1", "ls", {"path": "/"}), Returned("c1", "ls", "x", failed=True))
 
 
 def test_what_joined_is_part_of_the_turn_and_stands_in_its_place() -> None:

@@ -202,3 +202,20 @@ async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench
         await later(at, DAY, step=300.0)
         assert "pizza" in asked(at)
         assert "dessert" in asked(at)
+
+
+async def test_a_digest_goes_on_where_the_last_one_ended_though_its_firing_is_forgotten(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, saying("Pizza it is.")
+    async with at.running():
+        await says(at, "/record on")
+        await says(at, "/digest daily 18:00 digest")
+        await says(at, "/digest ok 1")
+        await overhears(at, "pizza?", person="8")
+        await later(at, 6 * 3600.0, step=60.0)
+        assert "pizza" in asked(at)
+        await at.store.schedules.forget(0.0, at.clock.now() + DAY)
+        assert await at.store.schedules.firings(1) == []
+        await overhears(at, "and dessert?", person="8")
+        await later(at, DAY, step=300.0)
+        assert "dessert" in asked(at)
+        assert "pizza" not in asked(at)

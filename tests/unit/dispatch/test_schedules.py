@@ -265,8 +265,10 @@ async def test_a_failed_firing_is_tried_again_and_its_maker_told_once(at: Bench)
         await scheduled(at, "every 1 hours look around")
         await later(at, 10 * 60.0, step=5.0)
         assert asked(at) == []
+        before = len(at.adapter.texts())
         await later(at, 20 * 60.0, step=5.0)
         assert len(asked(at)) == 3
+        assert len(at.adapter.texts()[before:]) == 1, "only the last try says that it failed"
         await later(at, 4 * HOUR, step=10.0)
         told = [text for text in at.adapter.texts() if "has failed several times in a row" in text]
         assert len(told) == 1
@@ -358,3 +360,31 @@ async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
             await at.adapter.hears(text, person=person, chat=f"of-{person}")
             await at.rest(2.0)
             assert at.adapter.texts(f"of-{person}")[-1].startswith(told)
+
+
+async def test_what_a_failed_try_had_shown_is_taken_back(at: Bench) -> None:
+    def breaking(run: ScriptedRun) -> None:
+        run.say("The first half of")
+        run.end("error")
+
+    at.scheduling, at.runtime.script = True, breaking
+    async with at.running():
+        await scheduled(at, "in 1 hour look around")
+        before = set(at.adapter.shown)
+        await later(at, HOUR + 30.0, step=5.0)
+        assert len(asked(at)) == 1
+        assert set(at.adapter.shown) <= before
+        at.runtime.script = saying("All is well")
+        await later(at, 120.0, step=5.0)
+        assert at.adapter.texts()[-1] == "All is well"
+
+
+async def test_somebody_who_asks_again_hears_that_it_failed(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, failing
+    async with at.running():
+        await scheduled(at, "in 1 hour look around")
+        await later(at, HOUR + 30.0, step=5.0)
+        before = len(at.adapter.texts())
+        await says(at, "/retry")
+        await at.rest(5.0)
+        assert any("⚠️" in text for text in at.adapter.texts()[before:])

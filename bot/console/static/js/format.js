@@ -24,8 +24,12 @@ function written(at, zone) {
 
 /** How long something took, from one instant to another (0: it has not ended). */
 export function lasted(from, to) {
-  if (!to) return NOTHING;
-  const seconds = Math.max(0, to - from);
+  return to ? duration(Math.max(0, to - from)) : NOTHING;
+}
+
+/** So many seconds; null where nobody measured them. */
+export function duration(seconds) {
+  if (seconds === null) return NOTHING;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;

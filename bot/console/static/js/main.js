@@ -15,7 +15,7 @@ import { Transcript } from "./transcript.js";
 
 const POLL = 10_000;
 const app = $("app");
-const transcript = new Transcript();
+const transcript = new Transcript(choose);
 const composer = new Composer(app, send, stop);
 const conversations = new Conversations((id) => open(id, true));
 const state = { conversation: null, stream: null, earlier: null, models: false, titled: "" };
@@ -127,6 +127,10 @@ async function ensure() {
   conversations.select(made.id);
   watch(made.id);
   return made.id;
+}
+
+async function choose(turn, part, choice) {
+  await post(`/api/turns/${turn}/parts/${part}/choice`, { choice, event_id: identity() });
 }
 
 async function stop() {

@@ -38,6 +38,11 @@ export function badge(text, kind = "") {
   return el("span", { className: `badge ${kind}`.trim() }, text);
 }
 
+/** An id in a table, cut where it is long; the page of the row shows it whole. */
+export function id(text) {
+  return el("span", { className: "id", title: text }, text);
+}
+
 /** Pairs of a name and a value. */
 export function facts(pairs) {
   const rows = pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));

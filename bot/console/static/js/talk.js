@@ -1,8 +1,10 @@
 // Turns as rows of a table and as a transcript; what was said is put in as text.
 
+import { post } from "./api.js";
 import { el } from "./dom.js";
 import { excerpt, lasted, NOTHING, number, time } from "./format.js";
-import { badge, link } from "./pieces.js";
+import { badge, deed, link, toolbar } from "./pieces.js";
+import { steps, tokens } from "./steps.js";
 
 const KINDS = { done: "good", failed: "bad", expired: "bad", cancelled: "warn", waiting: "warn" };
 export const HEADS = ["Turn", "Asked", "Kind", "State", "Accepted", "Took", "Delivery", "Tokens"];
@@ -38,11 +40,12 @@ export function delivery(turn) {
 }
 
 /** What was said in turns, oldest first. */
-export function transcript(turns) {
-  return el("ol", { className: "talk", "aria-label": "Transcript" }, ...turns.map(said));
+export function transcript(view, turns) {
+  const items = turns.map((turn) => said(view, turn));
+  return el("ol", { className: "talk", "aria-label": "Transcript" }, ...items);
 }
 
-function said(turn) {
+function said(view, turn) {
   const asked = turn.messages.flatMap((message) => [
     el("p", { className: "by" }, message.name || message.sender, ", ", time(message.sent_at)),
     el("p", { className: "words" }, message.text || "(no text)"),
@@ -54,8 +57,26 @@ function said(turn) {
       : el("p", { className: "words" }, part.text),
   );
   const head = el("h3", {}, `Turn ${turn.id} `, state(turn), " ", delivery(turn));
+  const called = steps(turn);
   const box = el("li", {}, head, ...asked);
+  if (called) box.append(called);
   if (answered.length) box.append(el("p", { className: "by" }, "Answer"), ...answered);
+  for (const part of turn.parts) if (part.choices.length) box.append(offer(view, turn, part));
+  if (turn.usage) box.append(el("p", { className: "by" }, `Tokens: ${tokens(turn.usage)}`));
   if (turn.error) box.append(el("p", { className: "problem" }, turn.error));
   return box;
+}
+
+/** The buttons of a question. */
+function offer(view, turn, part) {
+  const path = `/api/turns/${turn.id}/parts/${part.index}/choice`;
+  const made = part.choices.map((choice, place) =>
+    deed(view, choice, {
+      id: `choice-${turn.id}-${part.index}-${place}`,
+      about: `turn ${turn.id}`,
+      work: () => post(path, { choice }),
+      done: "It is answered.",
+    }),
+  );
+  return toolbar(...made);
 }

@@ -1,6 +1,6 @@
 // The messages of one conversation. A turn is drawn anew from what the service says of it; nothing is guessed.
 
-import { $, el, show } from "./dom.js";
+import { $, el, say, show } from "./dom.js";
 import { copyButtons, render } from "./markdown.js";
 
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
@@ -10,13 +10,17 @@ const STATES = {
 };
 
 export class Transcript {
-  constructor() {
+  /** `choose(turn, part, choice)` presses a button of a question, and throws where that counts for nothing. */
+  constructor(choose) {
+    this.choose = choose;
+    this.choosing = new Set();
     this.list = $("turns");
     this.scroller = $("scroll");
     this.turns = new Map();
     this.pending = new Map();
     this.pinned = true;
     copyButtons(this.list);
+    this.list.addEventListener("click", (event) => this.pressed(event.target.closest(".choice")));
     this.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     $("down").addEventListener("click", () => this.follow(true));
     new ResizeObserver(() => this.follow()).observe(this.list);
@@ -54,6 +58,7 @@ export class Transcript {
     for (const message of turn.messages) this.settle(message.event_id);
     fill(box.querySelector(".messages"), turn.messages.map(asked));
     this.answer(box, turn);
+    this.offer(box, turn);
     fill(box.querySelector(".marks"), marks(turn));
     if (closed && announced) announce(turn);
     if (!OPEN.has(turn.state) || turn.parts.length) show($("typing"), false);
@@ -97,6 +102,8 @@ export class Transcript {
       { className: "turn" },
       el("div", { className: "messages" }),
       el("div", { className: "answer" }),
+      el("div", { className: "offers", hidden: true }),
+      el("p", { className: "problem", role: "alert", hidden: true }),
       el("div", { className: "marks" }),
     );
     box.dataset.turn = id;
@@ -115,6 +122,38 @@ export class Transcript {
     answer.classList.toggle("growing", grows);
     answer.setAttribute("aria-busy", String(OPEN.has(turn.state)));
     show(answer, turn.parts.length > 0);
+  }
+
+  /** The answers that a question offers, as buttons below it. */
+  offer(box, turn) {
+    const offers = box.querySelector(".offers");
+    const inside = offers.contains(document.activeElement);
+    const waits = this.choosing.has(turn.id);
+    fill(offers, turn.parts.filter((part) => part.choices.length).map((part) => buttons(turn, part, waits)));
+    show(offers, offers.children.length > 0);
+    // What was pressed is gone: the keyboard goes on from what was said.
+    if (inside && !offers.contains(document.activeElement)) {
+      (offers.querySelector("button") || this.scroller).focus({ preventScroll: true });
+    }
+  }
+
+  async pressed(button) {
+    if (!button) return;
+    const { turn, part, choice } = button.dataset;
+    const id = Number(turn);
+    if (this.choosing.has(id)) return;
+    const box = button.closest(".turn");
+    this.choosing.add(id);
+    hold(box, true);
+    say(box.querySelector(".problem"), "");
+    try {
+      await this.choose(id, Number(part), choice);
+    } catch (error) {
+      say(box.querySelector(".problem"), error.message);
+    }
+    this.choosing.delete(id);
+    hold(box, false);
+    this.follow();
   }
 
   welcome() {
@@ -147,6 +186,25 @@ function asked(message) {
     box.append(el("p", { className: "chips" }, ...chips));
   }
   return box;
+}
+
+function buttons(turn, part, waits) {
+  const made = part.choices.map((choice) => {
+    const button = el("button", { type: "button", className: "choice" }, choice);
+    Object.assign(button.dataset, { turn: turn.id, part: part.index, choice });
+    return button;
+  });
+  const box = el("div", { className: "choices", role: "group", "aria-label": "Answers to choose from" }, ...made);
+  hold(box, waits);
+  return box;
+}
+
+/** Say of buttons whether they wait for what one of them did. */
+function hold(box, waits) {
+  for (const button of box.querySelectorAll(".choice")) {
+    if (waits) button.setAttribute("aria-disabled", "true");
+    else button.removeAttribute("aria-disabled");
+  }
 }
 
 function drawPart(answer, part) {

@@ -25,6 +25,7 @@ FILE_LIMIT = 30 * 1024 * 1024
 UUID_SECONDS = 3600.0
 UUID_LENGTH = 50
 EDITS_LIMIT = 20
+PAGE_LIMIT = 50
 _KINDS = frozenset({"text", "post", "interactive", "image", "file", "media", "audio", "sticker"})
 
 
@@ -152,6 +153,27 @@ def get(world: World, call: Call) -> Done:
     return Done({"items": [message_wire(world.message(call.args[0]))]})
 
 
+def history(world: World, call: Call) -> Done:
+    """`GET im/v1/messages`: what was said in a chat or topic, in pages of at most 50."""
+    kind, place = call.query.get("container_id_type"), call.query.get("container_id", "")
+    if kind not in ("chat", "thread") or not place:
+        raise refused(99992402, "field validation failed: container_id_type and container_id are required")
+    if kind == "thread" and {"start_time", "end_time"} & call.query.keys():
+        raise refused(230001, "Your request contains an invalid request parameter, ext=invalid time range")
+    size = int(call.query.get("page_size") or 20)
+    if not 1 <= size <= PAGE_LIMIT:
+        raise refused(99992402, "field validation failed: page_size")
+    found = [one for one in world.messages.values() if place in (one.chat.id, one.thread_id)]
+    for chat in {one.chat.id: one.chat for one in found}.values():
+        world.writable(chat)
+    if call.query.get("sort_type") == "ByCreateTimeDesc":
+        found.reverse()
+    start = int(call.query.get("page_token") or 0)
+    shown, more = found[start : start + size], len(found) > start + size
+    items = [message_wire(one) for one in shown]
+    return Done({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
+
+
 def upload_image(world: World, call: Call) -> Done:
     """`POST im/v1/images`: up to 10 MB."""
     if call.upload is None or call.body.get("image_type") != "message":
@@ -198,7 +220,13 @@ def message_wire(message: Message) -> dict[str, Any]:
         "msg_type": message.kind,
         "create_time": str(message.created),
         "chat_id": message.chat.id,
-        "sender": {"id": message.sender.open_id, "id_type": id_kind, "sender_type": sender_kind},
+        "sender": {
+            "id": message.sender.open_id,
+            "id_type": id_kind,
+            "sender_type": sender_kind,
+            "tenant_key": message.sender.tenant,
+        },
+        "mentions": [{**one, "id": one["id"]["open_id"], "id_type": "open_id"} for one in message.mentions],
         "body": {"content": orjson.dumps(message.content).decode()},
         "deleted": message.deleted,
         "updated": message.edits > 0,

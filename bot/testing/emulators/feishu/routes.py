@@ -58,6 +58,7 @@ ROUTES = (
     _route("PATCH", "message.patch", "im/v1/messages/:id", _EDIT, messages.patch, PER_MESSAGE),
     _route("PUT", "message.update", "im/v1/messages/:id", _EDIT, messages.update, PER_MESSAGE),
     _route("DELETE", "message.delete", "im/v1/messages/:id", FrameKind.DELETE, messages.delete),
+    _route("GET", "message.list", "im/v1/messages", _OTHER, messages.history),
     _route("GET", "message.get", "im/v1/messages/:id", _OTHER, messages.get),
     _route("GET", "resource.get", "im/v1/messages/:id/resources/:key", _OTHER, messages.resource),
     _route("POST", "image.create", "im/v1/images", _OTHER, messages.upload_image),

@@ -1,14 +1,13 @@
 // Conversations of an account, and one of them with its turns.
 
-import { get, post } from "../api.js";
+import { get } from "../api.js";
 import { el } from "../dom.js";
 import { excerpt, NOTHING, number, time } from "../format.js";
 import { accounts } from "../me.js";
-import { choice, deed, facts, field, link, listing, pages, section, toolbar } from "../pieces.js";
+import { choice, facts, field, id, link, listing, pages, section, toolbar } from "../pieces.js";
+import { repeatable, retry } from "../retry.js";
 import { Stream } from "../stream.js";
 import { HEADS, row, transcript } from "../talk.js";
-
-const REPEATABLE = new Set(["done", "failed", "cancelled"]);
 
 export async function draw(view) {
   return view.rest ? one(view) : list(view);
@@ -28,7 +27,7 @@ async function list(view) {
   });
   const rows = found.map((conversation) => [
     link(`#/conversations/${conversation.id}`, excerpt(conversation.title) || `Conversation ${conversation.id}`),
-    [conversation.chat, conversation.topic].filter(Boolean).join(" · "),
+    id([conversation.chat, conversation.topic].filter(Boolean).join(" · ")),
     conversation.chat_kind,
     conversation.owner || NOTHING,
     conversation.model || "the account's",
@@ -52,15 +51,16 @@ async function one(view) {
     pages(view, `${path}/messages`, "turns"),
   ]);
   watch(view);
+  const last = repeatable(turns.found);
   return [
     toolbar(
       link(`#/conversations?account=${encodeURIComponent(conversation.account)}`, "All conversations"),
       conversation.writable ? link(`/?c=${conversation.id}`, "Open as a chat") : null,
-      retry(view, conversation, turns.found),
+      last ? retry(view, last) : null,
     ),
     section(conversation.title || `Conversation ${conversation.id}`, about(conversation, usage)),
     section("Turns", listing("Turns", HEADS, turns.found.map(row), "Nothing was said yet."), turns.more),
-    turns.found.length ? section("Transcript", transcript([...turns.found].reverse())) : null,
+    turns.found.length ? section("Transcript", transcript(view, [...turns.found].reverse())) : null,
   ];
 }
 
@@ -76,18 +76,6 @@ function about(conversation, usage) {
     ["Last used", time(conversation.active_at)],
     ["Tokens of the last 30 days", `${number(usage.total_tokens)} in ${number(usage.turns)} turns`],
   ]);
-}
-
-function retry(view, conversation, turns) {
-  const last = turns.find((turn) => turn.kind === "chat");
-  if (!conversation.writable || !last || !REPEATABLE.has(last.state)) return null;
-  return deed(view, "Answer again", {
-    id: "retry",
-    about: `turn ${last.id}`,
-    ask: "The last answer is replaced by a new one.",
-    work: () => post(`/api/turns/${last.id}/retry`),
-    done: "It is answered again.",
-  });
 }
 
 /** The conversation's own events say when it has to be drawn again. */

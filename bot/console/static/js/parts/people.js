@@ -2,6 +2,7 @@
 
 import { call, get, post } from "../api.js";
 import { form } from "../dialog.js";
+import { el } from "../dom.js";
 import { time } from "../format.js";
 import { badge, button, choice, deed, field, link, listing, section, text, toolbar } from "../pieces.js";
 import { tell } from "../view.js";
@@ -70,9 +71,16 @@ function given(view, people) {
 }
 
 function configured(found) {
-  const rows = found.configured.map((one) => [one.entry, badge(one.role, KINDS[one.role])]);
+  const rows = found.configured.map((one) => [one.entry, badge(one.role, KINDS[one.role]), where(one)]);
   const none = DEFAULTS[found.default] || "";
-  return listing("Roles in config.yaml", ["Who", "Role"], rows, `It names nobody. ${none}`);
+  const own = found.defaults.map((one) => el("p", { className: "none" }, `On : `));
+  const list = listing("Roles in config.yaml", ["Who", "Role", "Where"], rows, `It names nobody. `);
+  return own.length ? el("div", {}, list, ...own) : list;
+}
+
+function where(one) {
+  if (one.account) return one.account;
+  return one.not_on.length ? `everywhere but on ` : "everywhere";
 }
 
 const named = (entry, name) => (name ? `${name} (${entry})` : entry);

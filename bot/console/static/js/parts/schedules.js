@@ -3,7 +3,7 @@
 import { call, get, post } from "../api.js";
 import { el } from "../dom.js";
 import { excerpt, number, time } from "../format.js";
-import { badge, button, deed, facts, link, listing, pages, section, toolbar } from "../pieces.js";
+import { badge, button, deed, facts, id, link, listing, pages, section, toolbar } from "../pieces.js";
 import { calendar } from "./calendar.js";
 import { edit } from "./schedule-form.js";
 
@@ -22,7 +22,7 @@ async function list(view) {
     link(`#/schedules/${schedule.id}`, excerpt(schedule.text)),
     schedule.kind,
     `${schedule.when} (${schedule.zone})`,
-    `${schedule.account} · ${schedule.chat}`,
+    id(`${schedule.account} · ${schedule.chat}`),
     badge(schedule.state, STATES[schedule.state]),
     time(schedule.next_at),
     number(schedule.failures),

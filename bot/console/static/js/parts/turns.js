@@ -1,11 +1,15 @@
 // The latest turns of all conversations, and one of them.
 
 import { get } from "../api.js";
-import { NOTHING, lasted, number, time } from "../format.js";
+import { NOTHING, lasted, time } from "../format.js";
 import { facts, link, listing, pages, section, toolbar } from "../pieces.js";
+import { repeatable, retry } from "../retry.js";
+import { tokens } from "../steps.js";
 import { delivery, HEADS, row, state, transcript } from "../talk.js";
 
 export const every = 10_000;
+// The newest turn of the agent is among so many of its conversation.
+const LATEST = 20;
 
 export async function draw(view) {
   return view.rest ? one(view) : list(view);
@@ -23,8 +27,10 @@ function where(turn) {
 
 async function one(view) {
   const turn = await get(`/api/turns/${view.rest}`);
+  const { turns } = await get(`/api/turns?conversation=${turn.conversation}&limit=${LATEST}`);
+  const again = repeatable(turns)?.id === turn.id ? retry(view, turn) : null;
   return [
-    toolbar(link("#/turns", "All turns"), where(turn)),
+    toolbar(link("#/turns", "All turns"), where(turn), again),
     section(
       `Turn ${turn.id}`,
       facts([
@@ -33,16 +39,12 @@ async function one(view) {
         ["Accepted", time(turn.created_at)],
         ["Ended", time(turn.finished_at)],
         ["Took", lasted(turn.created_at, turn.finished_at)],
-        ["Tokens", turn.usage ? tokens(turn.usage) : NOTHING],
+        ["Tokens", tokens(turn.usage)],
         ["Run of the agent", turn.run_id || NOTHING],
         ["Thread of the agent", turn.thread_id || NOTHING],
         ["Answers again", turn.repeats ? link(`#/turns/${turn.repeats}`, `Turn ${turn.repeats}`) : NOTHING],
       ]),
     ),
-    section("Transcript", transcript([turn])),
+    section("Transcript", transcript(view, [turn])),
   ];
-}
-
-function tokens(usage) {
-  return `${number(usage.input_tokens)} in, ${number(usage.output_tokens)} out`;
 }

@@ -1,0 +1,25 @@
+"""What callers give: bodies that the embedded client and the HTTP API share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.errors import Invalid
+
+
+class Given(BaseModel):
+    """A body; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, parts: Any) -> Self:
+        """The body that plain data stands for. Raises Invalid, naming what does not fit."""
+        try:
+            return cls.model_validate(parts)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "body"
+            raise Invalid(f"{where}: {first['msg']}") from None

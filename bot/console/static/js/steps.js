@@ -1,0 +1,27 @@
+// The tools that the agent called for a turn, and what the turn cost.
+
+import { el } from "./dom.js";
+import { duration, NOTHING, number } from "./format.js";
+import { badge, table } from "./pieces.js";
+
+const OUTCOMES = { done: ["done", "good"], failed: ["failed", "bad"], active: ["no result", "warn"] };
+const HEADS = ["Tool", "Given", "Outcome", "Took"];
+
+/** The tool calls of a turn, folded up; null where there are none. */
+export function steps(turn) {
+  if (!turn.steps.length) return null;
+  const rows = turn.steps.map((step) => [
+    step.tool,
+    step.arguments || NOTHING,
+    el("span", {}, badge(...(OUTCOMES[step.state] || [step.state])), ` ${step.result}`),
+    duration(step.seconds),
+  ]);
+  const count = rows.length === 1 ? "1 tool call" : `${rows.length} tool calls`;
+  const shown = table(`Tool calls of turn ${turn.id}`, HEADS, rows);
+  return el("details", { id: `steps-${turn.id}` }, el("summary", {}, count), shown);
+}
+
+/** The tokens of a turn. */
+export function tokens(usage) {
+  return usage ? `${number(usage.input_tokens)} in, ${number(usage.output_tokens)} out` : NOTHING;
+}

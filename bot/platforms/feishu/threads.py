@@ -1,0 +1,103 @@
+"""Reads a topic in which somebody turned to the bot (im-v1, message/list)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from bot.domain import Earlier, ReplyAddress, Sender
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.content import read_content
+from bot.platforms.feishu.failures import ApiProblem, delivery_error
+from bot.platforms.feishu.inbound import Identity
+from bot.platforms.feishu.payload import milliseconds
+from bot.platforms.feishu.people import People
+from bot.platforms.payload import Json, Malformed, needed, objects, optional_mapping, string
+
+PAGE = 50
+"""Messages: the most that Feishu gives out at once."""
+MOST_PAGES = 6
+
+
+class Threads:
+    """The topics of one account."""
+
+    def __init__(self, client: Client, identity: Identity, people: People) -> None:
+        self._client = client
+        self._identity = identity
+        self._people = people
+
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+        """See ReadsThreads."""
+        try:
+            found = await self._people_before(address.topic, before, limit)
+            told = {string(optional_mapping(one, "sender"), "id"): one for one in found}
+            senders = await asyncio.gather(*(self._sender(*one) for one in told.items()))
+        except Malformed as problem:
+            raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
+        return [*self._read(reversed(found), {sender.id: sender for sender in senders})]
+
+    async def _people_before(self, topic: str, before: str, limit: int) -> list[Json]:
+        """What people wrote in a topic before that message, newest first. Feishu takes no time as a border
+        there, so it is read from its end.
+        """
+        found: list[Json] = []
+        page, passed = "", False
+        for _ in range(MOST_PAGES):
+            items, page = await self._page(topic, page)
+            for item in items:
+                if passed and _by_person(item):
+                    found.append(item)
+                passed = passed or string(item, "message_id") == before
+            if not page or len(found) >= limit:
+                break
+        return found[:limit]
+
+    async def _page(self, topic: str, page: str) -> tuple[list[Json], str]:
+        """A page of the topic, and the token of the one before it ("" for none)."""
+        query = {"container_id_type": "thread", "container_id": topic, "sort_type": "ByCreateTimeDesc"}
+        query |= {"page_size": str(PAGE), **({"page_token": page} if page else {})}
+        try:
+            answer = await self._client.call("GET", "im/v1/messages", query=query)
+        except ApiProblem as problem:
+            raise delivery_error(problem, posting=False) from None
+        following = string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
+        return objects(answer.data, "items"), following
+
+    async def _sender(self, open_id: str, message: Json) -> Sender:
+        told = optional_mapping(message, "sender")
+        person, tenant = await self._people.person(open_id), string(told, "tenant_key")
+        departments = tuple(f"department:{one}" for one in person.departments)
+        belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
+        return Sender(open_id, person.name or string(told, "sender_name"), belongs=belongs)
+
+    def _read(self, messages: Iterator[Json], senders: dict[str, Sender]) -> Iterator[Earlier]:
+        """The messages that can be read."""
+        for message in messages:
+            try:
+                text = read_content(_as_event(message), self._identity.open_id).text
+                at = milliseconds(message, "create_time")
+                link = string(message, "message_app_link")
+            except Malformed:
+                continue
+            sender = senders[string(optional_mapping(message, "sender"), "id")]
+            yield Earlier(needed(message, "message_id"), sender, text, at, link)
+
+
+def _by_person(message: Json) -> bool:
+    """Whether a person wrote it, and has not taken it back."""
+    sender = optional_mapping(message, "sender")
+    is_person = string(sender, "sender_type") == "user" and bool(string(sender, "id"))
+    return is_person and message.get("deleted") is not True and bool(string(message, "message_id"))
+
+
+def _as_event(message: Json) -> Json:
+    """A message of the list in the form in which events bring it."""
+    mentions = [{**one, "id": {"open_id": one.get("id")}} for one in objects(message, "mentions")]
+    return {
+        "message_id": message.get("message_id"),
+        "message_type": message.get("msg_type"),
+        "content": optional_mapping(message, "body").get("content"),
+        "mentions": mentions,
+    }

@@ -1,0 +1,75 @@
+"""Questions and approvals are answered by buttons on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.tab import DONE, PHONE, opened
+from tests.platforms.web.serving import world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+WIDTHS = {"wide": {"viewport": {"width": 1200, "height": 900}}, "phone": {"viewport": PHONE}}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+async def test_an_approval_is_pressed(browser: Browser, tmp_path: Path, width: str) -> None:
+    options: dict[str, Any] = WIDTHS[width]
+    async with (
+        world(tmp_path, graph="approving") as service,
+        opened(browser, service, **options) as tab,
+    ):
+        await tab.send("clean up")
+        group = tab.page.get_by_role("group", name="Answers to choose from")
+        await expect(group.get_by_role("button")).to_have_count(4)
+        await expect(group.get_by_role("button").first).to_have_text("approve")
+        assert await tab.fits()
+        await group.get_by_role("button", name="reject", exact=True).click()
+        await expect(group).to_have_count(0)
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✓ reject, by owner")
+        await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
+        await expect(tab.page.locator("#scroll")).to_be_focused()
+
+
+async def test_the_keyboard_reaches_the_buttons_and_both_tabs_see_what_came_of_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service) as tab:
+        await tab.send("a colour")
+        blue = tab.page.get_by_role("button", name="blue", exact=True)
+        await expect(blue).to_be_visible()
+        async with opened(browser, service, tab.page.url.removeprefix(service.url)) as second:
+            other = second.page.get_by_role("button", name="red", exact=True)
+            await expect(other).to_be_visible()
+            await blue.focus()
+            await tab.page.keyboard.press("Enter")
+            await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
+            await expect(other).to_have_count(0)
+            await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text("✓ blue, by owner")
+
+
+async def test_a_click_that_comes_too_late_says_so(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="interrupting") as service, opened(browser, service) as tab:
+        tab.refused = (409,)
+        await tab.send("a colour")
+        red = tab.page.get_by_role("button", name="red", exact=True)
+        await expect(red).to_be_visible()
+        late = {"detail": "This question is no longer open."}
+        await tab.page.route("**/choice", lambda route: route.fulfill(status=409, json=late))
+        await red.click()
+        await expect(tab.page.locator(".turn > .problem")).to_have_text("This question is no longer open.")
+        await expect(red).to_be_focused()
+
+
+async def test_a_turn_beside_the_chat_has_its_buttons_too(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path, graph="approving") as service:
+        conversation = await service.open()
+        turn = (await service.turn((await service.say(conversation, "clean up"))["turn"]))["id"]
+        async with opened(browser, service, f"/#/turns/{turn}", viewport=PHONE) as tab:
+            await tab.press(f"approve: turn {turn}")
+            await expect(tab.said).to_have_text("It is answered.")
+            await expect(tab.box.locator(".talk .toolbar")).to_have_count(0)
+            assert await tab.fits()
