@@ -37,12 +37,11 @@ class ApiServices:
     are passed on; `management_client` one for its management routes where they are elsewhere.
     `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing),
     `runtime_start` which of its starts this is (0: it is elsewhere). `port` is the one that is listened on
-    (0: whatever the connection says). `file_bytes` is the limit of one file, `running` how many runs are under
-    way. `access` are the rules that hold for all accounts, `own_rules` those of each, `role` is that of somebody
-    who came by a link, `held` the highest that an entry has anywhere; `deliver` has a notice delivered that the
-    store has opened.
-    `model` is the model of an account ("" for the usual one), `inbox` is where what happens on it comes in (None:
-    there is no such account).
+    (0: whatever the connection says). `file_bytes` is the limit of one file, `running` how many runs are
+    under way. `access` are the rules that hold for all accounts, `own_rules` those of each, `role` is that of
+    somebody who came by a link, `held` the highest that an entry has anywhere; `deliver` has a notice
+    delivered that the store has opened. `model` is the model of an account ("" for the usual one), `inbox` is
+    where what happens on it comes in (None: there is no such account).
     """
 
     store: BotStore

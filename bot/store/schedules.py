@@ -4,6 +4,8 @@ in one transaction, so that it happens once whoever looks at the clock.
 
 from __future__ import annotations
 
+from typing import Any
+
 from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.store import audit, pages, rows
 from bot.store import schedule_statements as sql
@@ -305,18 +307,30 @@ def _open(connection: Connection, one: Fire, event: str, now: float) -> Opened:
 
 def _conversation(connection: Connection, schedule: Schedule, thread_id: str, now: float) -> tuple[int, str]:
     """The conversation of a firing and its thread: the one that it goes on with if nothing is under way or
-    asked there, else its own, begun anew.
+    asked there, else its own, begun anew; where people talk there, one for this firing alone.
     """
     if schedule.conversation:
         row = connection.execute(sql.QUIET_THREAD, {"id": schedule.conversation}).first()
         if row is not None:
             return schedule.conversation, row.thread_id
-    row = connection.execute(
+    name = f"{SCHEDULED}{schedule.id}"
+    row = _own(connection, schedule, name, thread_id, now)
+    if row.thread_id != thread_id:
+        if connection.execute(sql.QUIET_THREAD, {"id": row.id}).first() is None:
+            # Somebody talks about an earlier firing there, or is asked something.
+            return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
+        connection.execute(common.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
+    return row.id, thread_id
+
+
+def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str, now: float) -> Any:
+    """The row of a conversation that belongs to a schedule alone, made if need be."""
+    return connection.execute(
         common.TAKE_CONVERSATION,
         {
             "account": schedule.account,
             "chat": schedule.chat,
-            "topic": f"{SCHEDULED}{schedule.id}",
+            "topic": topic,
             "member": "",
             "platform": schedule.platform,
             "chat_kind": schedule.chat_kind.value,
@@ -326,9 +340,6 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
             "now": now,
         },
     ).one()
-    if row.thread_id != thread_id:
-        connection.execute(common.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
-    return row.id, thread_id
 
 
 def _owner(connection: Connection, schedule: Schedule) -> str:

@@ -37,8 +37,9 @@ is here; the agent runtime adds its part while it answers, with its schemas belo
 - Without a token only loopback is served. Host and Origin are checked all the same.
 - Bodies are `application/json`; uploads are `multipart/form-data`. Errors are `{"detail": "…"}`.
 - Lists take `limit` and `cursor`; `next` in the answer is the cursor of the following page.
-- `for` is the least role: `anybody` needs no sign-in; a `member` reaches what is their own. Who has the token, and
-  who sits at the machine where none is set, is an owner. [What each role sees](../howto/page.md#what-each-role-sees)
+- `for` is the least role: `anybody` needs no sign-in; a `member` reaches what is their own. Who has the
+  token, and who sits at the machine where none is set, is an owner.
+  [What each role sees](../howto/page.md#what-each-role-sees)
 """
 AGENT = """
 ## Routes of the agent runtime
@@ -48,8 +49,8 @@ The service passes them on; `roebot agent serve` serves them itself, to whoever 
 LANGGRAPH = """
 ## The LangGraph API
 
-Below `/api/langgraph` at the service, where it is for admins; at the root of `roebot agent serve` and of the bundled
-runtime. The client is `langgraph-sdk`.
+Below `/api/langgraph` at the service, where it is for admins; at the root of `roebot agent serve` and of the
+bundled runtime. The client is `langgraph-sdk`.
 """
 PLACE = re.compile(r"\{[^}]*\}")
 

@@ -264,6 +264,37 @@ async def test_a_thread_below_its_result_goes_on_with_it(store: BotStore) -> Non
     assert other.conversation != turn.conversation
 
 
+async def test_a_firing_leaves_alone_what_people_talk_about_below_an_earlier_one(store: BotStore) -> None:
+    one = await made(store)
+    first = await opened(store, fire(one))
+    asking = (await store.load(first.turn)).turn
+    assert asking is not None
+    await end(store, first.turn)
+    await store.save(first.turn, [], 3700.0, seen=(one.address, first.conversation, ["m77"]))
+    await store.ask(asking, "i1", ["yes", "no"], 3700.0)
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    second = await opened(store, fire(after, thread_id="thread-10"), now=7200.0)
+    assert second.conversation != first.conversation
+    word = message("yes", chat="c1", kind=ChatKind.GROUP, reply_to="m77")
+    [taken] = await accept(store, admission(word))
+    answer = (await store.load(taken.turn)).turn
+    assert answer is not None
+    assert (answer.conversation, answer.thread_id, answer.answers) == (first.conversation, "thread-9", "i1")
+
+
+async def test_a_firing_begins_anew_where_nobody_talks(store: BotStore) -> None:
+    one = await made(store)
+    first = await opened(store, fire(one))
+    await end(store, first.turn)
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    second = await opened(store, fire(after, thread_id="thread-10"), now=7200.0)
+    turn = (await store.load(second.turn)).turn
+    assert turn is not None
+    assert (turn.conversation, turn.thread_id) == (first.conversation, "thread-10")
+
+
 async def test_firings_of_all_schedules_within_a_span(store: BotStore) -> None:
     one, other = await made(store), await made(store, replace(ONE, chat="c2", next_at=7200.0))
     turn = await opened(store, fire(one))

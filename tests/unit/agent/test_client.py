@@ -520,5 +520,5 @@ def test_what_to_say_next(tmp_path: Path) -> None:
         client.chat("Tell me a story", "t")
         assert client.get_suggestions("t") == {"suggestions": ["And then?", "Why?"]}
         assert client.get_suggestions("t", n=1) == {"suggestions": ["And then?"]}
-        with pytest.raises(Invalid, match="^n: "):
+        with pytest.raises(Invalid, match=r"^n: "):
             client.get_suggestions("t", n=0)
