@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from agent.config.document import Document
 from agent.config.env import resolve_env
 from agent.config.errors import ConfigWarning, listed
@@ -17,13 +19,19 @@ from agent.config.profile import profile_names
 from agent.config.reader import find_config, read_document, shown
 from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern
 from agent.config.validate import load
-from bot.config.access import AccessConfig
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check
-from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
+from bot.config.models import Config, ServerConfig
 
 _KEYS: Sequence[Pattern] = AGENT_KEYS
 _VALUES: Mapping[Pattern, frozenset[str]] = AGENT_VALUES
+_SECTIONS: Mapping[str, type[BaseModel]] = {
+    name: field.annotation
+    for name, field in Config.model_fields.items()
+    if name not in AgentConfig.model_fields
+    if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+}
+"""The sections of ours that are one model each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +122,7 @@ def _sections(document: Document, problems: Problems) -> Config:
     parts: dict[str, Any] = {}
     if loaded := load(AgentConfig, agent, document, (), problems):
         parts |= {name: getattr(loaded, name) for name in AgentConfig.model_fields}
-    for name, model in (
-        ("server", ServerConfig),
-        ("runtime", RuntimeConfig),
-        ("database", DatabaseConfig),
-        ("access", AccessConfig),
-    ):
+    for name, model in _SECTIONS.items():
         section = load(model, data.get(name), document, (name,), problems)
         if section is not None:
             parts[name] = section

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from agent.config.models import AgentConfig
 from bot.config import (
     Config,
     ConfigErrors,
@@ -68,6 +69,9 @@ def test_every_section_is_read(folder: Folder) -> None:
         "allow_degradation: no\n"
         "limits: {max_runs: 1, queue: 2, message_characters: 3, file_mb: 4}\n"
         "logging: {level: debug, format: json}\n"
+        "budgets: {person: {messages_per_hour: 3}, account: {tokens_per_day: 5}}\n"
+        "schedules: {timezone: Europe/Berlin, catch_up_minutes: 7}\n"
+        "retention: {days: 30}\n"
     )
     config = folder.load(text, {"TOKEN": "s3cret", "BOT": TOKEN}).config
     assert config.server.token == SecretStr("s3cret")
@@ -76,6 +80,9 @@ def test_every_section_is_read(folder: Folder) -> None:
     assert config.runtime.api_key == SecretStr("k")
     assert config.database.url == SecretStr("postgresql+psycopg://u:p@h/n")
     assert config.checkpointer.type == "memory"
+    assert (config.budgets.person.messages_per_hour, config.budgets.account.tokens_per_day) == (3, 5)
+    assert (config.schedules.timezone, config.schedules.catch_up_minutes) == ("Europe/Berlin", 7)
+    assert config.retention.days == config.kept_days("telegram") == 30
     assert [account.name for account in config.accounts] == ["terminal", "telegram", "second"]
     telegram, second = config.channels["telegram"], config.channels["second"]
     assert isinstance(telegram, TelegramAccount)
@@ -92,6 +99,12 @@ def test_every_section_is_read(folder: Folder) -> None:
     assert config.allow_degradation is False
     assert config.limits.message_characters == 3
     assert config.logging.format == "json"
+
+
+@pytest.mark.parametrize("name", sorted(Config.model_fields.keys() - AgentConfig.model_fields.keys()))
+def test_no_section_goes_unread(folder: Folder, name: str) -> None:
+    with pytest.raises(ConfigErrors, match=rf"config.yaml:2: {name}: expected "):
+        folder.load(f"{V}{name}: 5\n")
 
 
 def test_numbers_and_switches_may_come_from_the_environment(folder: Folder) -> None:
