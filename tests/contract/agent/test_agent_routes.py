@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ async def test_one_is_made_as_it_was_meant(http: httpx.AsyncClient, agents: Path
     assert AgentInfo.model_validate_json((await http.get("/api/agents/coder")).content) == made
     (listed,) = (await http.get("/api/agents")).json()["agents"]
     assert (listed["name"], listed["personality"], listed["skills"]) == ("coder", None, ["notes"])
-    profile = read_profile(agents.parent, "coder", {})
+    profile = await asyncio.to_thread(read_profile, agents.parent, "coder", {})
     assert (profile.model, profile.personality) == ("small", CODER["personality"])
     assert stat.S_IMODE((agents / "coder").stat().st_mode) == 0o700
     assert sorted(path.name for path in agents.iterdir()) == ["coder"]
