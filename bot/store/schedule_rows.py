@@ -150,7 +150,7 @@ class Firing:
 @dataclass(frozen=True, slots=True)
 class Closed:
     """A firing whose turn has ended. `good`: it ran, and all of it was delivered; `permanent`: trying again
-    does not help, or says again what stands there already.
+    does not help, or says again what stands there already or may stand.
     """
 
     id: int
@@ -211,7 +211,7 @@ def _problem(row: Any) -> str:
 def closed_in(row: Any) -> Closed:
     """The ended firing of a row."""
     good = row.state == TurnState.DONE.value and row.delivered > 0 and row.lost == 0
-    partly = row.error == UNDELIVERED and row.delivered > 0
+    partly = row.error == UNDELIVERED and row.sent > 0
     permanent = partly or row.category in PERMANENT or row.state == TurnState.CANCELLED.value
     return Closed(row.id, row.schedule_id, row.attempt, good, permanent, "" if good else _problem(row))
 

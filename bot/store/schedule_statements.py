@@ -64,10 +64,15 @@ DELIVERED = (
 LOST = (
     "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'undelivered' AND p.category <> '')"
 )
+# What has been sent, or may have been: a post of unknown outcome is repeated once before it is given up.
+SENT = (
+    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND (p.platform_id <> '' OR p.repeated = 1"
+    " OR p.state = 'final'))"
+)
 WHY = "(SELECT MIN(p.category) FROM parts p WHERE p.turn_id = t.id AND p.category <> '')"
 CLOSED = _sql(
     f"""SELECT f.id, f.schedule_id, f.attempt, t.state, t.error, {DELIVERED} AS delivered, {LOST} AS lost,
-    {WHY} AS category FROM firings f JOIN turns t ON t.id = f.turn_id
+    {SENT} AS sent, {WHY} AS category FROM firings f JOIN turns t ON t.id = f.turn_id
     WHERE f.judged = 0 AND f.turn_id > 0 AND t.state NOT IN {OPEN} ORDER BY f.id LIMIT :limit"""
 )
 ANY_OPEN = _sql("SELECT 1 FROM firings WHERE judged = 0 AND turn_id > 0 LIMIT 1")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from bot.domain import ChatKind, Part, PartKind, PartState, TurnKind, TurnState
 from bot.store import BotStore
@@ -317,6 +320,27 @@ async def test_what_stands_in_part_is_not_tried_again(store: BotStore) -> None:
     await store.save(turn.turn, parts, 4000.0, state=TurnState.FAILED, error="undelivered")
     [closed] = await store.schedules.closed()
     assert (closed.good, closed.permanent, closed.problem) == (False, True, "transient")
+
+
+@pytest.mark.parametrize("sent", [{"repeated": True}, {"platform_id": "m1"}])
+async def test_what_may_stand_is_not_tried_again(store: BotStore, sent: dict[str, Any]) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    lost = replace(Part(0, PartKind.TEXT, "one", PartState.UNDELIVERED), **sent)
+    parts = [PartChange(lost, "transient")]
+    await store.save(turn.turn, parts, 4000.0, state=TurnState.FAILED, error="undelivered")
+    [closed] = await store.schedules.closed()
+    assert (closed.good, closed.permanent, closed.problem) == (False, True, "transient")
+
+
+async def test_what_was_refused_is_tried_again(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    lost = Part(0, PartKind.TEXT, "one", PartState.UNDELIVERED)
+    parts = [PartChange(lost, "transient")]
+    await store.save(turn.turn, parts, 4000.0, state=TurnState.FAILED, error="undelivered")
+    [closed] = await store.schedules.closed()
+    assert (closed.good, closed.permanent, closed.problem) == (False, False, "transient")
 
 
 async def test_how_far_a_digest_came_outlives_its_firing(store: BotStore) -> None:
