@@ -56,7 +56,10 @@ class AgentRoutes:
         """Make an agent."""
         body = NewProfileBody.of(await body_of(request, LARGEST_BODY))
         offer = await offer_of(self._source)
-        return answer(await asyncio.to_thread(make_profile, self._home, body, os.environ, offer), 201)
+        made = await asyncio.to_thread(make_profile, self._home, body, os.environ, offer)
+        response = answer(made, 201)
+        response.headers["location"] = f"/api/agents/{made.name}"
+        return response
 
     async def change(self, request: Request) -> Response:
         """Change an agent; what is absent stays as it is."""

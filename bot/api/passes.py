@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from fastapi import HTTPException
 
 from bot.access import Role
+from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, Caller
 from bot.api.failures import missing
 from bot.api.reading import note
 from bot.api.services import ApiServices
+from bot.store.audit import Deed
 
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
+MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
 FOR_OWNERS = "That brings programs onto the machine, which is for owners."
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
@@ -58,6 +61,13 @@ def least_for(wanted: Wanted) -> Role:
     is_memory = wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path)
     is_file = wanted.area == "threads" and OWN_FILES.fullmatch(wanted.path)
     return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
+
+
+async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: str = "") -> None:
+    """Write down that agents, skills or MCP servers have been changed; `made` is the address of a new one."""
+    if wanted.area in MANAGED and wanted.method != "GET":
+        deed = Deed(f"{wanted.area} changed", made.rpartition("/")[2] or wanted.path, wanted.method)
+        await services.store.note(actor(services, by), deed, services.clock.now())
 
 
 async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:

@@ -17,7 +17,7 @@ from bot.access import Role
 from bot.api.callers import By, Caller, open_to
 from bot.api.failures import UNREACHABLE, refusal
 from bot.api.links import Links
-from bot.api.passes import Wanted, may_pass
+from bot.api.passes import Wanted, may_pass, note_change
 from bot.api.reading import note
 from bot.api.services import ApiServices, Services
 
@@ -74,12 +74,16 @@ async def management(area: str, request: Request, services: Services, by: By, pa
     """The management routes of the agent's half."""
     if area not in AREAS:
         raise HTTPException(404, "There is no such route.")
-    await may_pass(services, by, Wanted(request.method, area, path, request.query_params.getlist("scope")))
+    wanted = Wanted(request.method, area, path, request.query_params.getlist("scope"))
+    await may_pass(services, by, wanted)
     if area == "memory" and "scope" not in request.query_params:
         given = request.scope["query_string"]
         own = f"scope={quote(by.scope, safe=':')}".encode()
         request.scope["query_string"] = given + b"&" + own if given else own
-    return await passed(request, request.app.state.runtime.management, request.url.path)
+    answer = await passed(request, request.app.state.runtime.management, request.url.path)
+    if answer.status_code < 400:
+        await note_change(services, by, wanted, answer.headers.get("location", ""))
+    return answer
 
 
 AREAS: Mapping[str, str] = {

@@ -252,7 +252,7 @@ SET_SPENT = _sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
     total_tokens = :total WHERE id = :id"""
 )
-MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
+MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id AND replaced = 0 RETURNING id")
 
 # Views
 

@@ -363,6 +363,7 @@ def retry(
     again = Again(
         command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
     )
+    connection.execute(sql.MARK_REPLACED, {"id": answered.id}).first()
     return _again(connection, answered, again, limits, now)
 
 
@@ -385,6 +386,9 @@ def repeat(
     busy = connection.execute(sql.ANY_OPEN, here).first() is not None
     if busy or last_answered(connection, view.id) != answered:
         return 0
+    # Whoever does the same at the same moment finds it replaced.
+    if connection.execute(sql.MARK_REPLACED, {"id": answered.id}).first() is None:
+        return 0
     address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
     again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
     opened = _again(connection, answered, again, limits, now)
@@ -397,7 +401,6 @@ def _again(
     connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
 ) -> int:
     budgets.count(connection, limits, now)
-    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": again.thread_id, "id": again.conversation})
     opened = open_turn(
         connection,

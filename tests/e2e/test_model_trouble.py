@@ -96,7 +96,7 @@ async def test_a_limit_is_waited_out_as_long_as_the_provider_asks(
 async def test_an_answer_that_breaks_off_is_asked_for_again_and_stands_once(
     tmp_path: Path, llmock: LLMock, provider: str
 ) -> None:
-    tries = "\nmodel_calls: {retries: 1, retry_delay_seconds: 1}"
+    tries = "\nmodel_calls: {retries: 1, retry_delay_seconds: 4}"
     answer = " ".join(f"word{number}" for number in range(60)) + "."
     async with chat(tmp_path, llmock, provider, tries) as person:
         llmock.reply(answer, times=None).truncate(after_chunks=40)

@@ -96,6 +96,24 @@ async def test_what_to_say_next_comes_of_what_was_said_in_the_thread(tmp_path: P
         assert gone.status_code == 404
 
 
+async def test_who_changed_agents_and_mcp_servers_is_written_down(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        made = await service.http.post("/api/agents", json={"name": "Poet", "description": "Rhymes."})
+        assert (made.status_code, made.headers["location"]) == (201, "/api/agents/poet")
+        assert (await service.http.post("/api/agents", json={"name": "Poet"})).status_code == 409
+        assert (await service.http.put("/api/agents/poet", json={"description": "Sings."})).status_code == 200
+        assert (await service.http.put("/api/mcp/config", json={"mcp_servers": {}})).status_code == 200
+        assert (await service.http.delete("/api/agents/poet")).status_code == 200
+        entries = (await service.http.get("/api/audit")).json()["entries"]
+        deeds = [(one["action"], one["subject"], one["detail"]) for one in reversed(entries)]
+        assert deeds == [
+            ("agents changed", "poet", "POST"),
+            ("agents changed", "poet", "PUT"),
+            ("mcp changed", "config", "PUT"),
+            ("agents changed", "poet", "DELETE"),
+        ]
+
+
 async def test_nothing_of_the_runtime_is_reached_without_the_service(tmp_path: Path) -> None:
     async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.runtime_url) as direct:
         assert (await direct.get("/api/models")).status_code == 401
