@@ -10,13 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.api import places, shapes, views
 from bot.api.callers import NOT_YOURS, Caller
 from bot.api.failures import missing
-from bot.api.posting import EVENT_ID
+from bot.api.posting import EVENT_ID, PRESSED
 from bot.api.services import ApiServices
 from bot.domain import ChatKind, InboundMessage, Origin, Part, Sender, TurnKind
 from bot.store.views import ConversationView, TurnView
-
-# Ids of the platform's own events never begin so.
-PRESSED = "page:"
 
 
 class Choice(BaseModel):

@@ -15,10 +15,11 @@ from fastapi import HTTPException
 
 from bot.access import Role
 from bot.api.acting import actor
-from bot.api.callers import NOT_YOURS, Caller
+from bot.api.callers import NOT_YOURS, WEB, Caller
 from bot.api.failures import missing
 from bot.api.reading import note
 from bot.api.services import ApiServices
+from bot.domain import ChatKind, Origin
 from bot.store.audit import Deed
 
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
@@ -40,17 +41,28 @@ class Wanted:
 
 
 async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
-    """Refuse what the caller may not do. Raises 403, and 404 for what is somebody else's."""
+    """Refuse what the caller may not do. Raises 403, 404 for what is somebody else's, and 429 for a call of
+    the model where their budget is used up.
+    """
     least = least_for(wanted)
     if by.role < least:
         raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
     if by.senior:
-        return await _noted(services, by, wanted)
-    if wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
+        await _noted(services, by, wanted)
+    elif wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
         raise missing("memory")
-    if wanted.area == "threads" and not await _owns(services, by, wanted.path.partition("/")[0]):
+    elif wanted.area == "threads" and not await _owns(services, by, wanted.path.partition("/")[0]):
         raise missing("thread")
-    return None
+    if wanted.area == "threads" and wanted.path.endswith("/suggestions"):
+        await _spend(services, by)
+
+
+async def _spend(services: ApiServices, by: Caller) -> None:
+    """A call of the model that is no message counts as one at the page."""
+    origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
+    limits = services.budgets.limits(origin, by.role, services.texts(WEB))
+    if refused := await services.budgets.store.take(limits, services.clock.now()):
+        raise HTTPException(429, refused)
 
 
 def least_for(wanted: Wanted) -> Role:

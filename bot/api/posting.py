@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import HTTPException, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.datastructures import FormData, UploadFile
 
 from bot.api.services import ApiServices
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
+from bot.store.schedule_rows import EVENT
 
 MOST_FILES = 10
+# Ids of a platform's own events never begin so.
+PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+OURS = (EVENT, PRESSED)
 _NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
 NAME_LENGTH = 200
 
@@ -28,6 +32,13 @@ class NewMessage(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str = Field("", max_length=2_000_000)
     event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
+
+    @field_validator("event_id")
+    @classmethod
+    def _is_the_clients_own(cls, value: str) -> str:
+        if value.startswith(OURS):
+            raise ValueError("begins as the service's own names do")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,10 @@ class BudgetStore:
         """What somebody is told whose budget is used up, "" where none is."""
         return await self._database.run(budgets.refusal, limits, now)
 
+    async def take(self, limits: Sequence[Limit], now: float) -> str:
+        """Count a message unless a budget is used up; what somebody is told then, "" otherwise."""
+        return await self._database.run(budgets.take, limits, now)
+
     async def listed(self) -> list[Budget]:
         """Every budget that was given, by entry."""
         return await self._database.run(budgets.listed)

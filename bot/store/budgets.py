@@ -124,6 +124,14 @@ def refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
     return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
 
 
+def take(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+    """Count a message unless a budget is used up; what somebody is told then."""
+    refused = refusal(connection, limits, now)
+    if not refused:
+        count(connection, limits, now)
+    return refused
+
+
 def count(connection: Connection, limits: Sequence[Limit], now: float) -> None:
     """Count a message that was accepted."""
     for limit in limits:

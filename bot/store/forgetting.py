@@ -172,7 +172,7 @@ def erase(
         connection.execute(EMPTY_CHANGES, {"inbound": row.id})
         if connection.execute(sql.OTHERS_IN_TURN, {"turn": row.turn_id}).first() is None:
             for statement in sql.DELETE_ANSWER:
-                connection.execute(statement, {"turn": row.turn_id})
+                connection.execute(statement, {"turn": row.turn_id, "conversation": row.conversation_id})
         messages += 1
         if row.kind == "chat" and row.thread_id:
             places.add((row.conversation_id, row.thread_id))

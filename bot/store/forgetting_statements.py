@@ -80,9 +80,16 @@ EMPTY = _sql(
     WHERE id = :id"""
 )
 OTHERS_IN_TURN = _sql("SELECT 1 FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0 LIMIT 1")
+# Turns that answered the same again have no messages of their own.
 DELETE_ANSWER = [
-    _sql("DELETE FROM parts WHERE turn_id = :turn"),
-    _sql("UPDATE turns SET steps = '' WHERE id = :turn"),
+    _sql(
+        """DELETE FROM parts WHERE turn_id = :turn OR turn_id IN (SELECT id FROM turns
+        WHERE conversation_id = :conversation AND repeats = :turn)"""
+    ),
+    _sql(
+        """UPDATE turns SET steps = '' WHERE id = :turn
+        OR (conversation_id = :conversation AND repeats = :turn)"""
+    ),
 ]
 LEFT_IN_THREAD = _sql(
     """SELECT 1 FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.conversation_id = :conversation

@@ -5,7 +5,8 @@ from bot.store.statements import OPEN, _sql
 PLATFORM = _sql("SELECT platform FROM conversations WHERE account = :account AND platform <> '' LIMIT 1")
 OPEN_ADDRESSES = _sql(
     f"""SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
-    WHERE c.account = :account AND c.chat = :chat AND t.state IN {OPEN}"""
+    WHERE c.account = :account AND c.chat = :chat
+    AND (t.state IN {OPEN} OR (c.question <> '' AND t.id = c.asked_by))"""
 )
 # Messages are counted anew in the new chat: what was named after one of the old must not be taken for one of
 # the new. A chat that moves has no topics but reply chains.

@@ -49,10 +49,11 @@ class Skip(StrEnum):
 
 def attempt_of(event: str) -> int:
     """Which try of a firing a message with this event id stands for; 0 where no schedule wrote it."""
-    if not event.startswith(EVENT):
+    parts = event.split(":")
+    if not event.startswith(EVENT) or len(parts) != 4:
         return 0
-    _, due, last = event.removeprefix(EVENT).split(":")
-    return 1 if due == NOW else int(last)
+    _, _, due, last = parts
+    return 1 if due == NOW else int(last) if last.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)

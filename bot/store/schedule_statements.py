@@ -128,6 +128,12 @@ QUIET_THREAD = _sql(
     f"""SELECT thread_id FROM conversations WHERE id = :id AND question = '' AND NOT EXISTS (SELECT 1
     FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat' AND t.state IN {OPEN})"""
 )
+# In a conversation of its own nobody answers a question that has been open for long.
+IDLE_THREAD = _sql(
+    f"""SELECT thread_id FROM conversations WHERE id = :id AND (question = '' OR asked_at < :before)
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat'
+    AND t.state IN {OPEN})"""
+)
 LAST_ADDRESS = _sql("SELECT address FROM turns WHERE conversation_id = :id ORDER BY id DESC LIMIT 1")
 
 CHAT = _sql("SELECT zone FROM chats WHERE account = :account AND chat = :chat")

@@ -36,6 +36,7 @@ BATCH = 100
 ALERT_AFTER = 3
 """Firings in a row that came to nothing before somebody is told."""
 LONGEST_TITLE = 60
+ASKED_FOR = 24 * 3600.0
 
 
 def add(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
@@ -225,9 +226,11 @@ def retry(connection: Connection, one: Retry, again: Fire | None, now: float) ->
     """
     here = {"id": one.id, "retry_at": one.retry_at}
     if again is None or again.skip is not None:
-        dropped = connection.execute(sql.DROP_RETRY, here).first() is not None
-        notice = again.notice if again is not None and dropped else ""
-        return _tell(connection, again.schedule, notice, now) if again is not None and notice else None
+        if connection.execute(sql.DROP_RETRY, here).first() is None:
+            return None
+        if again is None or again.skip is not Skip.QUIET:
+            connection.execute(sql.FAILED, {"id": one.schedule}).first()
+        return _tell(connection, again.schedule, again.notice, now) if again and again.notice else None
     taken = connection.execute(sql.TAKE_RETRY, here).first()
     if taken is None:
         return None
@@ -316,7 +319,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
     name = f"{SCHEDULED}{schedule.id}"
     row = _own(connection, schedule, name, thread_id, now)
     if row.thread_id != thread_id:
-        if connection.execute(sql.QUIET_THREAD, {"id": row.id}).first() is None:
+        if connection.execute(sql.IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
             # Somebody talks about an earlier firing there, or is asked something.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
         connection.execute(common.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})

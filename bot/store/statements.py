@@ -252,7 +252,14 @@ SET_SPENT = _sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
     total_tokens = :total WHERE id = :id"""
 )
-MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id AND replaced = 0 RETURNING id")
+MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
+# A firing that somebody has had answered again is not tried again by itself.
+SETTLE_FIRING = _sql(
+    """UPDATE firings SET judged = 1, retry_at = 0 WHERE turn_id = :turn AND turn_id > 0 AND EXISTS (SELECT 1
+    FROM turns t WHERE t.id = :turn AND t.state = 'failed')"""
+)
+# Messages that are accepted there at the same moment come before or after.
+HOLD_CONVERSATION = _sql("UPDATE conversations SET active_at = active_at WHERE id = :conversation")
 
 # Views
 

@@ -363,7 +363,6 @@ def retry(
     again = Again(
         command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
     )
-    connection.execute(sql.MARK_REPLACED, {"id": answered.id}).first()
     return _again(connection, answered, again, limits, now)
 
 
@@ -383,13 +382,14 @@ def repeat(
     way there, or something else was answered meanwhile. `model` is the account's.
     """
     here = {"conversation": view.id}
+    connection.execute(sql.HOLD_CONVERSATION, here)
     busy = connection.execute(sql.ANY_OPEN, here).first() is not None
     if busy or last_answered(connection, view.id) != answered:
         return 0
-    # Whoever does the same at the same moment finds it replaced.
-    if connection.execute(sql.MARK_REPLACED, {"id": answered.id}).first() is None:
-        return 0
     address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
+    if address.chat != view.key.chat:
+        # The chat has got another id since.
+        address = replace(address, chat=view.key.chat, reply_to="")
     again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
     opened = _again(connection, answered, again, limits, now)
     done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
@@ -401,6 +401,8 @@ def _again(
     connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
 ) -> int:
     budgets.count(connection, limits, now)
+    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
+    connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
     connection.execute(sql.ROTATE_THREAD, {"thread_id": again.thread_id, "id": again.conversation})
     opened = open_turn(
         connection,

@@ -86,6 +86,19 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         assert await roles(service) == {}
 
 
+async def test_what_the_configuration_says_of_each_account(browser: Browser, tmp_path: Path) -> None:
+    extra = """
+channels:
+  one: {platform: telegram, enabled: false, bot_token: "1:x"}
+  two: {platform: telegram, enabled: false, bot_token: "2:x",
+        access: {default: closed, owners: ["telegram:5"]}}
+access: {owners: ["telegram:1"]}
+"""
+    async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
+        await tab.row("telegram:1", "owner", "everywhere but on two")
+        await expect(tab.box).to_contain_text("On two: Everybody else is told once a day, in private,")
+
+
 async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         now = service.service.clock.now()

@@ -21,6 +21,7 @@ from bot.domain import (
 )
 from bot.store import BotStore, forgetting
 from bot.store.admitted import Accepted, Heard
+from bot.store.audit import Actor
 from bot.store.forgetting import Person, Written
 from bot.store.turns import PartChange
 from bot.store.usage import Spent
@@ -141,6 +142,15 @@ async def test_what_is_kept_about_somebody(store: BotStore) -> None:
     assert [one.text for one in await written(store, Person("telegram", BEN.id))] == ["bens"]
 
 
+async def answered_again(store: BotStore, conversation: int) -> int:
+    """The turn in which the last answer is given again."""
+    last, view = await store.last_answered(conversation), await store.conversation(conversation)
+    assert last is not None
+    assert view is not None
+    ways = {"checkpoint": "", "thread_id": last.thread_id, "model": "", "limits": ()}
+    return await store.repeat(last, view, **ways, actor=Actor("key", "web:owner", "", "web", ""), now=103.0)  # type: ignore[arg-type]
+
+
 async def test_tool_calls_are_kept_and_go_with_the_answer(store: BotStore) -> None:
     step = ToolStep("read_file", "path: /a", ProgressState.DONE, "my words", 1.5)
     one = await asks(store)
@@ -148,8 +158,11 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(store: BotStore) -> No
     await store.save(one.turn, [], 102.0, steps=(step,))
     assert (await store.turns(one.conversation))[0].steps == (step,)
     assert [found.tools for found in await written(store)] == [("read_file path: /a",)]
+    again = await answered_again(store, one.conversation)
+    await store.save(again, [PartChange(Part(0, PartKind.TEXT, "ann's, again"))], 104.0, steps=(step,))
+    await store.save(again, [], 105.0, state=TurnState.DONE)
     await erase(store)
-    assert (await store.turns(one.conversation))[0].steps == ()
+    assert [(view.steps, view.parts) for view in await store.turns(one.conversation)] == [((), ())] * 2
     old = await asks(store, "old", now=1 * DAY, chat="c2")
     await answered(store, old, at=1 * DAY)
     await store.save(old.turn, [], 1 * DAY, steps=(step,))

@@ -80,6 +80,13 @@ async def end(
     await store.save(turn, [PartChange(shown, why)], 4000.0, state=state, error=error)
 
 
+async def due_again(store: BotStore, one: Schedule) -> Schedule:
+    """What has become of it since."""
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    return after
+
+
 async def test_it_comes_back_as_it_was_written(store: BotStore) -> None:
     found = await made(store)
     assert found == replace(ONE, id=found.id, made_at=100.0)
@@ -380,8 +387,54 @@ async def test_a_retry_that_brings_nothing_is_given_up_and_says_why_once(store: 
     assert await store.schedules.retries(1e9) == []
 
 
+async def test_what_somebody_had_answered_again_is_not_tried_again(store: BotStore) -> None:
+    one = await made(store)
+    turn = await opened(store, fire(one))
+    await end(store, turn.turn, TurnState.FAILED)
+    [closed] = await store.schedules.closed()
+    await store.schedules.judge(closed, 3660.0, "alert", 3600.0)
+    answered = await store.last_answered(turn.conversation)
+    view = await store.conversation(turn.conversation)
+    assert answered is not None
+    assert view is not None
+    again = {"checkpoint": "", "thread_id": "thread-9", "model": "", "limits": ()}
+    assert await store.repeat(answered, view, **again, actor=ACTOR, now=3630.0)  # type: ignore[arg-type]
+    assert await store.schedules.retries(1e9) == []
+
+
+async def test_a_retry_that_is_dropped_counts(store: BotStore) -> None:
+    one = await made(store)
+    await end(store, (await opened(store, fire(one))).turn, TurnState.FAILED)
+    [closed] = await store.schedules.closed()
+    await store.schedules.judge(closed, 3660.0, "alert", 3600.0)
+    [retry] = await store.schedules.retries(3660.0)
+    assert await store.schedules.retry(retry, None, 3660.0) is None
+    after = await store.schedules.get(one.id)
+    assert after is not None
+    assert after.failures == 1
+
+
+async def test_a_question_that_nobody_answers_for_a_day_holds_nothing_up(store: BotStore) -> None:
+    one = await made(store)
+    first = await opened(store, fire(one))
+    asking = (await store.load(first.turn)).turn
+    assert asking is not None
+    await end(store, first.turn)
+    await store.ask(asking, "i1", None, 3700.0)
+    one = await due_again(store, one)
+    soon = await opened(store, fire(one, thread_id="thread-10"), now=one.next_at)
+    assert soon.conversation != first.conversation
+    await end(store, soon.turn)
+    one = await due_again(store, one)
+    late = await opened(store, fire(one, thread_id="thread-11"), now=3700.0 + 25 * 3600.0)
+    assert late.conversation == first.conversation
+
+
 def test_which_try_a_message_stands_for() -> None:
     for event, attempt in (
+        ("schedule:7", 0),
+        ("schedule:7:3600:one", 0),
+        ("schedule:7:3600:1:1", 0),
         ("schedule:7:3600:1", 1),
         ("schedule:7:3600.0:3", 3),
         ("schedule:7:now:3600.5", 1),

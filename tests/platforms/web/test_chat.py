@@ -162,6 +162,8 @@ async def test_a_file_over_the_limit_is_refused_and_the_conversation_goes_on(tmp
     ("body", "status"),
     [
         ({"text": "x", "event_id": "../evil"}, 422),
+        ({"text": "x", "event_id": "schedule:1:now:1"}, 422),
+        ({"text": "x", "event_id": "page:1"}, 422),
         ({"text": 5}, 422),
         ({"text": "x", "unknown": 1}, 422),
         (["x"], 422),

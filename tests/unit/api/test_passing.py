@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from bot.api.callers import Caller, How, put
 from bot.api.compose import api_services
 from bot.api.failures import add_handlers
 from bot.api.passing import Runtime
+from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 
 PROPOSING = """
@@ -94,6 +96,21 @@ async def test_what_to_say_next_comes_of_what_was_said_in_the_thread(tmp_path: P
             await client.aclose()
         gone = await service.http.post(path.replace(thread, str(uuid4())), json={})
         assert gone.status_code == 404
+
+
+async def test_proposals_count_for_the_budget_of_who_asks(tmp_path: Path) -> None:
+    extra = f"{CHATS}{PROPOSING}budgets: {{person: {{messages_per_hour: 2}}}}\n"
+    async with world(tmp_path, extra=extra) as service, signed_in(service) as ann:
+        made = (await ann.post("/api/conversations", json={})).json()
+        path = f"/api/conversations/{made['id']}/messages"
+        turn = (await ann.post(path, json={"text": "hello"})).json()["turn"]
+        while not (await ann.get(f"/api/turns/{turn}")).json()["finished_at"]:
+            await asyncio.sleep(0.02)
+        thread = (await ann.get(f"/api/conversations/{made['id']}")).json()["thread_id"]
+        first, second = [await ann.post(f"/api/threads/{thread}/suggestions", json={}) for _ in range(2)]
+        assert (first.status_code, first.json()) == (200, {"suggestions": ["And then?"]})
+        assert second.status_code == 429
+        assert second.json()["detail"].startswith("You have sent 2 messages within this hour")
 
 
 async def test_who_changed_agents_and_mcp_servers_is_written_down(tmp_path: Path) -> None:

@@ -70,6 +70,9 @@ function fieldsOf(agent, models) {
   const name = text("", { required: true, maxLength: 64, pattern: "[a-z0-9][a-z0-9_\\-]*" });
   const description = text(agent?.description || "", { maxLength: 500 });
   const offered = models.map((one) => [one.name, one.display_name]);
+  if (agent?.model && !models.some((one) => one.name === agent.model)) {
+    offered.push([agent.model, `${agent.model} (not there)`]);
+  }
   const model = choice([["", "The usual one"], ...offered], agent?.model || "");
   const groups = text(shown(agent?.tool_groups), { maxLength: 2000 });
   const skills = text(shown(agent?.skills), { maxLength: 2000 });

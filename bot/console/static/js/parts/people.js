@@ -73,14 +73,14 @@ function given(view, people) {
 function configured(found) {
   const rows = found.configured.map((one) => [one.entry, badge(one.role, KINDS[one.role]), where(one)]);
   const none = DEFAULTS[found.default] || "";
-  const own = found.defaults.map((one) => el("p", { className: "none" }, `On : `));
-  const list = listing("Roles in config.yaml", ["Who", "Role", "Where"], rows, `It names nobody. `);
+  const own = found.defaults.map((one) => el("p", { className: "none" }, `On ${one.account}: ${DEFAULTS[one.default] || one.default}`));
+  const list = listing("Roles in config.yaml", ["Who", "Role", "Where"], rows, `It names nobody. ${none}`);
   return own.length ? el("div", {}, list, ...own) : list;
 }
 
 function where(one) {
   if (one.account) return one.account;
-  return one.not_on.length ? `everywhere but on ` : "everywhere";
+  return one.not_on.length ? `everywhere but on ${one.not_on.join(", ")}` : "everywhere";
 }
 
 const named = (entry, name) => (name ? `${name} (${entry})` : entry);
