@@ -15,12 +15,13 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bot.console.page import PARTS  # noqa: E402
+from bot.store.usage import Spent  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
 from tests.browser.tab import PHONE, opened  # noqa: E402
 from tests.platforms.web.serving import MODELS, World, world  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-WIDE = {"width": 1100, "height": 720}
+WIDE = {"width": 1360, "height": 760}
 TALK = (
     "Who is on call this week?",
     "Summarize what support said about the invoices.",
@@ -33,6 +34,9 @@ SCHEDULES = (
 )
 FACTS = ("Prefers answers in three sentences at most.", "Works on the invoices of the Nordic team.")
 PEOPLE = (("telegram:1001", "admin"), ("slack:U0ANN", "member"), ("slack:team:T0ACME", "member"))
+TOKENS = (1200, 5400, 2600)
+AGENTS = (("poet", "Writes the toast for whoever leaves."), ("release", "Knows how we write release notes."))
+MCP = {"tickets": {"enabled": False, "type": "http", "url": "http://127.0.0.1:9/mcp"}}
 SHOTS = (
     ("schedules-calendar", "schedules/calendar", {"viewport": WIDE}),
     ("turn", "turns/1", {"viewport": WIDE}),
@@ -45,8 +49,11 @@ SHOTS = (
 async def furnish(service: World) -> None:
     """Something to look after, as a team would have it."""
     conversations = [await service.open() for _ in TALK]
-    for conversation, text in zip(conversations, TALK, strict=True):
-        await service.turn((await service.say(conversation, text))["turn"])
+    store, now = service.service.store, service.service.clock.now()
+    people = ("web:owner", *(entry for entry, _ in PEOPLE))
+    for conversation, text, person, tokens in zip(conversations, TALK, people, TOKENS, strict=False):
+        turn = (await service.turn((await service.say(conversation, text))["turn"]))["id"]
+        await store.save(turn, [], now, spent=Spent(person, tokens, tokens // 8, tokens + tokens // 8))
     for when, text, kind in SCHEDULES:
         body = {"conversation": conversations[0], "when": when, "text": text, "kind": kind}
         await _done(service, "POST", "/api/schedules", body)
@@ -54,6 +61,9 @@ async def furnish(service: World) -> None:
         await _done(service, "POST", "/api/memory/facts", {"content": fact})
     for entry, role in PEOPLE:
         await _done(service, "PUT", f"/api/access/{entry}", {"role": role})
+    for name, description in AGENTS:
+        await _done(service, "POST", "/api/agents", {"name": name, "description": description})
+    await _done(service, "PUT", "/api/mcp/config", {"mcp_servers": MCP})
 
 
 async def _done(service: World, method: str, path: str, body: dict[str, Any]) -> None:
@@ -66,6 +76,7 @@ async def shot(browser: Browser, service: World, name: str, address: str, option
     async with opened(browser, service, f"/#/{address}", **options) as tab:
         await expect(tab.box).not_to_contain_text("Loading…")
         await expect(tab.box.locator("table:visible, .none:visible, dl:visible").first).to_be_visible()
+        await tab.page.evaluate("document.activeElement?.blur()")
         path = IMAGES / f"page-{name}.png"
         await tab.page.screenshot(path=path, animations="disabled")
         print(f"wrote {path.relative_to(ROOT)}")

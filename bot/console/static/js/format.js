@@ -12,6 +12,9 @@ export function time(seconds, zone) {
   return el("time", { dateTime: at.toISOString() }, written(at, zone));
 }
 
+/** An instant as the agent writes it (ISO 8601, "" for never). */
+export const since = (text) => time(text ? Date.parse(text) / 1000 : 0);
+
 function written(at, zone) {
   const how = { dateStyle: "medium", timeStyle: "short" };
   try {

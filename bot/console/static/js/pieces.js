@@ -4,14 +4,21 @@ import { get } from "./api.js";
 import { confirmed } from "./dialog.js";
 import { el } from "./dom.js";
 
+const PROSE = 24;
+
 /** A table; the first cell of each row is its header. Cells are texts or nodes. */
 export function table(label, heads, rows) {
   const head = el("tr", {}, ...heads.map((text) => el("th", { scope: "col" }, text)));
   const body = rows.map(([first, ...rest]) =>
-    el("tr", {}, el("th", { scope: "row" }, first), ...rest.map((cell) => el("td", {}, cell))),
+    el("tr", {}, el("th", { scope: "row" }, first), ...rest.map(cellOf)),
   );
   const made = el("table", { "aria-label": label }, el("thead", {}, head), el("tbody", {}, ...body));
   return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, made);
+}
+
+/** Texts that take lines get room for words. */
+function cellOf(cell) {
+  return el("td", typeof cell === "string" && cell.length > PROSE ? { className: "prose" } : {}, cell);
 }
 
 /** A table, or a line that says why there is none. */

@@ -3,7 +3,7 @@
 import { call, get, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el } from "../dom.js";
-import { NOTHING, number } from "../format.js";
+import { number, since } from "../format.js";
 import { senior } from "../me.js";
 import { button, choice, deed, facts, field, link, listing, section, text, toolbar } from "../pieces.js";
 import { tell } from "../view.js";
@@ -46,7 +46,7 @@ function about(status) {
     ["Whose", status.scope],
     ["Switched on", status.enabled ? "yes" : "no"],
     ["Facts", number(status.facts)],
-    ["Last changed", status.last_updated || NOTHING],
+    ["Last changed", since(status.last_updated)],
     ["Conversations still to be read", number(status.updates_waiting)],
   ]);
 }
@@ -80,7 +80,7 @@ function known(view, api, list) {
     fact.content,
     fact.category,
     number(fact.confidence),
-    fact.createdAt,
+    since(fact.createdAt),
     fact.source,
     toolbar(
       button("Edit", { id: `edit-${fact.id}`, about: fact.content, press: (made) => edit(view, api, made, fact) }),
