@@ -103,7 +103,10 @@ def _answers(asked: Asked) -> Answers:
     text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
     loaded = _checked(text, asked.path)
     print("\nAsking the platform …", flush=True)
-    identity = run_loop(probe(account)).identity or asked.name
+    try:
+        identity = run_loop(probe(account)).identity or asked.name
+    except StartError as problem:
+        raise StartError(f"{problem}; nothing was written, so put it right and begin again") from None
     print(f"It is {identity}.")
     known = owner_of(account, identity, manifest)
     ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None

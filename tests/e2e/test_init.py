@@ -240,6 +240,7 @@ async def test_a_refused_token_writes_nothing(tmp_path: Path, emulator: Telegram
     done = await run(tmp_path, "telegram", "--base-url", emulator.url, said="1234567890:AAwrongwrongwrong\n")
     assert done.returncode == 1
     assert "refuses the token" in done.stderr
+    assert "nothing was written" in done.stderr
     assert "Traceback" not in done.stderr
     assert "AAwrong" not in done.stdout + done.stderr
     assert not (tmp_path / "config.yaml").exists()
