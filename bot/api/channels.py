@@ -6,11 +6,13 @@ from fastapi import APIRouter
 
 from bot.access import Role
 from bot.api import shapes
+from bot.api.acting import actor
 from bot.api.callers import By, open_to
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit
 from bot.api.services import Services
 from bot.domain import AccountState
+from bot.store.audit import Deed
 
 router = APIRouter(prefix="/api", tags=["channels"])
 
@@ -25,10 +27,11 @@ async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Curs
 
 
 @router.post("/channels/{account}/restart", status_code=202)
-async def restart(account: str, services: Services) -> shapes.Restarted:
+async def restart(account: str, services: Services, by: By) -> shapes.Restarted:
     """Start an account anew."""
     if not services.accounts.restart(account):
         raise missing("account")
+    await services.store.note(actor(services, by), Deed("restart", account), services.clock.now())
     return shapes.Restarted(account=account)
 
 

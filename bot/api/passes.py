@@ -76,10 +76,27 @@ def least_for(wanted: Wanted) -> Role:
 
 
 async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: str = "") -> None:
-    """Write down that agents, skills or MCP servers have been changed; `made` is the address of a new one."""
-    if wanted.area in MANAGED and wanted.method != "GET":
-        deed = Deed(f"{wanted.area} changed", made.rpartition("/")[2] or wanted.path, wanted.method)
+    """Write down that agents, skills or MCP servers have been changed, or what is kept of others; `made` is
+    the address of what is new.
+    """
+    if wanted.method == "GET":
+        return
+    subject = await _changed(services, by, wanted, made)
+    if subject is not None:
+        how = f"{wanted.method} {wanted.path}".strip()
+        deed = Deed(f"{wanted.area} changed", subject, how)
         await services.store.note(actor(services, by), deed, services.clock.now())
+
+
+async def _changed(services: ApiServices, by: Caller, wanted: Wanted, made: str) -> str | None:
+    """What a call has changed that is not the caller's own alone."""
+    if wanted.area in MANAGED:
+        return made.rpartition("/")[2] or wanted.path
+    if wanted.area == "memory":
+        return " ".join(scope for scope in wanted.scopes if scope != by.scope) or None
+    thread = wanted.path.partition("/")[0]
+    is_theirs = wanted.area == "threads" and thread and not await _owns(services, by, thread)
+    return thread if is_theirs and not wanted.path.endswith("/suggestions") else None
 
 
 async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:

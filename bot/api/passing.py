@@ -14,17 +14,20 @@ from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response, StreamingResponse
 
 from bot.access import Role
+from bot.api.acting import actor
 from bot.api.callers import By, Caller, open_to
 from bot.api.failures import UNREACHABLE, refusal
 from bot.api.links import Links
 from bot.api.passes import Wanted, may_pass, note_change
 from bot.api.reading import note
 from bot.api.services import ApiServices, Services
+from bot.store.audit import Deed
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["agent runtime"])
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+CHANGING = frozenset({"PUT", "PATCH", "DELETE"})
 # Hop by hop, or the client's own business with us.
 NOT_PASSED = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"}
@@ -60,11 +63,15 @@ class Runtime:
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
 @open_to(Role.ADMIN)
 async def langgraph(path: str, request: Request, services: Services, by: By) -> Response:
-    """The LangGraph API of the runtime; what admins do there as persons is written down."""
-    if by.session:
-        await note(services, by, "agent runtime", "")
+    """The LangGraph API of the runtime. That it was used is written down, and what is changed by it."""
+    await note(services, by, "agent runtime", "")
     watch = Watch(services, request.app.state.links, by) if by.session else None
-    return await passed(request, request.app.state.runtime.langgraph, f"/{path}", watch)
+    answer = await passed(request, request.app.state.runtime.langgraph, f"/{path}", watch)
+    changes = request.method in CHANGING or (request.method == "POST" and path.endswith("/state"))
+    if changes and answer.status_code < 400:
+        deed = Deed("agent runtime changed", f"/{path}", request.method)
+        await services.store.note(actor(services, by), deed, services.clock.now())
+    return answer
 
 
 @router.api_route("/api/{area}", methods=METHODS, include_in_schema=False)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
 from bot.console.page import PARTS
+from tests.browser.axe import serious
 from tests.browser.tab import opened
 from tests.browser.test_parts import LOOKS, furnish
 from tests.platforms.web.serving import MODELS, world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
-AXE = files("axe_playwright_python") / "axe.min.js"
-BAD = {"serious", "critical"}
-
-
-async def serious(page: Page) -> list[str]:
-    """What keeps people from using the page."""
-    if not await page.evaluate("'axe' in window"):
-        await page.evaluate(AXE.read_text())
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"] if one["impact"] in BAD]
+TOKEN = "a-long-secret-token"
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -46,3 +37,42 @@ async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: 
             await tab.press("New schedule")
             await expect(tab.dialog).to_be_visible()
             assert await serious(tab.page) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_in_a_chat_at_work(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, **options) as tab:
+        await tab.send("[tokens=2000] hello")
+        await expect(tab.page.locator(".answer.growing")).to_contain_text("word1")
+        note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"my notes"}
+        await tab.page.set_input_files("#file", [note])  # type: ignore[arg-type]
+        await expect(tab.page.locator("#files li")).to_contain_text("notes.txt")
+        assert await serious(tab.page) == []
+        await tab.page.click("#stop")
+        await expect(tab.page.locator(".answer.growing")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_in_a_question(browser: Browser, tmp_path: Path, look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, graph="approving") as service, opened(browser, service, **options) as tab:
+        await tab.send("clean up")
+        group = tab.page.get_by_role("group", name="Answers to choose from")
+        await expect(group.get_by_role("button")).to_have_count(4)
+        assert await serious(tab.page) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_where_people_sign_in(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    async with world(tmp_path, server=f", token: {TOKEN}") as service:
+        context = await browser.new_context(**LOOKS[look])
+        page = await context.new_page()
+        await page.goto(service.url)
+        await expect(page.locator("#token")).to_be_visible()
+        assert await serious(page) == []
+        await context.close()

@@ -125,9 +125,34 @@ async def test_who_changed_agents_and_mcp_servers_is_written_down(tmp_path: Path
         deeds = [(one["action"], one["subject"], one["detail"]) for one in reversed(entries)]
         assert deeds == [
             ("agents changed", "poet", "POST"),
-            ("agents changed", "poet", "PUT"),
-            ("mcp changed", "config", "PUT"),
-            ("agents changed", "poet", "DELETE"),
+            ("agents changed", "poet", "PUT poet"),
+            ("mcp changed", "config", "PUT config"),
+            ("agents changed", "poet", "DELETE poet"),
+        ]
+
+
+async def test_what_is_changed_of_others_is_written_down(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        other = {"scope": "person:tg:telegram:7"}
+        await service.http.post("/api/memory/facts", json={"content": "Mine."})
+        await service.http.post("/api/memory/facts", params=other, json={"content": "Theirs."})
+        assert (await service.http.delete("/api/memory", params=other)).status_code == 200
+        assert (await service.http.post("/api/channels/terminal/restart")).status_code == 202
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        try:
+            thread = (await client.threads.create())["thread_id"]
+            await client.threads.delete(thread)
+        finally:
+            await client.aclose()
+        entries = (await service.http.get("/api/audit")).json()["entries"]
+        deeds = [(one["action"], one["subject"], one["detail"]) for one in reversed(entries)]
+        assert deeds == [
+            ("read", "memory person:tg:telegram:7", ""),
+            ("memory changed", "person:tg:telegram:7", "POST facts"),
+            ("memory changed", "person:tg:telegram:7", "DELETE"),
+            ("restart", "terminal", ""),
+            ("read", "agent runtime", ""),
+            ("agent runtime changed", f"/threads/{thread}", "DELETE"),
         ]
 
 
