@@ -75,13 +75,16 @@ async def retry(call: Invocation) -> Result:
     """Answer the last turn again, on a fork from before it."""
     services = call.services
     lane = await services.store.lane(call.turn.conversation)
+    if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
+        return Result(refusal)
     if lane.turn is not None:
-        return Result(call.texts("retry_busy"))
+        waits, now = call.texts("retry_waits"), services.clock.now()
+        await services.store.retry_later(call.turn, text=waits, limits=call.limits, now=now)
+        services.wake(call.turn.conversation)
+        return Result(waits, composed=True)
     answered = await services.store.last_answered(call.turn.conversation)
     if answered is None:
         return Result(call.texts("retry_nothing"))
-    if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
-        return Result(refusal)
     try:
         thread_id, checkpoint = await fork_of(services.runtime, answered, services.new_id)
     except RunMissing:

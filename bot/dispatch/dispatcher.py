@@ -16,6 +16,7 @@ from bot.bus.lanes import Lanes
 from bot.clock import Clock
 from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
 from bot.config import Rejected, Reloaded
+from bot.dispatch.again import begin_retry
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
 from bot.dispatch.decided import show_answered
@@ -39,7 +40,7 @@ from bot.domain import (
     TurnKind,
     TurnState,
 )
-from bot.errors import RoebotError
+from bot.errors import RoebotError, RuntimeUnreachable
 from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AsksChoice
 from bot.record.chats import RecordedChats
@@ -57,6 +58,8 @@ from bot.texts import Texts
 log = structlog.get_logger(__name__)
 
 # A turn that was not begun within this time is not answered any more, but told so (seconds).
+RUNTIME_AWAY = 1.0
+"""Seconds after which a runtime that is away is asked again."""
 EXPIRES_AFTER = 12 * 3600.0
 # An approval that nobody decided within this time is over; looked at so often (seconds).
 APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
@@ -199,6 +202,10 @@ class Dispatcher:
         while True:
             async with self.starts.claim(conversation):
                 claim = await self._store.claim(conversation, self._clock.now())
+            if claim.retry:
+                if not await self._begin_retry(claim.retry):
+                    return
+                continue
             if claim.turn is None and not claim.wait:
                 return
             if claim.turn is None:
@@ -208,6 +215,25 @@ class Dispatcher:
             if outlet is None:
                 return
             await self._answer(claim, claim.turn, outlet)
+
+    async def _begin_retry(self, number: int) -> bool:
+        """A retry that has waited goes on, or says why there is nothing to answer again; False where its
+        account is gone.
+        """
+        claim = await self._store.load(number)
+        turn = claim.turn
+        outlet = await self._outlet(turn) if turn is not None else None
+        if turn is None or outlet is None:
+            return False
+        try:
+            problem = await begin_retry(turn, self._store, self._runtime, self._services.new_id)
+        except RuntimeUnreachable:
+            await self._clock.sleep(RUNTIME_AWAY)
+            return True
+        if problem:
+            texts = self._texts(turn.address.account)
+            await self._close(claim, turn, outlet, Outcome(texts(problem)))
+        return True
 
     async def _outlet(self, turn: Turn) -> Outlet | None:
         """The account of a turn, once it is connected; a turn of an account that is gone waits for it."""
@@ -356,7 +382,8 @@ class Dispatcher:
         """A turn that fails again and again inside the service says so instead of blocking its
         conversation.
         """
-        await self._give_up(await self._store.claim(conversation, self._clock.now()))
+        claim = await self._store.claim(conversation, self._clock.now())
+        await self._give_up(await self._store.load(claim.retry) if claim.retry else claim)
 
     async def _give_up_control(self, turn: int) -> None:
         await self._give_up(await self._store.load(turn))

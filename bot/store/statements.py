@@ -252,6 +252,15 @@ SET_SPENT = _sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
     total_tokens = :total WHERE id = :id"""
 )
+RETRY_WAITS = _sql(
+    """SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted'
+    AND repeats < 0 LIMIT 1"""
+)
+BEGIN_RETRY = _sql(
+    """UPDATE turns SET repeats = :repeats, thread_id = :thread_id, checkpoint = :checkpoint WHERE id = :id
+    AND state = 'accepted' AND repeats < 0 AND thread_id = (SELECT c.thread_id FROM conversations c
+    WHERE c.id = turns.conversation_id) RETURNING conversation_id"""
+)
 MARK_REPLACED = _sql("UPDATE turns SET replaced = 1 WHERE id = :id")
 # A firing that somebody has had answered again is not tried again by itself.
 SETTLE_FIRING = _sql(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.domain import ReplyAddress, ToolStep, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import audit, moving, people, questions, steering, threads, turns, usage, views
+from bot.store import audit, moving, people, questions, retries, steering, threads, turns, usage, views
 from bot.store import statements as sql
 from bot.store.admitted import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
@@ -171,7 +171,7 @@ class BotStore:
     ) -> int:
         """Open the turn of a `/retry`; its id."""
         return await self._database.run(
-            turns.retry,
+            retries.retry,
             command,
             answered,
             checkpoint=checkpoint,
@@ -179,6 +179,18 @@ class BotStore:
             text=text,
             limits=limits,
             now=now,
+        )
+
+    async def retry_later(
+        self, command: Turn, *, text: str, limits: Sequence[Limit] = (), now: float
+    ) -> None:
+        """Have the turn of a `/retry` wait behind what is under way."""
+        await self._database.run(retries.retry_later, command, text=text, limits=limits, now=now)
+
+    async def begin_retry(self, turn: int, answered: Answered, *, checkpoint: str, thread_id: str) -> bool:
+        """Tell a turn that waited what it repeats; see `bot.store.retries.begin_retry`."""
+        return await self._database.run(
+            retries.begin_retry, turn, answered, checkpoint=checkpoint, thread_id=thread_id
         )
 
     async def repeat(
@@ -193,9 +205,9 @@ class BotStore:
         actor: Actor,
         now: float,
     ) -> int:
-        """Open the turn that answers again without a command; see `bot.store.turns.repeat`."""
+        """Open the turn that answers again without a command; see `bot.store.retries.repeat`."""
         return await self._database.run(
-            turns.repeat,
+            retries.repeat,
             answered,
             view,
             checkpoint=checkpoint,

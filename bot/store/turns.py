@@ -24,11 +24,12 @@ from bot.store import audit, budgets, changes, people, permissions, questions, r
 from bot.store import statements as sql
 from bot.store.budgets import Limit
 from bot.store.connection import Connection
-from bot.store.opening import open_turn, save_part
+from bot.store.opening import save_part
 from bot.store.permissions import Remembered
 from bot.store.threads import Audience
-from bot.store.views import ConversationView
 
+THE_LAST = -1
+"""What a turn repeats that waits for the one before it: whatever was answered last by then."""
 WORDS = ("approve", "reject")
 """What decides an approval that offers no answers of its own."""
 
@@ -38,12 +39,14 @@ class Claim:
     """A turn to work on, with what is known of its reply.
 
     `wait` > 0: nothing yet, ask again in so many seconds. `resumed` says that it was begun before this claim.
+    `retry` is a turn that is to answer again what was answered last, which has to be found out first (0: none).
     """
 
     turn: Turn | None = None
     parts: tuple[Part, ...] = ()
     wait: float = 0.0
     resumed: bool = False
+    retry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         return Claim()
     if row.state != TurnState.ACCEPTED.value:
         return load(connection, row.id)
+    if row.repeats == THE_LAST:
+        return Claim(retry=row.id)
     if row.ready_at > now:
         return Claim(wait=row.ready_at - now)
     now_there = connection.execute(sql.CONVERSATION_NOW, {"id": conversation}).one()
@@ -328,94 +333,4 @@ def announce(
     """See `threads.announce`; the answer of the command that does it is recorded with it."""
     opened = threads.announce(connection, chosen, text, now)
     answer(connection, command, told, now)
-    return opened
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Where a turn is answered again, and what it begins from."""
-
-    conversation: int
-    address: ReplyAddress
-    platform: str
-    model: str
-    thread_id: str
-    checkpoint: str
-
-
-def retry(
-    connection: Connection,
-    command: Turn,
-    answered: Answered,
-    *,
-    checkpoint: str,
-    thread_id: str,
-    text: str,
-    limits: Sequence[Limit],
-    now: float,
-) -> int:
-    """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
-
-    A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
-    turn. `text` is the command's own answer; it counts for `limits`.
-    """
-    answer(connection, command, text, now)
-    again = Again(
-        command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
-    )
-    return _again(connection, answered, again, limits, now)
-
-
-def repeat(
-    connection: Connection,
-    answered: Answered,
-    view: ConversationView,
-    *,
-    checkpoint: str,
-    thread_id: str,
-    model: str,
-    limits: Sequence[Limit],
-    actor: audit.Actor,
-    now: float,
-) -> int:
-    """As `retry`, without a command: the answer goes where the one before it went. 0 where something is under
-    way there, or something else was answered meanwhile. `model` is the account's.
-    """
-    here = {"conversation": view.id}
-    connection.execute(sql.HOLD_CONVERSATION, here)
-    busy = connection.execute(sql.ANY_OPEN, here).first() is not None
-    if busy or last_answered(connection, view.id) != answered:
-        return 0
-    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
-    if address.chat != view.key.chat:
-        # The chat has got another id since.
-        address = replace(address, chat=view.key.chat, reply_to="")
-    again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
-    opened = _again(connection, answered, again, limits, now)
-    done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
-    audit.note(connection, actor, done, now)
-    return opened
-
-
-def _again(
-    connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
-) -> int:
-    budgets.count(connection, limits, now)
-    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
-    connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
-    connection.execute(sql.ROTATE_THREAD, {"thread_id": again.thread_id, "id": again.conversation})
-    opened = open_turn(
-        connection,
-        again.conversation,
-        TurnKind.CHAT,
-        again.address,
-        again.platform,
-        again.thread_id,
-        now,
-        model=again.model,
-        repeats=answered.source,
-        checkpoint=again.checkpoint,
-        size=0,
-    )
-    connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})
     return opened

@@ -181,7 +181,7 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         state=TurnState(row.state),
         thread_id=row.thread_id,
         run_id=row.run_id,
-        repeats=row.repeats,
+        repeats=max(row.repeats, 0),
         replaced=bool(row.replaced),
         stopped=bool(row.stopped),
         error=row.error,

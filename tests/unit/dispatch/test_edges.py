@@ -179,19 +179,56 @@ async def test_an_album_waits_for_its_parts(at: Bench) -> None:
     assert [message["content"] for message in run.request.messages] == ["one", "two"]
 
 
-async def test_retry_while_busy_and_of_a_thread_that_is_gone(at: Bench) -> None:
+async def test_retry_while_busy_waits_behind_it_and_outlives_a_restart(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        for _ in range(2):
+            await at.adapter.hears("/retry")
+        await at.until(lambda: len(at.adapter.texts()) == 2)
+        await at.adapter.hears("and later?")
+    async with at.running():
+        run.say("one")
+        run.end()
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        again = [*at.runtime.runs.values()][-1]
+        again.say("two")
+        again.end()
+        await at.until(lambda: len(at.runtime.runs) == 3)
+        last = [*at.runtime.runs.values()][-1]
+        last.say("three")
+        last.end()
+        await closed(at, 5)
+    assert at.adapter.texts()[:2] == ["A turn is running. When it has ended I answer it again."] * 2
+    assert at.adapter.texts()[2:] == ["one", "two", "three"]
+    first = run.request.messages
+    assert [one["content"] for one in again.request.messages] == [one["content"] for one in first]
+    assert [one["content"] for one in last.request.messages] == ["and later?"]
+
+
+async def test_a_retry_that_waits_ends_where_the_thread_is_left(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
         await at.adapter.hears("/retry")
-        await at.until(lambda: at.adapter.texts())
+        await at.until(lambda: len(at.adapter.texts()) == 1)
+        await at.adapter.hears("/new")
+        await at.until(lambda: len(at.adapter.texts()) == 2)
+        run.say("one")
+        run.end()
+        await closed(at, 4)
+    assert at.adapter.texts()[2:] == ["one", "There is nothing to answer again here yet."]
+    assert len(at.runtime.runs) == 1
+
+
+async def test_retry_of_a_thread_that_is_gone(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
         run.say("done")
         run.end()
-        await closed(at, 2)
+        await closed(at, 1)
         at.runtime.runs.clear()
         await at.adapter.hears("/retry")
-        await closed(at, 3)
-    assert at.adapter.texts()[0].startswith("A turn is running")
-    assert at.adapter.texts()[2].startswith("The thread of that turn is gone")
+        await closed(at, 2)
+    assert at.adapter.texts()[1].startswith("The thread of that turn is gone")
 
 
 async def test_model_and_status_while_busy(at: Bench) -> None:

@@ -1,0 +1,149 @@
+"""A turn that answers again what another one has answered, on a fork from before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain import ReplyAddress, Turn, TurnKind
+from bot.store import audit, budgets, rows
+from bot.store import statements as sql
+from bot.store.budgets import Limit
+from bot.store.connection import Connection
+from bot.store.opening import open_turn
+from bot.store.turns import THE_LAST, Answered, answer, last_answered
+from bot.store.views import ConversationView
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Where a turn is answered again, and what it begins from."""
+
+    conversation: int
+    address: ReplyAddress
+    platform: str
+    model: str
+    thread_id: str
+    checkpoint: str
+
+
+def retry(
+    connection: Connection,
+    command: Turn,
+    answered: Answered,
+    *,
+    checkpoint: str,
+    thread_id: str,
+    text: str,
+    limits: Sequence[Limit],
+    now: float,
+) -> int:
+    """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
+
+    A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
+    turn. `text` is the command's own answer; it counts for `limits`.
+    """
+    answer(connection, command, text, now)
+    again = Again(
+        command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
+    )
+    return _again(connection, answered, again, limits, now)
+
+
+def retry_later(
+    connection: Connection, command: Turn, *, text: str, limits: Sequence[Limit], now: float
+) -> None:
+    """As `retry`, where something is under way: the turn waits behind it, and answers again what was answered
+    last by then. One waits at a time.
+    """
+    answer(connection, command, text, now)
+    if connection.execute(sql.RETRY_WAITS, {"conversation": command.conversation}).first() is not None:
+        return
+    budgets.count(connection, limits, now)
+    open_turn(
+        connection,
+        command.conversation,
+        TurnKind.CHAT,
+        command.address,
+        command.platform,
+        command.thread_id,
+        now,
+        model=command.model,
+        repeats=THE_LAST,
+        size=0,
+    )
+
+
+def begin_retry(
+    connection: Connection, turn: int, answered: Answered, *, checkpoint: str, thread_id: str
+) -> bool:
+    """Tell a turn that waited what it repeats, and from where; False where it waits no more, or the thread
+    was left meanwhile.
+    """
+    begun = {"id": turn, "repeats": answered.source, "thread_id": thread_id, "checkpoint": checkpoint}
+    row = connection.execute(sql.BEGIN_RETRY, begun).first()
+    if row is None:
+        return False
+    _replaced(connection, answered, row.conversation_id, thread_id)
+    connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
+    return True
+
+
+def repeat(
+    connection: Connection,
+    answered: Answered,
+    view: ConversationView,
+    *,
+    checkpoint: str,
+    thread_id: str,
+    model: str,
+    limits: Sequence[Limit],
+    actor: audit.Actor,
+    now: float,
+) -> int:
+    """As `retry`, without a command: the answer goes where the one before it went. 0 where something is under
+    way there, or something else was answered meanwhile. `model` is the account's.
+    """
+    here = {"conversation": view.id}
+    connection.execute(sql.HOLD_CONVERSATION, here)
+    busy = connection.execute(sql.ANY_OPEN, here).first() is not None
+    if busy or last_answered(connection, view.id) != answered:
+        return 0
+    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
+    if address.chat != view.key.chat:
+        # The chat has got another id since.
+        address = replace(address, chat=view.key.chat, reply_to="")
+    again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
+    opened = _again(connection, answered, again, limits, now)
+    done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
+    audit.note(connection, actor, done, now)
+    return opened
+
+
+def _again(
+    connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
+) -> int:
+    budgets.count(connection, limits, now)
+    _replaced(connection, answered, again.conversation, again.thread_id)
+    opened = open_turn(
+        connection,
+        again.conversation,
+        TurnKind.CHAT,
+        again.address,
+        again.platform,
+        again.thread_id,
+        now,
+        model=again.model,
+        repeats=answered.source,
+        checkpoint=again.checkpoint,
+        size=0,
+    )
+    connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})
+    return opened
+
+
+def _replaced(connection: Connection, answered: Answered, conversation: int, thread_id: str) -> None:
+    """The answer has another one in its place, on that thread."""
+    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
+    connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
+    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
