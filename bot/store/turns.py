@@ -16,7 +16,6 @@ from bot.domain import (
     Stopped,
     ToolStep,
     Turn,
-    TurnKind,
     TurnMessage,
     TurnState,
 )
@@ -39,7 +38,7 @@ class Claim:
     """A turn to work on, with what is known of its reply.
 
     `wait` > 0: nothing yet, ask again in so many seconds. `resumed` says that it was begun before this claim.
-    `retry` is a turn that is to answer again what was answered last, which has to be found out first (0: none).
+    `retry` is a turn that is to answer again what was answered last, which has to be found out first.
     """
 
     turn: Turn | None = None
@@ -67,10 +66,8 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         return Claim()
     if row.state != TurnState.ACCEPTED.value:
         return load(connection, row.id)
-    if row.repeats == THE_LAST:
-        return Claim(retry=row.id)
-    if row.ready_at > now:
-        return Claim(wait=row.ready_at - now)
+    if (later := _waiting(row, now)) is not None:
+        return later
     now_there = connection.execute(sql.CONVERSATION_NOW, {"id": conversation}).one()
     model = now_there.model or row.model
     # A run that starts plainly would discard an open question, so whatever comes next answers it.
@@ -95,6 +92,13 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
     turn = rows.turn_in(row, messages, told, *asked, approved=may)
     plan, agent = bool(now_there.plan), now_there.agent
     return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
+
+
+def _waiting(row: Any, now: float) -> Claim | None:
+    """What has to come before an accepted turn can begin, None for nothing."""
+    if row.repeats == THE_LAST:
+        return Claim(retry=row.id)
+    return Claim(wait=row.ready_at - now) if row.ready_at > now else None
 
 
 def load(connection: Connection, turn: int) -> Claim:

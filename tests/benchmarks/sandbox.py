@@ -20,6 +20,8 @@ from tests.sandbox.engines import container
 from tests.sandbox.places import local, one, unprotected
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))
+PATH = "/usr/local/bin:/usr/bin:/bin"
+"""The same programs everywhere: one's own PATH may have a Python that is slow to start."""
 COMMANDS = {"true": "true", "a script of Python": "python3 -c pass"}
 AT_MOST = {"bubblewrap": 40.0, "no protection": 8.0, "container": 800.0}
 """Times the plain subprocess, for a command that does nothing."""
@@ -31,7 +33,7 @@ async def plain(command: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", command),
         stdout=asyncio.subprocess.PIPE,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin"},  # the same programs as inside
+        env={"PATH": PATH},
     )
     await process.communicate()
 
@@ -84,6 +86,7 @@ async def measured(home: Path) -> list[Figure]:
 
 def main() -> None:
     """Measure and print."""
+    os.environ["PATH"] = PATH
     with tempfile.TemporaryDirectory(prefix="roebot-bench-") as folder:
         print(table(asyncio.run(measured(Path(folder)))))
 

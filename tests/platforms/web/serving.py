@@ -8,15 +8,17 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 import uvicorn
 
 from agent.api import management_routes
+from agent.extensions.file import PATH_VARIABLE
 from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
 from agent.testing import graphs
@@ -143,11 +145,14 @@ async def world(
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[World]:
     """Everything, with `graph` as the assistant; `server` and `extra` are YAML."""
-    config_path = home / "config.yaml"
+    config_path, extensions = home / "config.yaml", home / "extensions_config.json"
     await asyncio.to_thread(prepare_home, home)
     await asyncio.to_thread(config_path.write_text, MODELS)
-    agent = await asyncio.to_thread(runtime_app, home, config_path)
-    async with serving(agent) as (runtime_url, runtime):
+    await asyncio.to_thread(extensions.write_text, "{}")
+    async with AsyncExitStack() as stack:
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv(PATH_VARIABLE, str(extensions))
+        agent = await asyncio.to_thread(runtime_app, home, config_path)
+        runtime_url, runtime = await stack.enter_async_context(serving(agent))
         text = (
             f"server: {{port: 0{server}}}\n"
             f"runtime: {{url: '{runtime_url}', assistant_id: {graph}, api_key: {RUNTIME_TOKEN}}}\n{extra}"

@@ -268,7 +268,9 @@ def doors(app: FastAPI) -> Iterator[str]:
 
 def lines(tables: Mapping[Role, str]) -> dict[str, Role]:
     """The least role of every line."""
-    return {line.strip(): role for role, table in tables.items() for line in table.split("\n") if line.strip()}
+    return {
+        line.strip(): role for role, table in tables.items() for line in table.split("\n") if line.strip()
+    }
 
 
 def routes() -> dict[str, Role]:
