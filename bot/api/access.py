@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from bot.access import AccessPolicy, Role
-from bot.access.codes import as_code
 from bot.access.rules import OwnRules
 from bot.api import shapes
 from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, By, Caller
 from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, before
+from bot.api.reaching import check_reach, reached
 from bot.api.services import ApiServices, Services
-from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.config import AccessConfig, AccessEntry
-from bot.store.audit import AuditEntry, Deed
-from bot.store.people import Given
+from bot.store.audit import AuditEntry
+from bot.store.people import Given, Waiting
 
 router = APIRouter(prefix="/api", tags=["access"])
 
@@ -43,16 +42,11 @@ class NewRole(BaseModel):
     role: shapes.GivenRole
 
 
-class Code(BaseModel):
-    """The code of a stranger, and the role that they get."""
-
-    code: str = Field(min_length=1, max_length=40)
-    role: shapes.GivenRole = "member"
-
-
 @router.get("/access")
-async def show(services: Services) -> shapes.Access:
-    """The roles that the configuration names, those that people gave, and who waits with a code."""
+async def show(services: Services, by: By) -> shapes.Access:
+    """The roles that the configuration names, those that people gave, and who waits with a code where the
+    caller is an admin.
+    """
     rules, own, now = services.access(), services.own_rules(), services.clock.now()
     return shapes.Access(
         default=rules.default,
@@ -62,10 +56,9 @@ async def show(services: Services) -> shapes.Access:
             if one.access.default is not None
         ],
         configured=_configured(rules, own),
-        given=[_given(one) for one in await services.store.given()],
+        given=[given_shape(one) for one in await services.store.given()],
         waiting=[
-            shapes.Waiting(account=one.account, person=one.person, name=one.name, expires_at=one.expires_at)
-            for one in await services.store.waiting(now)
+            _waiting(one) for one in await services.store.waiting(now) if reached(services, by, one.account)
         ],
     )
 
@@ -73,9 +66,9 @@ async def show(services: Services) -> shapes.Access:
 @router.put("/access/{entry}")
 async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shapes.Given:
     """Give a role to a person, or let a group, workspace or the like in (409 where the configuration says
-    otherwise, 403 where it takes an owner).
+    otherwise, 403 where it takes an owner, or an admin of all accounts that are meant).
     """
-    who, role = _entry(entry), Role[body.role.upper()]
+    who, role = as_entry(entry), Role[body.role.upper()]
     _check(services, by, who, role)
     _check_named(services, who, role)
     if who.kind and role > Role.MEMBER:
@@ -87,35 +80,15 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shape
     await services.store.give(one, actor(services, by), one.at)
     await services.people.load()
     found = [given for given in await services.store.given() if given.entry == one.entry]
-    return _given(found[0] if found else one)
-
-
-@router.post("/access/pair")
-async def pair(body: Code, services: Services, by: By) -> shapes.Given:
-    """Let the stranger in who has this code on the account where they wrote, and tell them so (404: nobody
-    waits with it; 429: there were too many wrong ones).
-    """
-    store, now, code = services.store, services.clock.now(), as_code(body.code)
-    if not by.role.may_give(Role[body.role.upper()], Role.STRANGER):
-        raise HTTPException(403, NOT_YOURS)
-    if await store.deeds(by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
-        raise HTTPException(429, "code: there were too many wrong ones, wait an hour")
-    found = await store.waiting(now, code)
-    welcome = services.texts(found[0].account)("pair_welcome") if found else ""
-    told = await store.pair(code, body.role, welcome, actor(services, by), now) if found else None
-    if told is None:
-        await store.note(actor(services, by), Deed(WRONG_CODE), now)
-        raise HTTPException(404, "code: nobody waits with it")
-    await services.people.load()
-    services.deliver(told)
-    given = [one for one in await store.given() if one.entry == found[0].entry]
-    return _given(given[0] if given else Given(found[0].entry, body.role, found[0].name, by.person, now))
+    return given_shape(found[0] if found else one)
 
 
 @router.delete("/access/{entry}", status_code=204)
 async def take(entry: Entry, services: Services, by: By) -> None:
-    """Take a role back that was given (403 where it takes an owner)."""
-    who = _entry(entry)
+    """Take a role back that was given (403 where it takes an owner, or an admin of all accounts that are
+    meant).
+    """
+    who = as_entry(entry)
     _check(services, by, who, Role.STRANGER)
     taken = await services.store.take(str(who), actor(services, by), services.clock.now())
     await services.people.load()
@@ -137,6 +110,7 @@ def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> N
     """Refuse what admins may not give or take, as in the chat. Raises 403."""
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
+    check_reach(services, by, who)
 
 
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
@@ -172,15 +146,23 @@ def _replaced(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str
     return [one.account for one in meant if getattr(one.access, key) is not None]
 
 
-def _entry(text: str) -> AccessEntry:
+def as_entry(text: str) -> AccessEntry:
+    """Whom a path means. Raises 422."""
     try:
         return AccessEntry.parse(text)
     except ValueError as error:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def _given(one: Given) -> shapes.Given:
+def given_shape(one: Given) -> shapes.Given:
+    """A role that was given, as clients see it."""
     return shapes.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at)
+
+
+def _waiting(one: Waiting) -> shapes.Waiting:
+    return shapes.Waiting(
+        account=one.account, entry=one.entry, person=one.person, name=one.name, expires_at=one.expires_at
+    )
 
 
 def _deed(one: AuditEntry) -> shapes.Deed:

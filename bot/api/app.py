@@ -18,6 +18,7 @@ from bot.api import (
     document,
     health,
     metrics,
+    pairing,
     passing,
     schedules,
     sessions,
@@ -42,7 +43,7 @@ from bot.platforms.local.files import InboxFiles
 SWEEP_EVERY = 3600.0
 ROUTED = (
     *(health, metrics, sessions, channels, conversations, turns),
-    *(usage, access, calendar, schedules, data, document),
+    *(usage, access, pairing, calendar, schedules, data, document),
 )
 
 

@@ -47,6 +47,7 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         own_rules=lambda: _own_rules(service),
         role=service.role_at_home,
         held=service.held,
+        policy=service.policy,
         server=config.server,
         home=service.settings.home,
         clock=service.clock,

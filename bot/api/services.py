@@ -10,7 +10,7 @@ from typing import Annotated
 import httpx
 from fastapi import Depends, Request
 
-from bot.access import People, Role
+from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
 from bot.access.rules import OwnRules
 from bot.bus.bus import MessageBus
@@ -39,9 +39,10 @@ class ApiServices:
     `runtime_start` which of its starts this is (0: it is elsewhere). `port` is the one that is listened on
     (0: whatever the connection says). `file_bytes` is the limit of one file, `running` how many runs are
     under way. `access` are the rules that hold for all accounts, `own_rules` those of each, `role` is that of
-    somebody who came by a link, `held` the highest that an entry has anywhere; `deliver` has a notice
-    delivered that the store has opened. `model` is the model of an account ("" for the usual one), `inbox` is
-    where what happens on it comes in (None: there is no such account).
+    somebody who came by a link, `held` the highest that an entry has anywhere, `policy` who may do
+    what on an account; `deliver` has a notice delivered that the store has opened. `model` is the model of an
+    account ("" for the usual one), `inbox` is where what happens on it comes in (None: there is no such
+    account).
     """
 
     store: BotStore
@@ -63,6 +64,7 @@ class ApiServices:
     own_rules: Callable[[], Sequence[OwnRules]]
     role: Callable[[Sender], Role]
     held: Callable[[AccessEntry], Role]
+    policy: Callable[[str], AccessPolicy]
     server: ServerConfig
     home: Path
     clock: Clock

@@ -303,9 +303,10 @@ class Given(Shape):
 
 
 class Waiting(Shape):
-    """A stranger who was told a code; the code is for them alone."""
+    """A stranger who was told a code, which is for them alone; as `entry` (`account:id`) they are let in."""
 
     account: str
+    entry: str
     person: str
     name: str
     expires_at: float

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.access import Role
+from bot.access.reach import at_home, within_reach
 from bot.commands.quoting import quoted
 from bot.commands.registry import Invocation, Result, nearest_line
 from bot.config import AccessEntry
-from bot.domain import ChatKind, Origin, person_of
+from bot.domain import ChatKind, person_of
 
 HERE = "here"
 
@@ -67,15 +67,6 @@ def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
 
 def reaches(call: Invocation, entry: AccessEntry) -> bool:
     """Whether the asker is an admin of every account that the entry is about; owners are of all."""
-    services, sender, home = call.services, call.turn.messages[0].sender, home_of(call)
-    if call.role is Role.OWNER or entry.scope == account_of(call):
-        return True
-    if sender.account:
-        sender = replace(sender, id=sender.id.partition(":")[2], account="")
-    states = services.accounts.states().items()
-    meant = [(account, on) for account, (on, _) in states if entry.scope in (account, on)]
-    return all(
-        on == home
-        and services.policy(account).role(Origin(account, on, "", ChatKind.PRIVATE, "", sender)) >= Role.ADMIN
-        for account, on in meant
-    )
+    turn, services = call.turn, call.services
+    home = at_home(turn.platform, turn.address.account, turn.messages[-1].sender)
+    return within_reach(call.role, home, entry.scope, services.accounts.states(), services.policy)

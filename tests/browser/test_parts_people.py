@@ -32,6 +32,13 @@ async def roles(service: World) -> dict[str, str]:
     return {one["entry"]: one["role"] for one in given}
 
 
+async def welcomed(service: World) -> list[str]:
+    """The chats that were told of it, in order."""
+    store = service.service.store
+    found = [(one.key.chat, (await store.turns(one.id))[0]) for one in await store.conversations("tg")]
+    return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You are let in."))
+
+
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
 async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict[str, int]) -> None:
     async with world(tmp_path) as service:
@@ -50,11 +57,13 @@ async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict
             await expect(tab.said).to_have_text("They are let in, and told so.")
             await tab.row("Ann (tg:7)", "owner", "web:owner")
             await tab.press("Let in: Ben")
-            await expect(tab.dialog.get_by_label("Who")).to_have_value("telegram:8")
-            await tab.dialog.get_by_role("button", name="Save").click()
+            await expect(tab.dialog.get_by_label("Who")).to_have_value("tg:8")
+            await tab.dialog.get_by_role("button", name="Let in").click()
             await expect(tab.box).to_contain_text("Nobody waits.")
-            await tab.row("Ben (telegram:8)", "member")
-            assert await roles(service) == {"tg:7": "owner", "telegram:8": "member"}
+            await expect(tab.said).to_have_text("They are let in, and told so.")
+            await tab.row("Ben (tg:8)", "member")
+            assert await roles(service) == {"tg:7": "owner", "tg:8": "member"}
+            assert await welcomed(service) == ["c1", "c2"]
             assert await tab.fits()
 
 

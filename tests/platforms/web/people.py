@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 
 from bot.access.links import CODE_LASTS, hash_of, new_secret
 from bot.domain import Sender
-from bot.store.admitted import Verdict
+from bot.store.admitted import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.pages import Pass
-from bot.store.people import Given
-from tests.contract.store.made import ANN, accept, admission, message
+from bot.store.people import Given, Pairing
+from tests.contract.store.made import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 
 CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\n'
@@ -38,12 +39,24 @@ async def code_for(service: World, sender: Sender = ANN) -> str:
     return code
 
 
+async def knock(service: World, account: str, sender: Sender, code: str) -> Accepted:
+    """A stranger writes in private on an account, and gets this code."""
+    of = message(sender=sender, chat=f"p{sender.id}")
+    there = replace(of, origin=replace(of.origin, account=account))
+    asked = admission(there, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
+    now = service.service.clock.now()
+    [told] = await service.service.store.accept(account, [asked], "", now, QUEUE)
+    assert isinstance(told, Accepted)
+    return told
+
+
 @asynccontextmanager
 async def signed_in(
     service: World, sender: Sender = ANN, role: str = "member"
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of somebody who has this role and came by a link."""
-    await give(service, f"telegram:{sender.id}", role)
+    """A client of somebody who came by a link and has this role ("": the one that they have anyway)."""
+    if role:
+        await give(service, f"telegram:{sender.id}", role)
     async with httpx.AsyncClient(base_url=service.url, timeout=20) as client:
         answer = await client.post("/api/session", json={"code": await code_for(service, sender)})
         assert answer.status_code == 204, answer.text

@@ -86,6 +86,7 @@ ROUTES = {
     PUT /api/access/{entry}
     DELETE /api/access/{entry}
     POST /api/access/pair
+    POST /api/access/waiting/{entry}
     GET /api/audit
     GET /api/channels
     POST /api/channels/{account}/restart

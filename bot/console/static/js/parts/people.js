@@ -15,6 +15,7 @@ const DEFAULTS = {
   allow: "Everybody else is a member.",
 };
 const ENTRY = "telegram:123456789, slack:team:T024BE7LD; people see their own with /whoami";
+const LET_IN = "They are let in, and told so.";
 
 export async function draw(view) {
   const found = await get("/api/access");
@@ -35,9 +36,9 @@ function waiting(view, people) {
     one.account,
     time(one.expires_at),
     button("Let in", {
-      id: `let-${one.person}`,
+      id: `let-${one.entry}`,
       about: one.name || one.person,
-      press: (made) => give(view, made, one.person),
+      press: (made) => letIn(view, made, one.entry),
     }),
   ]);
   return listing("Who waits with a code", ["Person", "Account", "Until", "Actions"], rows, "Nobody waits.");
@@ -94,12 +95,19 @@ async function give(view, opener, entry = "", role = "member") {
   if (await form("Give a role", fields, "Save", send)) await done(view, opener, "The role is given.");
 }
 
+async function letIn(view, opener, entry) {
+  const what = choice(ROLES, "member");
+  const fields = [field("Who", text(entry, { readOnly: true })), field("Role", what)];
+  const send = () => post(`/api/access/waiting/${encodeURIComponent(entry)}`, { role: what.value });
+  if (await form("Let in", fields, "Let in", send)) await done(view, opener, LET_IN);
+}
+
 async function pair(view, opener) {
   const code = text("", { required: true, maxLength: 40 });
   const what = choice(ROLES, "member");
   const fields = [field("Code", code, "ABCD-2345, as the person was told it"), field("Role", what)];
   const send = () => post("/api/access/pair", { code: code.value, role: what.value });
-  if (await form("Let in by code", fields, "Let in", send)) await done(view, opener, "They are let in, and told so.");
+  if (await form("Let in by code", fields, "Let in", send)) await done(view, opener, LET_IN);
 }
 
 async function done(view, opener, said) {

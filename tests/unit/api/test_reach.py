@@ -1,0 +1,148 @@
+"""An admin of one account who came by a link: over HTTP they decide about nobody beyond it either."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.domain import Sender
+from tests.platforms.web.people import give, knock, signed_in
+from tests.platforms.web.serving import World, world
+
+PLAIN = """
+channels:
+  tg: {platform: telegram, enabled: false, bot_token: "1:x"}
+  far: {platform: telegram, enabled: false, bot_token: "2:x"}
+"""
+ANNS = """
+channels:
+  tg: {platform: telegram, enabled: false, bot_token: "1:x", access: {admins: ["telegram:7"]}}
+  far: {platform: telegram, enabled: false, bot_token: "2:x"}
+"""
+"""Ann is an admin of `tg` alone."""
+CY, DAN = Sender("30", "Cy"), Sender("31", "Dan")
+BEYOND = (
+    *("far:30", "far:-100", "telegram:30", "telegram:-100"),
+    *("slack:U1", "slack:team:T1", "web:5", "nowhere:30"),
+)
+
+
+async def given(service: World) -> dict[str, str]:
+    return {one.entry: one.role for one in await service.service.store.given()}
+
+
+async def waiting(service: World) -> list[str]:
+    store, now = service.service.store, service.service.clock.now()
+    return [one.entry for one in await store.waiting(now)]
+
+
+async def test_nothing_is_given_or_taken_beyond_their_account(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
+        for entry in BEYOND:
+            why = (
+                f"{entry} is about accounts of which you are no admin; name somebody on yours (tg:ID),"
+                " or ask an owner"
+            )
+            for role in ("member", "blocked"):
+                answer = await ann.put(f"/api/access/{entry}", json={"role": role})
+                assert (answer.status_code, answer.json()["detail"]) == (403, why)
+            assert await given(service) == {}
+            answer = await service.http.put(f"/api/access/{entry}", json={"role": "member"})
+            assert answer.status_code == 200, answer.text
+            answer = await ann.delete(f"/api/access/{entry}")
+            assert (answer.status_code, answer.json()["detail"]) == (403, why)
+            assert await given(service) == {entry: "member"}
+            assert (await service.http.delete(f"/api/access/{entry}")).status_code == 204
+
+
+async def test_on_their_account_they_give_and_take(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
+        for entry in ("tg:30", "tg:-100"):
+            for role in ("member", "blocked"):
+                answer = await ann.put(f"/api/access/{entry}", json={"role": role})
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["by"] == "telegram:7"
+                assert await given(service) == {entry: role}
+            assert (await ann.delete(f"/api/access/{entry}")).status_code == 204
+            assert await given(service) == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "role", "status"),
+    [("tg:7", "admin", 403), ("telegram:7", "admin", 200), ("tg:7", "owner", 200)],
+)
+async def test_who_is_admin_of_all_that_is_meant_may(
+    tmp_path: Path, entry: str, role: str, status: int
+) -> None:
+    async with world(tmp_path, extra=PLAIN) as service:
+        await give(service, entry, role)
+        async with signed_in(service, role="") as ann:
+            for who in ("far:30", "telegram:30"):
+                answer = await ann.put(f"/api/access/{who}", json={"role": "member"})
+                assert answer.status_code == status, answer.text
+                assert (await ann.delete(f"/api/access/{who}")).status_code == (403 if status == 403 else 204)
+
+
+async def test_who_waits_elsewhere_is_neither_shown_nor_let_in(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
+        await knock(service, "tg", CY, "AAAA-AAAA")
+        await knock(service, "far", DAN, "BBBB-BBBB")
+        shown = await ann.get("/api/access")
+        assert [one["entry"] for one in shown.json()["waiting"]] == ["tg:30"]
+        everybody = (await service.http.get("/api/access")).json()["waiting"]
+        assert {one["entry"] for one in everybody} == {"tg:30", "far:31"}
+        by_code = await ann.post("/api/access/pair", json={"code": "BBBB-BBBB"})
+        assert (by_code.status_code, by_code.json()["detail"]) == (
+            404,
+            "code: nobody waits with it on the accounts that you look after; an owner can let people in on"
+            " the others",
+        )
+        for entry in ("far:31", "telegram:31", "telegram:30"):
+            named = await ann.post(f"/api/access/waiting/{entry}", json={"role": "member"})
+            assert named.status_code == 403, entry
+            assert "you are no admin" in named.json()["detail"]
+        assert (await given(service), set(await waiting(service))) == ({}, {"tg:30", "far:31"})
+        assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 200
+        assert (await given(service), await waiting(service)) == ({"tg:30": "member"}, ["far:31"])
+        assert (await service.http.post("/api/access/pair", json={"code": "BBBB-BBBB"})).status_code == 200
+        assert await given(service) == {"tg:30": "member", "far:31": "member"}
+
+
+async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> None:
+    async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
+        told = await knock(service, "tg", CY, "AAAA-AAAA")
+        path = "/api/access/waiting/tg:30"
+        refused = await ann.post(path, json={"role": "admin"})
+        assert (refused.status_code, await given(service)) == (403, {})
+        answer = await ann.post(path, json={"role": "member"})
+        assert answer.status_code == 200, answer.text
+        assert "AAAA" not in answer.text
+        assert answer.json() | {"at": 0} == {
+            "entry": "tg:30",
+            "role": "member",
+            "name": "Cy",
+            "by": "telegram:7",
+            "at": 0,
+        }
+        assert await given(service) == {"tg:30": "member"}
+        assert service.service.people
+        welcome = (await service.service.store.turns(told.conversation))[0]
+        assert welcome.parts[0].content.startswith("You are let in.")
+        again = await ann.post(path, json={"role": "member"})
+        assert (again.status_code, "nobody waits as tg:30" in again.text) == (404, True)
+        assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 404
+        deeds = (await service.http.get("/api/audit", params={"person": "tg:30"})).json()["entries"]
+        assert [(one["action"], one["detail"], one["person"]) for one in deeds] == [
+            ("give", "member", "telegram:7"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "role", "status"), [("cy", "member", 422), ("tg:30", "king", 422), ("tg:30", "member", 404)]
+)
+async def test_what_lets_nobody_in(tmp_path: Path, entry: str, role: str, status: int) -> None:
+    async with world(tmp_path, extra=PLAIN) as service:
+        answer = await service.http.post(f"/api/access/waiting/{entry}", json={"role": role})
+        assert answer.status_code == status, answer.text
+        assert await given(service) == {}
