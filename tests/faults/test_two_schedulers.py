@@ -20,7 +20,7 @@ from bot.store import BotStore, open_database
 from bot.store.turns import PartChange
 from tests.contract.store.test_schedules import ONE
 from tests.harness.machine import Deadline
-from tests.harness.scheduling import Moment
+from tests.harness.scheduling import Moment, up
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 
@@ -73,9 +73,19 @@ class Stage:
             await self._fired()
             await self._answer()
 
-    def fired_by(self) -> set[str]:
-        """The schedulers that have opened a turn."""
-        return {turn.thread_id.partition("-")[0] for turn in self.answered}
+    async def ready(self) -> None:
+        """Wait until each of them looks at the time."""
+        deadline = Deadline(PATIENCE)
+        while not all(up(self.home, name).exists() for name in self.processes):
+            assert not deadline.passed, self.logs()
+            await asyncio.sleep(0.01)
+
+    def together(self, *names: str) -> bool:
+        """Whether there was an hour in which each of these has opened a turn."""
+        by_hour: dict[float, set[str]] = {}
+        for turn in self.answered:
+            by_hour.setdefault(turn.created_at, set()).add(turn.thread_id.partition("-")[0])
+        return any(found >= set(names) for found in by_hour.values())
 
     def logs(self) -> str:
         """What they printed last."""
@@ -129,10 +139,12 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def test_each_firing_is_taken_once_though_one_process_is_killed(stage: Stage, moment: Moment) -> None:
     stage.start("first")
     second = stage.start("second", dies=moment)
+    await stage.ready()
     await stage.hours_until(lambda: second.poll() is not None)
     assert second.returncode == -signal.SIGKILL, stage.logs()
     stage.start("third")
-    await stage.hours_until(lambda: "third" in stage.fired_by())
+    await stage.ready()
+    await stage.hours_until(lambda: stage.together("first", "third"))
     await check(stage)
 
 

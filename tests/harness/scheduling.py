@@ -48,6 +48,11 @@ class ToldClock(QuickClock):
         return self.told
 
 
+def up(home: Path, name: str) -> Path:
+    """The file that says that this one looks at the time."""
+    return home / f"{name}.up"
+
+
 def ending(dies: str) -> Callable[[Moment], None]:
     """Says that a moment is reached; the process ends there where it is to."""
     count = itertools.count(1)
@@ -87,6 +92,7 @@ async def main(home: str, url: str, name: str, dies: str) -> None:
     database = await open_database(Path(home), url or None)
     clock = ToldClock()
     work = asyncio.create_task(Scheduler(BotStore(database), clock, host(name, dies)).run())
+    up(Path(home), name).touch()
     while line := await asyncio.to_thread(sys.stdin.readline):
         clock.told = float(line)
     work.cancel()
