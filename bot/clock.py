@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
+
+FOLLOWED = 1.0
+"""Seconds from which on a wall that is ahead is followed; less is the reading of two clocks."""
 
 
 class Clock(Protocol):
@@ -20,14 +24,24 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock: wall time that never runs backwards within the process."""
+    """The machine's clock: wall time that never runs backwards within the process.
 
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+    It follows where the wall is set forward, or where the machine slept; where the wall is set back it goes
+    on, and the next start follows. `steady` counts the seconds that the machine works.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._offset = wall() - steady()
 
     def now(self) -> float:
         """See Clock."""
-        return time.monotonic() + self._offset
+        ahead = self._wall() - self._steady() - self._offset
+        if ahead > FOLLOWED:
+            self._offset += ahead
+        return self._steady() + self._offset
 
     async def sleep(self, seconds: float) -> None:
         """See Clock."""
