@@ -11,9 +11,7 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 
 
-async def begin_retry(
-    turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str], now: float
-) -> str:
+async def begin_retry(turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str]) -> str:
     """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
     it can't. Raises RuntimeProblem where the runtime does not answer.
     """
@@ -24,5 +22,5 @@ async def begin_retry(
         thread_id, checkpoint = await fork_of(runtime, answered, new_id)
     except RunMissing:
         return "retry_gone"
-    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
+    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id)
     return "" if begun else "retry_nothing"

@@ -185,8 +185,9 @@ class Bench:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _open(self, dispatcher: Dispatcher, opened: Opened) -> None:
-        dispatcher.chat.wake(opened.conversation)
-        if opened.kind is not TurnKind.CHAT:
+        if opened.kind is TurnKind.CHAT:
+            dispatcher.chat.wake(opened.conversation)
+        else:
             dispatcher.control.wake(opened.turn)
 
     async def quiet(self) -> None:
