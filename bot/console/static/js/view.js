@@ -111,3 +111,20 @@ export function warn(text) {
   $("part-said").textContent = "";
   say($("part-problem"), text);
 }
+
+/** A button opens a form, once at a time; `work` says whether something was saved, which is told as `done`. */
+export async function editing(view, opener, done, work) {
+  if (opener.ariaBusy === "true") return;
+  opener.ariaBusy = "true";
+  try {
+    if (await work()) {
+      tell(done);
+      view.focus = opener.id;
+      await view.load();
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) console.error(error);
+    warn(error.message);
+  }
+  opener.ariaBusy = "false";
+}

@@ -1,12 +1,12 @@
 // Agents of one's own: seen, made, changed, deleted.
 
-import { ApiError, call, get, post } from "../api.js";
+import { call, get, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el } from "../dom.js";
 import { NOTHING } from "../format.js";
 import { senior } from "../me.js";
 import { badge, button, choice, deed, field, listing, text, toolbar } from "../pieces.js";
-import { tell, warn } from "../view.js";
+import { editing } from "../view.js";
 
 const HEADS = ["Agent", "What it is for", "Model", "Groups of tools", "State", "Actions"];
 const HOW =
@@ -48,22 +48,12 @@ function actions(view, name) {
 }
 
 async function edit(view, opener, name = "") {
-  if (opener.ariaBusy === "true") return;
-  opener.ariaBusy = "true";
-  try {
+  await editing(view, opener, "The agent is saved.", async () => {
     const [agent, { models }] = await Promise.all([name ? get(at(name)) : null, get("/api/models")]);
     const parts = fieldsOf(agent, models);
     const send = () => (agent ? call("PUT", at(name), parts.values()) : post("/api/agents", parts.values()));
-    if (await form(agent ? `Edit ${name}` : "New agent", parts.fields, "Save", send)) {
-      tell("The agent is saved.");
-      view.focus = opener.id;
-      await view.load();
-    }
-  } catch (error) {
-    if (!(error instanceof ApiError)) console.error(error);
-    warn(error.message);
-  }
-  opener.ariaBusy = "false";
+    return form(agent ? `Edit ${name}` : "New agent", parts.fields, "Save", send);
+  });
 }
 
 function fieldsOf(agent, models) {

@@ -1,12 +1,12 @@
 // Making and changing a schedule; its next firings are seen before it is saved.
 
-import { ApiError, call, get, post } from "../api.js";
+import { call, get, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el, say } from "../dom.js";
 import { time } from "../format.js";
 import { accounts } from "../me.js";
 import { choice, field, fill, text } from "../pieces.js";
-import { tell, warn } from "../view.js";
+import { editing } from "../view.js";
 
 const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or cron: 0 9 * * mon-fri";
 const KINDS = [
@@ -21,9 +21,7 @@ const DIGEST = "digest";
 
 /** A dialog about a new schedule, or about the one with this number. */
 export async function edit(view, opener, number = 0) {
-  if (opener.ariaBusy === "true") return;
-  opener.ariaBusy = "true";
-  try {
+  await editing(view, opener, "It is saved.", async () => {
     const schedule = number ? await get(`/api/schedules/${number}`) : null;
     const times = new Times(schedule);
     const needed = schedule?.kind !== DIGEST;
@@ -45,16 +43,8 @@ export async function edit(view, opener, number = 0) {
       return post("/api/schedules", body);
     };
     const title = schedule ? `Edit schedule ${number}` : "New schedule";
-    if (await form(title, fields, "Save", save)) {
-      tell("It is saved.");
-      view.focus = opener.id;
-      await view.load();
-    }
-  } catch (error) {
-    if (!(error instanceof ApiError)) console.error(error);
-    warn(error.message);
-  }
-  opener.ariaBusy = "false";
+    return form(title, fields, "Save", save);
+  });
 }
 
 function change(schedule, times, words) {
