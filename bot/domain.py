@@ -181,11 +181,14 @@ class TurnState(StrEnum):
 
 
 class Stopped(IntEnum):
-    """Whether and why a running turn is to end: somebody asked for it, or wrote something newer."""
+    """Whether and why a running turn is to end: somebody asked for it, or wrote something newer. LEFT is a
+    turn that nobody wrote, which only shows that a question was left without an answer.
+    """
 
     NO = 0
     ASKED = 1
     INTERRUPTED = 2
+    LEFT = 3
 
 
 class Busy(StrEnum):

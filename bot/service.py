@@ -264,9 +264,9 @@ class Service:
         )
 
     def _opened(self, opened: Opened) -> None:
-        if opened.kind is TurnKind.CHAT:
-            self.dispatcher.chat.wake(opened.conversation)
-        else:
+        # A notice, too, may have left a question behind, which says so.
+        self.dispatcher.chat.wake(opened.conversation)
+        if opened.kind is not TurnKind.CHAT:
             self.dispatcher.control.wake(opened.turn)
 
     def _may_schedule(self, schedule: Schedule) -> bool:

@@ -32,7 +32,7 @@ async def choose(
     """Let a click count as the caller's; it is on disk when this returns.
 
     Raises 403 where the decision is not theirs, 404 where there is no such button, 409 where the question is
-    not open any more.
+    not open any more, or cannot be answered now.
     """
     event_id = given.event_id or services.new_id()
     if given.event_id and (known := await places.turn_of(services, of, PRESSED + event_id)) is not None:
@@ -45,7 +45,8 @@ async def choose(
     await _may_decide(services, by, of, view)
     refused = await _press(services, by, of, view, part, given.choice, PRESSED + event_id)
     if refused is not None:
-        raise HTTPException(403, refused or NOT_YOURS)
+        theirs = refused not in ("", services.texts(of.key.account)("approval_foreign"))
+        raise HTTPException(409 if theirs else 403, refused or NOT_YOURS)
     return _posted(of, event_id, await places.turn_of(services, of, PRESSED + event_id))
 
 
@@ -76,8 +77,8 @@ async def _press(
     choice: str,
     event_id: str,
 ) -> str | None:
-    """Put the click where those of the platform itself come in: None, or what its author is told where it is
-    not theirs to make.
+    """Put the click where those of the platform itself come in: None, or what its author is told where it
+    counts for nothing.
     """
     account, chat = of.key.account, of.key.chat
     adapter = views.local_adapter(services, account)
@@ -105,7 +106,7 @@ def _sender(by: Caller, of: ConversationView) -> Sender:
 
 
 def _posted(of: ConversationView, event_id: str, turn: TurnView | None) -> shapes.Posted:
-    """What became of a click that is stored. Raises 409 where it came too late for all that."""
+    """What became of a click that is stored. Raises 409 where it is answered by a notice."""
     if turn is not None and turn.kind is TurnKind.NOTICE:
         raise HTTPException(409, " ".join(part.content for part in turn.parts))
     return shapes.Posted(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)

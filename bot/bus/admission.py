@@ -55,6 +55,12 @@ def clicked(event: InboundEvent) -> bool:
     return isinstance(event, InboundMessage) and event.clicked
 
 
+def answers_nothing(event: InboundEvent, found: Admitted | None) -> bool:
+    """Whether it is a button that somebody pressed who may not answer, whatever the chat tells them."""
+    told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
+    return clicked(event) and (found is None or told)
+
+
 class Admissions:
     """Decides for the messages of one account."""
 

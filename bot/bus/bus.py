@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from bot.bus.admission import Admissions, clicked
+from bot.bus.admission import Admissions, answers_nothing
 from bot.bus.early import EarlyChanges
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
@@ -76,7 +76,7 @@ class MessageBus:
     ) -> dict[str, str]:
         """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
         admitted = [(event, admissions.admit_event(event)) for event in events]
-        refused = {event.event_id: "" for event, found in admitted if found is None and clicked(event)}
+        refused = {event.event_id: "" for event, found in admitted if answers_nothing(event, found)}
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused

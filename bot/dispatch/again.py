@@ -11,7 +11,9 @@ from bot.runtime.port import RuntimePort
 from bot.store import BotStore
 
 
-async def begin_retry(turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str]) -> str:
+async def begin_retry(
+    turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str], now: float
+) -> str:
     """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
     it can't. Raises RuntimeProblem where the runtime does not answer.
     """
@@ -22,5 +24,5 @@ async def begin_retry(turn: Turn, store: BotStore, runtime: RuntimePort, new_id:
         thread_id, checkpoint = await fork_of(runtime, answered, new_id)
     except RunMissing:
         return "retry_gone"
-    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id)
+    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
     return "" if begun else "retry_nothing"

@@ -1,4 +1,4 @@
-"""An answered question says so: who answered it and how stands below it, in the place of its buttons."""
+"""A settled question says so: who answered it and how, or that nobody did, in the place of its buttons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 from bot.commands.quoting import quoted
 from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.reply import Edit
-from bot.domain import Part, PartKind, Turn
+from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError
 from bot.platforms.base import EditsMessages, Operation
 from bot.texts import Texts
@@ -36,6 +36,8 @@ async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
 
 
 def _line(answer: Turn, part: Part, texts: Texts) -> str:
+    if answer.stopped is Stopped.LEFT:
+        return texts("answered_left")
     if not answer.messages:
         return texts("answered_stopped" if answer.stopped else "answered_never")
     message = answer.messages[-1]

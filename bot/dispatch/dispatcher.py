@@ -226,7 +226,9 @@ class Dispatcher:
         if turn is None or outlet is None:
             return False
         try:
-            problem = await begin_retry(turn, self._store, self._runtime, self._services.new_id)
+            problem = await begin_retry(
+                turn, self._store, self._runtime, self._services.new_id, self._clock.now()
+            )
         except RuntimeUnreachable:
             await self._clock.sleep(RUNTIME_AWAY)
             return True
@@ -275,14 +277,9 @@ class Dispatcher:
 
     async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
         """Run the turn while its reply streams."""
-        texts = self._texts(turn.address.account)
-        if not turn.run_id and turn.messages and all(message.deleted for message in turn.messages):
-            return Outcome("", state=TurnState.CANCELLED, error="deleted")
-        if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
-            return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
-        if not turn.messages and turn.stopped and turn.asked_by:
-            await self._answered(turn, outlet)
-            return Outcome(texts("stopped"), state=TurnState.CANCELLED)
+        known = await self._known(turn, outlet)
+        if known is not None:
+            return known
         frames = Frames(calls, typed_at=self.starts.greeted(turn.conversation))
         talk = Conversation(
             turn,
@@ -290,7 +287,7 @@ class Dispatcher:
             store=self._store,
             runtime=self._runtime,
             clock=self._clock,
-            texts=texts,
+            texts=self._texts(turn.address.account),
             roles=self._roles(turn).held,
             show=frames.show,
             starts=self.starts,
@@ -316,6 +313,21 @@ class Dispatcher:
         finally:
             del self._talking[turn.conversation]
 
+    async def _known(self, turn: Turn, outlet: Outlet) -> Outcome | None:
+        """What comes of a turn that needs no run; None where it needs one."""
+        texts = self._texts(turn.address.account)
+        if turn.stopped is Stopped.LEFT:
+            await self._answered(turn, outlet)
+            return Outcome("", state=TurnState.CANCELLED)
+        if not turn.run_id and turn.messages and all(message.deleted for message in turn.messages):
+            return Outcome("", state=TurnState.CANCELLED, error="deleted")
+        if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
+            return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
+        if not turn.messages and turn.stopped and turn.asked_by:
+            await self._answered(turn, outlet)
+            return Outcome(texts("stopped"), state=TurnState.CANCELLED)
+        return None
+
     def _shut_out(self, turn: Turn, sender: Sender) -> bool:
         """Whether somebody is blocked where a turn is."""
         at = turn.address
@@ -323,7 +335,7 @@ class Dispatcher:
         return self._services.policy(at.account).role(origin) is Role.BLOCKED
 
     async def _answered(self, turn: Turn, outlet: Outlet) -> None:
-        """Let the question that a turn answers say so."""
+        """Let the question that a turn answers or gives up say so."""
         claim = await self._store.load(turn.asked_by)
         if claim.turn is not None:
             texts = self._texts(turn.address.account)

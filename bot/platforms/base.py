@@ -33,8 +33,9 @@ class Inbox(Protocol):
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
 
-        Returns, by event id, the clicks among them that were not their author's to make: their buttons stay,
-        and where the platform has a way to tell somebody alone, they are told this text ("": nothing).
+        Returns, by event id, the clicks among them that count for nothing: not their author's to make, or on
+        a question that is not open any more. What they say is never shown as chosen, the buttons stay, and
+        where the platform has a way to tell somebody alone, they are told this text ("": nothing).
 
         The adapter tells the platform "received" after this returns, never before. Raises StoreError where it
         cannot be stored now: the account goes on, and brings it again or lets the platform send it again. A

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
 from bot.store import audit, budgets, changes, people, permissions, questions, record, rows
@@ -15,7 +16,7 @@ from bot.store.admitted import Accepted, Admission, Admitted, Heard, Refusal, Ve
 from bot.store.connection import Connection
 from bot.store.opening import open_notice, open_turn
 from bot.store.people import Knock
-from bot.store.placing import Place, placed
+from bot.store.placing import Place, held, placed
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -36,13 +37,41 @@ def accept(
         elif isinstance(one, InboundChange):
             changes.change(connection, one, now)
             record.follow(connection, one)
-        elif one.message.clicked and questions.is_foreign(connection, one.message, senior=one.senior):
-            taken.append(Refusal(one.message.event_id, one.foreign_notice))
+        elif (refusal := _in_vain(connection, one, queue_limit)) is not None:
+            taken.append(refusal)
         else:
             taken += _accept_one(connection, one, now, queue_limit)
     if cursor:
         connection.execute(sql.SAVE_CURSOR, {"account": account, "cursor": cursor})
     return taken
+
+
+def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
+    """Why a click counts for nothing; None where it is an answer, and for one of those that comes again."""
+    message = admission.message
+    if not message.clicked or admission.verdict is not Verdict.CHAT:
+        return None
+    row = held(connection, admission)
+    event = {"account": message.origin.account, "event_id": message.event_id}
+    if connection.execute(sql.KNOWN_EVENT, event).first():
+        return None
+    reason = _why_not(connection, admission, row, queue_limit)
+    return None if reason is None else Refusal(message.event_id, reason)
+
+
+def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
+    """Why a click is no answer in the conversation of this row."""
+    message = admission.message
+    if questions.is_foreign(connection, message, senior=admission.senior):
+        return admission.foreign_notice
+    if row is None or not row.question or not questions.pressed(connection, row.asked_by, message):
+        return admission.stale_notice
+    approval = questions.approval_in(row)
+    if approval is not None:
+        theirs = approval.decided_by(message, senior=admission.senior)
+        return None if theirs else admission.foreign_notice
+    queued = connection.execute(sql.QUEUED, {"conversation": row.id}).scalar_one()
+    return admission.full_notice if queued >= queue_limit else None
 
 
 def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
@@ -174,12 +203,8 @@ def _may_tell(connection: Connection, admission: Admission, kind: str, now: floa
 def _click(
     connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """A click answers the question that is open now, once; any other click is told that it is stale."""
-    message, approval = admission.message, place.approval
-    allowed = approval is None or approval.decided_by(message, senior=admission.senior)
-    if not place.question or not allowed or not questions.pressed(connection, place.asked_by, message):
-        return _notice(connection, admission, place, admission.stale_notice, now), True
-    if approval is not None:
+    """A click answers the question that is open: any other was refused (`_in_vain`)."""
+    if place.approval is not None:
         return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     if not refused:

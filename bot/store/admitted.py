@@ -34,8 +34,8 @@ class Admission:
     once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many
     have one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins
     here (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn
-    open for further parts of an album (seconds). `stale_notice` answers a click on a question that is no
-    longer open. `busy` is what the account does while a run is on, `busy_notice` what is said where it
+    open for further parts of an album (seconds). `stale_notice` is told to who clicks on a question that
+    is no longer open. `busy` is what the account does while a run is on, `busy_notice` what is said where it
     refuses then. `recorded` says that its chat keeps a record, `budgets` are those that it counts for.
     `senior` says that its author may decide approvals of others' work; one who may not is told
     `foreign_notice` for a click, `waits_notice` for a message.
@@ -93,7 +93,9 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A click that is not its author's to make: nothing is stored. `text` is for them alone."""
+    """A click that counts for nothing, since it is not its author's to make or the question is not open any
+    more. It is not stored; `text` is for who clicked alone.
+    """
 
     event_id: str
     text: str

@@ -52,7 +52,7 @@ def placed(connection: Connection, admission: Admission, now: float) -> Place:
     wanted = admission.thread_id if admission.rotate else thread_at(connection, row.id, admission.resume)
     if wanted and wanted != thread_id:
         thread_id = wanted
-        connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
+        questions.leave(connection, row.id, thread_id, now)
     if origin.chat_kind is ChatKind.GROUP and not origin.topic:
         _remember(connection, admission.message, row.id, now)
     address = ReplyAddress(
@@ -64,6 +64,15 @@ def placed(connection: Connection, admission: Admission, now: float) -> Place:
     )
     approval = questions.approval_in(row)
     return Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy)
+
+
+def held(connection: Connection, admission: Admission) -> Any:
+    """The row of the conversation that a click belongs to, which nothing else changes until the end of the
+    transaction; None for none.
+    """
+    key = _key(connection, admission)
+    given = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
+    return connection.execute(sql.HOLD_AT, given).first()
 
 
 def _owner(origin: Origin) -> str:

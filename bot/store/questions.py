@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import InboundMessage, Sender, Turn, TurnKind
+from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
 from bot.store import permissions, rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
@@ -63,7 +63,8 @@ def ask(
     now: float,
     remembered: Remembered | None = None,
 ) -> None:
-    """A run stopped with a question, the interrupt of this id; not where the thread was left meanwhile.
+    """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
+    question.
 
     `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
     wrote the turn's messages; where these were an answer, whoever had asked before it.
@@ -78,7 +79,14 @@ def ask(
         "remembered": permissions.remembered_out(remembered),
         "decisions": "" if decisions is None else rows.words_out([word.casefold() for word in decisions]),
     }
-    connection.execute(sql.ASK, {**values, "conversation": turn.conversation, "thread_id": turn.thread_id})
+    here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
+    if connection.execute(sql.ASK, {**values, **here, "thread_id": turn.thread_id}).first() is not None:
+        return
+    if connection.execute(sql.ASKED_ELSEWHERE, here).first() is not None:
+        at = (turn.conversation, TurnKind.CHAT, turn.address, turn.platform, turn.thread_id)
+        opened = open_turn(connection, *at, now, size=0)
+        connection.execute(sql.SET_ANSWERS, {"answers": question, "id": opened})
+        connection.execute(sql.STOP_TURN, {"id": opened, "why": Stopped.LEFT.value})
 
 
 def expire(connection: Connection, before: float, now: float) -> list[int]:
@@ -100,6 +108,16 @@ def give_up(connection: Connection, conversation: int, now: float) -> tuple[int,
     return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
 
 
+def leave(connection: Connection, conversation: int, thread_id: str, now: float) -> None:
+    """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
+    nobody wrote, which shows that.
+    """
+    row = connection.execute(sql.QUESTION_OF, {"id": conversation}).first()
+    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
+    if row is not None:
+        connection.execute(sql.STOP_TURN, {"id": _go_on(connection, row, now), "why": Stopped.LEFT.value})
+
+
 def _go_on(connection: Connection, row: Any, now: float) -> int:
     address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
     turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
@@ -109,9 +127,11 @@ def _go_on(connection: Connection, row: Any, now: float) -> int:
 
 
 def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
-    """Who asked for the work that a conversation's newest question was about, and the turn that asked."""
+    """Who asked for the work that a conversation's newest question was about, and the turn that asked (0
+    while it is open: then another one was answered).
+    """
     row = connection.execute(sql.ASKERS, {"id": conversation}).one()
-    return rows.people_in(row.askers), row.asked_by
+    return rows.people_in(row.askers), 0 if row.question else row.asked_by
 
 
 def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:

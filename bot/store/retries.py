@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress, Turn, TurnKind
-from bot.store import audit, budgets, rows
+from bot.store import audit, budgets, questions, rows
 from bot.store import statements as sql
 from bot.store.budgets import Limit
 from bot.store.connection import Connection
@@ -75,7 +75,7 @@ def retry_later(
 
 
 def begin_retry(
-    connection: Connection, turn: int, answered: Answered, *, checkpoint: str, thread_id: str
+    connection: Connection, turn: int, answered: Answered, *, checkpoint: str, thread_id: str, now: float
 ) -> bool:
     """Tell a turn that waited what it repeats, and from where; False where it waits no more, or the thread
     was left meanwhile.
@@ -84,7 +84,7 @@ def begin_retry(
     row = connection.execute(sql.BEGIN_RETRY, begun).first()
     if row is None:
         return False
-    _replaced(connection, answered, row.conversation_id, thread_id)
+    _replaced(connection, answered, row.conversation_id, thread_id, now)
     connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
 
@@ -124,7 +124,7 @@ def _again(
     connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
 ) -> int:
     budgets.count(connection, limits, now)
-    _replaced(connection, answered, again.conversation, again.thread_id)
+    _replaced(connection, answered, again.conversation, again.thread_id, now)
     opened = open_turn(
         connection,
         again.conversation,
@@ -142,8 +142,10 @@ def _again(
     return opened
 
 
-def _replaced(connection: Connection, answered: Answered, conversation: int, thread_id: str) -> None:
+def _replaced(
+    connection: Connection, answered: Answered, conversation: int, thread_id: str, now: float
+) -> None:
     """The answer has another one in its place, on that thread."""
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
-    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
+    questions.leave(connection, conversation, thread_id, now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind
-from bot.store import audit, pages, rows
+from bot.store import audit, pages, questions, rows
 from bot.store import schedule_statements as sql
 from bot.store import statements as common
 from bot.store.audit import Actor, Deed
@@ -322,7 +322,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
         if connection.execute(sql.IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
             # Somebody talks about an earlier firing there, or is asked something.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
-        connection.execute(common.ROTATE_THREAD, {"thread_id": thread_id, "id": row.id})
+        questions.leave(connection, row.id, thread_id, now)
     return row.id, thread_id
 
 

@@ -1,8 +1,11 @@
 """Every statement of the bot's store, by name. SQLite and PostgreSQL read them alike."""
 
+from bot.domain import Stopped
 from bot.store.connection import Statement
 
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
+# What only shows that a question was left is no work.
+AT_WORK = f"stopped <> {Stopped.LEFT.value}"
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
     " plan, agent, repeats, stopped, answers, size, ready_at, created_at, error,"
@@ -45,8 +48,11 @@ TAKE_CONVERSATION = _sql(
     conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
     decisions, remembered, busy"""
 )
-ROTATE_THREAD = _sql(
-    "UPDATE conversations SET thread_id = :thread_id, question = '', asked_by = 0 WHERE id = :id"
+ROTATE_THREAD = _sql("UPDATE conversations SET thread_id = :thread_id, question = '' WHERE id = :id")
+# Clicks that come at the same moment come before or after.
+HOLD_AT = _sql(
+    """UPDATE conversations SET active_at = active_at WHERE account = :account AND chat = :chat
+    AND topic = :topic AND member = :member RETURNING id, question, asked_by, askers, decisions, remembered"""
 )
 FIND_KNOWN = _sql(
     """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
@@ -135,13 +141,21 @@ CHANGES_OF_TURN = _sql(
 ASK = _sql(
     """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
     decisions = :decisions, remembered = :remembered, asked_at = :now
-    WHERE id = :conversation AND thread_id = :thread_id"""
+    WHERE id = :conversation AND thread_id = :thread_id RETURNING id"""
 )
-ASKERS = _sql("SELECT askers, asked_by FROM conversations WHERE id = :id")
-# The id of a message that was only just posted may not be recorded when somebody presses its button.
+ASKED_ELSEWHERE = _sql(
+    f"""UPDATE conversations SET asked_by = :turn WHERE id = :conversation AND question = '' AND NOT EXISTS
+    (SELECT 1 FROM turns t WHERE t.conversation_id = :conversation AND t.answers = :question
+    AND t.stopped = {Stopped.LEFT.value}) RETURNING id"""
+)
+ASKERS = _sql("SELECT askers, asked_by, question FROM conversations WHERE id = :id")
+# The id of a message that was only just posted may not be recorded when somebody presses its button; an
+# older question has its id.
 ASKED_WITH = _sql(
-    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> ''
-    AND (platform_id = :message_id OR platform_id = '')"""
+    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> '' AND (platform_id = :message_id
+    OR (platform_id = '' AND NOT EXISTS (SELECT 1 FROM parts o JOIN turns t ON t.id = o.turn_id
+    WHERE t.conversation_id = (SELECT a.conversation_id FROM turns a WHERE a.id = :turn)
+    AND o.platform_id = :message_id)))"""
 )
 APPROVALS_WITH = _sql(
     """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c
@@ -150,6 +164,10 @@ APPROVALS_WITH = _sql(
     AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '' WHERE id = :id")
+QUESTION_OF = _sql(
+    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    WHERE id = :id AND question <> '' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = asked_by)"""
+)
 APPROVALS_IN = _sql(
     """SELECT id, thread_id, question, asked_by, askers, decisions, remembered FROM conversations
     WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
@@ -224,13 +242,13 @@ MAKE_CHAT_TURN = _sql(
     "UPDATE turns SET kind = 'chat' WHERE id = :id AND kind = 'command' AND state = 'accepted'"
 )
 STOP_RUNNING = _sql(
-    """UPDATE turns SET stopped = :why WHERE conversation_id = :conversation AND kind = 'chat'
-    AND state IN ('running', 'waiting') RETURNING id"""
+    f"""UPDATE turns SET stopped = :why WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state IN ('running', 'waiting') AND {AT_WORK} RETURNING id"""
 )
 STOP_TURN = _sql("UPDATE turns SET stopped = :why WHERE id = :id")
 IS_RUNNING = _sql(
-    """SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
-    AND state IN ('running', 'waiting')"""
+    f"""SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state IN ('running', 'waiting') AND {AT_WORK}"""
 )
 ANY_OPEN = _sql(
     f"SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state IN {OPEN} LIMIT 1"
@@ -278,9 +296,8 @@ CONVERSATION_VIEW = (
 )
 CONVERSATION = _sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
 LANE_STATE = _sql(
-    """SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
-    AND kind = 'chat' AND state IN ('accepted', 'running', 'waiting', 'delivering') AND id < :before
-    ORDER BY id"""
+    f"""SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
+    AND kind = 'chat' AND state IN {OPEN} AND {AT_WORK} AND id < :before ORDER BY id"""
 )
 CONVERSATIONS_OF = _sql(
     f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE account = :account AND id < :before

@@ -187,10 +187,12 @@ class BotStore:
         """Have the turn of a `/retry` wait behind what is under way."""
         await self._database.run(retries.retry_later, command, text=text, limits=limits, now=now)
 
-    async def begin_retry(self, turn: int, answered: Answered, *, checkpoint: str, thread_id: str) -> bool:
+    async def begin_retry(
+        self, turn: int, answered: Answered, *, checkpoint: str, thread_id: str, now: float
+    ) -> bool:
         """Tell a turn that waited what it repeats; see `bot.store.retries.begin_retry`."""
         return await self._database.run(
-            retries.begin_retry, turn, answered, checkpoint=checkpoint, thread_id=thread_id
+            retries.begin_retry, turn, answered, checkpoint=checkpoint, thread_id=thread_id, now=now
         )
 
     async def repeat(

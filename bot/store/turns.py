@@ -13,6 +13,7 @@ from bot.domain import (
     Part,
     PartKind,
     ReplyAddress,
+    Sender,
     Stopped,
     ToolStep,
     Turn,
@@ -87,7 +88,7 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
         if row.answers
         else changes.take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
     )
-    asked = questions.origin_of(connection, conversation) if answers else ((), 0)
+    asked = _asked(connection, row, answers)
     messages, may = _messages(connection, row.repeats or row.id), _approved(connection, row)
     turn = rows.turn_in(row, messages, told, *asked, approved=may)
     plan, agent = bool(now_there.plan), now_there.agent
@@ -112,12 +113,22 @@ def load(connection: Connection, turn: int) -> Claim:
             row,
             _messages(connection, row.repeats or row.id),
             changes.notes(connection, row.id, row.thread_id, row.repeats),
-            *(questions.origin_of(connection, row.conversation_id) if row.answers else ()),
+            *_asked(connection, row, row.answers),
             approved=_approved(connection, row),
         ),
         tuple(rows.part_in(part) for part in parts),
         resumed=True,
     )
+
+
+def _asked(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int]:
+    """Whose work a turn goes on with that answers a question, and the turn that asked; where it is answered
+    again the question shows it already.
+    """
+    if not answers:
+        return (), 0
+    askers, asked_by = questions.origin_of(connection, row.conversation_id)
+    return askers, 0 if row.repeats else asked_by
 
 
 def _approved(connection: Connection, row: Any) -> Sequence[str]:

@@ -19,8 +19,9 @@ class RecordingInbox:
     `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses`
     makes the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`:
     `held` counts those. `recorded` are the chats that keep a record, `private` the texts that are answered to
-    their author alone. While `forbids` is not None no click
-    counts: it is not stored, and its author is told that.
+    their author alone. While `forbids` is not None no click counts: it is not stored, and its author is told
+    that. While `closed` is not None the first click below a message counts, and the author of any other is
+    told this.
     """
 
     def __init__(self) -> None:
@@ -36,8 +37,10 @@ class RecordingInbox:
         self.asked = 0
         self.held = 0
         self.forbids: str | None = None
+        self.closed: str | None = None
         self.recorded: set[str] = set()
         self.private: set[str] = set()
+        self._answered: set[tuple[str, str]] = set()
         self._known: set[str] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -54,7 +57,7 @@ class RecordingInbox:
             self.refuse -= 1
             self.refused += 1
             raise StoreError("the disk is full")
-        forbidden = {} if self.forbids is None else dict.fromkeys(_clicks(events), self.forbids)
+        forbidden = self._forbidden(events)
         await self._store([event for event in events if event.event_id not in forbidden], cursor)
         if self.stumble and events:
             self.stumble -= 1
@@ -97,6 +100,21 @@ class RecordingInbox:
         """What was said, in the order in which it was stored."""
         return [message.text for message in self.messages]
 
+    def _forbidden(self, events: Sequence[InboundEvent]) -> dict[str, str]:
+        """What the authors of clicks are told that do not count."""
+        clicks = [event for event in events if isinstance(event, InboundMessage) and event.clicked]
+        if self.forbids is not None:
+            return {click.event_id: self.forbids for click in clicks}
+        found: dict[str, str] = {}
+        for click in clicks:
+            question = (click.origin.chat, click.origin.reply_to)
+            if self.closed is None or click.event_id in self._known:
+                continue
+            if question in self._answered:
+                found[click.event_id] = self.closed
+            self._answered.add(question)
+        return found
+
     async def _store(self, events: Sequence[InboundEvent], cursor: str) -> None:
         for event in events:
             if event.event_id in self._known:
@@ -110,7 +128,3 @@ class RecordingInbox:
         self.cursors.append(cursor)
         async with self._changed:
             self._changed.notify_all()
-
-
-def _clicks(events: Sequence[InboundEvent]) -> list[str]:
-    return [event.event_id for event in events if isinstance(event, InboundMessage) and event.clicked]

@@ -12,7 +12,7 @@ ENGLISH: Mapping[str, str] = {
     "too_long": "That message has {size:,} characters; the most I can take is {limit:,}. Please send less.",
     "file_too_big": "`{name}` is too large: {size} of at most {limit}. Please send a smaller file.",
     "unsupported": "I can't read a message of this kind yet ({kind}). Please send text, a picture or a file.",
-    "question_closed": "This question is no longer open, so the button did nothing. You can just write what you want.",
+    "question_closed": "This question is no longer open: it has been answered, or was left. The button did nothing; you can just write what you want.",
     "busy_rejects": "I am still working on the last message, so I did not take this one. `/stop` ends that work; `/busy` changes what I do.",
     "queue_full": "{limit} messages are waiting here already, so I did not take this one. Please send it later.",
     # Questions of the agent
@@ -25,6 +25,7 @@ ENGLISH: Mapping[str, str] = {
     "answered": "✓ answered by {who}",
     "answered_stopped": "✗ stopped",
     "answered_never": "⌛ nobody decided in time",
+    "answered_left": "✗ left without an answer",
     "approval_code": "`/approve {number}` and `/reject {number}` do the same in words. Open for {hours:.0f} hours.",
     "approve_here": "approve here",
     "approve_always": "always approve",

@@ -12,7 +12,7 @@ CHINESE: Mapping[str, str] = {
     "too_long": "这条消息有 {size:,} 个字符,最多只能收 {limit:,} 个。请发短一些。",
     "file_too_big": "`{name}` 太大:{size},上限 {limit}。请发小一些的文件。",
     "unsupported": "我还读不了这种消息({kind})。请发文字、图片或文件。",
-    "question_closed": "这个问题已经结束,按钮不再起作用。直接写出你的回答即可。",
+    "question_closed": "这个问题已经结束:已有人回答,或已被搁置。按钮没有起作用,直接写出你想说的即可。",
     "busy_rejects": "我还在处理上一条消息,所以没有接收这一条。`/stop` 结束当前工作;`/busy` 可以更改处理方式。",
     "queue_full": "这里已有 {limit} 条消息在等待,所以这一条没有收下。请稍后再发。",
     # Questions of the agent
@@ -25,6 +25,7 @@ CHINESE: Mapping[str, str] = {
     "answered": "✓ {who} 已回答",
     "answered_stopped": "✗ 已停止",
     "answered_never": "⌛ 无人及时决定",
+    "answered_left": "✗ 未作答，已搁置",
     "approval_code": "也可以写 `/approve {number}` 或 `/reject {number}`。{hours:.0f} 小时内有效。",
     "approve_here": "在此批准",
     "approve_always": "始终批准",

@@ -86,6 +86,14 @@ async def test_a_click_after_a_restart_of_the_service(tmp_path: Path, driver: Dr
         assert driver.texts()[1] == "You chose red."
 
 
+def chosen(driver: Driver) -> list[str]:
+    return [text for text in driver.texts() if text.startswith("You chose ")]
+
+
+def told(driver: Driver) -> list[str]:
+    return [text for text in driver.told() if "no longer open" in text]
+
+
 @pytest.mark.fault
 async def test_a_second_click_does_nothing_and_says_so(tmp_path: Path, driver: Driver, agent: Served) -> None:
     async with at_work(tmp_path, driver, asking(agent)) as service:
@@ -93,10 +101,16 @@ async def test_a_second_click_does_nothing_and_says_so(tmp_path: Path, driver: D
         await shown(driver, QUESTION)
         driver.presses("red")
         driver.presses("blue")
-        await until(lambda: len(driver.texts()) == 3, 20.0, lambda: f"{driver.texts()}")
+        await until(
+            lambda: len(chosen(driver)) == 1 and len(told(driver)) == 1,
+            20.0,
+            lambda: f"{driver.texts()} {driver.told()}",
+        )
         await asyncio.sleep(1.0)
-        told = driver.texts()[1:]
-        assert len([text for text in told if "no longer open" in text]) == 1
-        assert len([text for text in told if text.startswith("You chose ")]) == 1
+        assert (len(chosen(driver)), len(told(driver))) == (1, 1)
+        assert driver.buttons() == []
+        answer = chosen(driver)[0].removeprefix("You chose ").removesuffix(".")
+        [vain] = set(COLOURS) - {answer}
+        assert vain not in driver.texts()[0]
         [view] = await service.store.conversations(driver.entry.partition(":")[0])
         assert len(await agent.client.runs.list(view.thread_id)) == 2

@@ -1,4 +1,6 @@
-"""Buttons on each platform, as a person's client knows them: pressed now or when they are long gone."""
+"""Buttons on each platform, as a person's client knows them: pressed now or when they are long gone; and what
+who pressed sees of it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.platforms.discord.buttons import STOP_LABEL
+from bot.testing.emulators.discord.state import EPHEMERAL
 from bot.testing.emulators.feishu.state import elements
 from tests.harness.wires import Wire
 
-Press = Callable[[int], None]
+Told = Callable[[], str]
+"""What the platform tells who pressed, and nobody else, by now."""
+Press = Callable[[int], Told]
 """Somebody (a person's number) presses it."""
 
 
@@ -23,9 +28,32 @@ def buttons(wire: Wire, place: str, message_id: str) -> int:
     return len(_LISTS[wire.platform](wire, place, message_id))
 
 
-def _telegram_list(wire: Wire, place: str, message_id: str) -> list[Any]:
+def shown(wire: Wire, place: str, message_id: str) -> str:
+    """All that everybody can read of a message: its text, and what stands in the place of its buttons."""
+    return _SHOWN[wire.platform](wire, place, message_id).replace("`", "")
+
+
+def says_who(wire: Wire, place: str, message_id: str, word: str, person: int) -> bool:
+    """Whether a question shows that this person has decided it so."""
+    text, who = shown(wire, place, message_id), wire.person(person)
+    name = _name(wire, who)
+    return f"✓ {word}, by {name}" in text or f"✓ {word} — <@{who}>" in text
+
+
+def _name(wire: Wire, who: str) -> str:
+    world = wire.emulator.world
+    if wire.platform == "feishu":
+        return str(world.person(who).name)
+    return str(world.user(who if wire.platform == "slack" else int(who)).name)
+
+
+def _keyboard(wire: Wire, place: str, message_id: str) -> list[Any]:
     markup = wire.emulator.world.chats[int(place)].messages[int(message_id)].markup or {}
     return [one for row in markup.get("inline_keyboard", ()) for one in row]
+
+
+def _telegram_list(wire: Wire, place: str, message_id: str) -> list[Any]:
+    return [one for one in _keyboard(wire, place, message_id) if not one["text"].startswith("✓")]
 
 
 def _slack_list(wire: Wire, place: str, message_id: str) -> list[Any]:
@@ -49,8 +77,10 @@ def _discord_list(wire: Wire, place: str, message_id: str) -> list[Any]:
 def _telegram(wire: Wire, place: str, message_id: str, number: int) -> Press:
     data = _telegram_list(wire, place, message_id)[number]["callback_data"]
 
-    def press(person: int) -> None:
-        wire.emulator.people.presses(int(place), int(message_id), data, user=int(wire.person(person)))
+    def press(person: int) -> Told:
+        user = int(wire.person(person))
+        query = wire.emulator.people.presses(int(place), int(message_id), data, user=user)
+        return lambda: str(wire.emulator.world.answered.get(query, ""))
 
     return press
 
@@ -58,10 +88,13 @@ def _telegram(wire: Wire, place: str, message_id: str, number: int) -> Press:
 def _slack(wire: Wire, place: str, message_id: str, number: int) -> Press:
     found = _slack_list(wire, place, message_id)[number]
 
-    def press(person: int) -> None:
+    def press(person: int) -> Told:
+        user = wire.person(person)
+        before = len(_alone(wire, place, user))
         wire.emulator.people.clicks(
-            place, message_id, found["value"], user=wire.person(person), action_id=found["action_id"]
+            place, message_id, found["value"], user=user, action_id=found["action_id"]
         )
+        return lambda: "\n".join(_alone(wire, place, user)[before:])
 
     return press
 
@@ -69,8 +102,9 @@ def _slack(wire: Wire, place: str, message_id: str, number: int) -> Press:
 def _feishu(wire: Wire, place: str, message_id: str, number: int) -> Press:
     value = _feishu_list(wire, place, message_id)[number]["behaviors"][0]["value"]
 
-    def press(person: int) -> None:
-        wire.emulator.people.clicks(message_id, value, user=wire.person(person))
+    def press(person: int) -> Told:
+        push = wire.emulator.people.clicks(message_id, value, user=wire.person(person))
+        return lambda: _toast(push.answer)
 
     return press
 
@@ -78,13 +112,59 @@ def _feishu(wire: Wire, place: str, message_id: str, number: int) -> Press:
 def _discord(wire: Wire, place: str, message_id: str, number: int) -> Press:
     name = _discord_list(wire, place, message_id)[number]["custom_id"]
 
-    def press(person: int) -> None:
+    def press(person: int) -> Told:
         user = int(wire.person(person))
-        wire.emulator.people.presses(int(place), int(message_id), name, user=user)
+        used = wire.emulator.people.presses(int(place), int(message_id), name, user=user)
+        return lambda: _ephemeral(wire, used)
 
     return press
 
 
+def _alone(wire: Wire, place: str, user: str) -> list[str]:
+    """What Slack shows to one person alone."""
+    return [str(one["text"]) for one in wire.emulator.view(place)["messages"] if one["visible_to"] == user]
+
+
+def _toast(answer: dict[str, Any]) -> str:
+    """The toast in the answer to a card's event."""
+    toast = (answer.get("data") or {}).get("toast") or {}
+    return str(toast.get("content", ""))
+
+
+def _ephemeral(wire: Wire, used: int) -> str:
+    """The answer to an interaction, where only one person sees it."""
+    [found] = [one for one in wire.emulator.world.interactions.values() if one.id == used]
+    answer = found.answer
+    return str(answer.text) if answer is not None and answer.flags & EPHEMERAL else ""
+
+
+def _telegram_shown(wire: Wire, place: str, message_id: str) -> str:
+    message = wire.emulator.world.chats[int(place)].messages[int(message_id)]
+    return "\n".join([message.text, *(one["text"] for one in _keyboard(wire, place, message_id))])
+
+
+def _slack_shown(wire: Wire, place: str, message_id: str) -> str:
+    message = wire.emulator.world.known(place).messages[message_id]
+    signs = [block for block in message.blocks if block["type"] == "context"]
+    return "\n".join([message.text, *(one["text"] for block in signs for one in block["elements"])])
+
+
+def _feishu_shown(wire: Wire, place: str, message_id: str) -> str:
+    return str(wire.emulator.world.messages[message_id].text)
+
+
+def _discord_shown(wire: Wire, place: str, message_id: str) -> str:
+    message = wire.emulator.world.channels[int(place)].messages[int(message_id)]
+    buttons = [one["label"] for row in message.components for one in row["components"]]
+    return "\n".join([message.text, *buttons])
+
+
+_SHOWN = {
+    "telegram": _telegram_shown,
+    "slack": _slack_shown,
+    "feishu": _feishu_shown,
+    "discord": _discord_shown,
+}
 _LISTS = {
     "telegram": _telegram_list,
     "slack": _slack_list,

@@ -13,7 +13,7 @@ import pytest
 
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, connection
-from tests.faults.pressing import Press, button
+from tests.faults.pressing import Press, Told, button, buttons, says_who, shown
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns, turns
@@ -33,6 +33,10 @@ def pay(amount: int) -> str:
 """
 ASK = '[tool=pay {"amount": 5}] pay the bill'
 PATIENCE = 30.0
+FOREIGN = "Only the person who asked for this, or an admin, can decide it"
+CLOSED = "This question is no longer open"
+GONE = "This question is too old"
+"""What an adapter says where the message has no such button any more."""
 DECIDING = (
     Step.STORED,
     Step.RUN_CREATED,
@@ -45,12 +49,13 @@ DECIDING = (
 
 @dataclass
 class Room:
-    """A group with a service that is killed and started again."""
+    """A group (or "": Ann's private chat) with a service that is killed and started again."""
 
     wire: Wire
     service: ServiceProcess
     group: str
     ledger: Path
+    place: str = ""
 
     @property
     def paid(self) -> int:
@@ -60,7 +65,8 @@ class Room:
     @property
     def standing(self) -> list[Standing]:
         """What everybody sees of the bot."""
-        return [one for one in self.wire.standing(self.group) if not one.private]
+        found = self.wire.standing(self.place) if self.place else []
+        return [one for one in found if not one.private]
 
     async def starts(self, step: Step | None = None) -> None:
         self.service.start(**({VARIABLE: step.value} if step else {}))
@@ -73,14 +79,29 @@ class Room:
         await self.starts(step)
 
     async def asked(self) -> Standing:
-        """Ann asks for work in the group; the question that comes of it."""
+        """Ann asks for work; the question that comes of it."""
         before = len(self.standing)
-        self.wire.asks(ASK, person=ANN, group=self.group)
+        self.place = self.wire.asks(ASK, person=ANN, group=self.group)
         await self.until(lambda: len(self.standing) == before + 1 and self.closed())
         return self.standing[-1]
 
     def press(self, question: Standing, number: int) -> Press:
-        return button(self.wire, self.group, question.id, number)
+        return button(self.wire, self.place, question.id, number)
+
+    async def told(self, told: Told, *reasons: str) -> None:
+        """Who pressed is told why it counts for nothing: one of these."""
+        await self.until(lambda: told().startswith(reasons))
+
+    async def shows(self, question: Standing, word: str, person: int) -> None:
+        """The question says what was decided and by whom, and nothing else; its buttons are gone."""
+        await self.until(lambda: says_who(self.wire, self.place, question.id, word, person))
+        await self.until(lambda: buttons(self.wire, self.place, question.id) == 0)
+        signs = [line for line in shown(self.wire, self.place, question.id).splitlines() if "✓" in line]
+        assert all(f"✓ {word}" in line for line in signs), signs
+
+    def undecided(self, question: Standing) -> bool:
+        """Whether nobody is said to have decided."""
+        return "✓" not in shown(self.wire, self.place, question.id)
 
     def closed(self) -> bool:
         return turns(self.service.home) > 0 and open_turns(self.service.home) == 0
@@ -117,7 +138,8 @@ guardrails: {{enabled: true, provider: {{ask: [pay]}}}}
 channels: {{{wire.platform}: {{{wire.entry}}}}}
 access: {{default: allow, admins: ["{wire.platform}:{wire.person(EVE)}"]}}
 """
-        made = Room(wire, ServiceProcess(home, config), wire.group(), ledger)
+        group = wire.group()
+        made = Room(wire, ServiceProcess(home, config), group, ledger, group)
         yield made
         process = made.service.process
         if process is not None and process.poll() is None:
@@ -130,6 +152,7 @@ async def test_the_question_outlives_a_kill_and_who_asked_decides(room: Room) ->
     await room.again()
     assert room.standing == [question]
     room.press(question, APPROVE)(ANN)
+    await room.shows(question, "approve", ANN)
     await room.answered(paid=1)
 
 
@@ -138,6 +161,7 @@ async def test_an_admin_rejects_after_a_kill(room: Room) -> None:
     question = await room.asked()
     await room.again()
     room.press(question, REJECT)(EVE)
+    await room.shows(question, "reject", EVE)
     await room.answered(paid=0)
 
 
@@ -145,16 +169,47 @@ async def test_the_wrong_person_changes_nothing_before_and_after_a_kill(room: Ro
     await room.starts()
     question = await room.asked()
     approve = room.press(question, APPROVE)
-    approve(BEN)
-    await asyncio.sleep(0.5)
+    await room.told(approve(BEN), FOREIGN)
     await room.again()
-    approve(BEN)
-    await asyncio.sleep(1.0)
-    told = [one.text for one in room.wire.standing(room.group) if one.private]
-    assert all("Only the person who asked" in text for text in told)
-    assert (room.paid, len(room.standing)) == (0, 1)
-    room.press(room.standing[0], APPROVE)(ANN)
+    await room.told(approve(BEN), FOREIGN)
+    assert (room.paid, room.standing) == (0, [question])
+    assert room.undecided(question)
+    room.press(question, APPROVE)(ANN)
+    await room.shows(question, "approve", ANN)
     await room.answered(paid=1)
+
+
+async def test_a_double_click_is_told_that_it_is_decided(room: Room) -> None:
+    await room.starts()
+    question = await room.asked()
+    approve, reject = room.press(question, APPROVE), room.press(question, REJECT)
+    both = [approve(ANN), approve(ANN)]
+    await room.until(lambda: any(told().startswith((CLOSED, GONE)) for told in both))
+    await room.told(reject(EVE), CLOSED, GONE)
+    await room.shows(question, "approve", ANN)
+    await room.answered(paid=1)
+
+
+async def test_a_question_that_is_left_says_so_and_its_buttons_tell_why(room: Room) -> None:
+    room.group = room.place = ""
+    await room.starts()
+    question = await room.asked()
+    approve = room.press(question, APPROVE)
+    before = turns(room.service.home)
+    room.wire.asks("/new", person=ANN)
+    await room.until(lambda: turns(room.service.home) > before)
+    late = approve(ANN)
+    await room.told(late, CLOSED, GONE)
+    await room.again()
+    await room.until(lambda: "✗ left without an answer" in shown(room.wire, room.place, question.id))
+    await room.until(lambda: buttons(room.wire, room.place, question.id) == 0)
+    await room.told(approve(ANN), CLOSED, GONE)
+    await room.until(room.closed)
+    assert room.undecided(question)
+    assert room.paid == 0
+    below = room.standing[1:]
+    assert 1 <= len(below) <= 1 + int(room.wire.repeats), below
+    assert room.service.stop() == 0
 
 
 async def test_pressed_twice_and_killed_it_counts_once(room: Room) -> None:
@@ -167,6 +222,7 @@ async def test_pressed_twice_and_killed_it_counts_once(room: Room) -> None:
     await room.again()
     await room.until(lambda: len(room.standing) >= 2 and room.closed())
     assert room.paid <= 1
+    await room.shows(question, "approve", ANN)
     below = [one for one in room.standing[1:] if "pay the bill" in one.text]
     assert len(below) <= 1 + int(room.wire.repeats), room.standing
 
@@ -182,9 +238,10 @@ async def test_what_comes_late_is_told_so_after_a_kill(room: Room) -> None:
     room.wire.asks("/approve", person=ANN, group=room.group)
     await room.until(lambda: turns(room.service.home) > before and room.closed())
     assert "No such approval" in room.standing[-1].text
-    if room.wire.platform != "discord":  # Discord knows which buttons a message has
-        approve(ANN)
-        await asyncio.sleep(1.0)
+    await room.shows(question, "approve", ANN)
+    for person in (ANN, EVE, BEN):
+        await room.told(approve(person), CLOSED, GONE)
+    await room.shows(question, "approve", ANN)
     assert room.paid == 1
     assert room.service.stop() == 0
 
@@ -198,6 +255,7 @@ async def test_a_kill_at_each_step_of_the_decision(room: Room, step: Step) -> No
     assert await room.service.died() == -9
     await room.starts()
     await room.until(lambda: len(room.standing) >= 2 and room.closed())
+    await room.shows(question, "approve", ANN)
     assert room.service.stop() == 0
     unknown = step in (Step.POST_INTENDED, Step.PART_SENT)
     below = room.standing[1:]

@@ -42,6 +42,10 @@ class Driver(Protocol):
 
     def texts(self) -> list[str]: ...
 
+    def told(self) -> list[str]:
+        """What the platform told them alone of what they pressed."""
+        ...
+
     def versions(self) -> list[str]:
         """Every text that the bot ever showed."""
         ...
@@ -78,6 +82,9 @@ class OnTelegram(_Watched):
         number = COLOURS.index(label)
         self._emulator.people.presses(1001, self._shown()[0]["message_id"], f"choice:{number}")
 
+    def told(self) -> list[str]:
+        return [*self._emulator.world.answered.values()]
+
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown()]
 
@@ -111,6 +118,9 @@ class OnSlack(_Watched):
     def presses(self, label: str) -> None:
         self._emulator.people.clicks(self._chat(), self._shown()[0]["ts"], label, action_id="roebot:choice:0")
 
+    def told(self) -> list[str]:
+        return [seen["text"] for seen in self._shown() if seen["visible_to"]]
+
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown() if not seen["streaming"]]
 
@@ -133,6 +143,7 @@ class OnFeishu(_Watched):
     def __init__(self, emulator: FeishuEmulator) -> None:
         self._emulator = emulator
         self._values: dict[str, Any] = {}
+        self._pushes: list[Any] = []
         self.entry = (
             f'feishu: {{app_id: "{emulator.app_id}", app_secret: "{emulator.app_secret}",'
             f' base_url: "{emulator.url}"}}'
@@ -149,7 +160,12 @@ class OnFeishu(_Watched):
 
     def presses(self, label: str) -> None:
         self.buttons()
-        self._emulator.people.clicks(self._shown()[0]["message_id"], self._values[label])
+        push = self._emulator.people.clicks(self._shown()[0]["message_id"], self._values[label])
+        self._pushes.append(push)
+
+    def told(self) -> list[str]:
+        answers = [push.answer.get("data") or {} for push in self._pushes]
+        return [answer["toast"]["content"] for answer in answers if "toast" in answer]
 
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown() if not seen["streaming"]]
@@ -183,6 +199,9 @@ class OnDiscord(_Watched):
 
     def presses(self, label: str) -> None:
         self._emulator.people.presses(self._chat(), self._shown()[0]["message_id"], label)
+
+    def told(self) -> list[str]:
+        return [seen["text"] for seen in self._shown() if seen["ephemeral"]]
 
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown()]

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from bot.dispatch.reply import REPEATED_MARK
+from bot.domain import Stopped
 from bot.schedules.again import RETRY_AFTER
 from bot.store.schedule_rows import attempt_of
 from bot.testing.adapter import Shown
@@ -74,7 +75,7 @@ def answered(of: Evidence) -> Iterator[str]:
     """Every turn has one final: each of its parts stands where it belongs, whole."""
     for number, turn in of.turns.items():
         parts = of.parts[number]
-        silent = turn["error"] == "deleted" or _is_tried_again(of, turn)
+        silent = turn["error"] == "deleted" or turn["stopped"] == Stopped.LEFT or _is_tried_again(of, turn)
         if turn["state"] in OPEN or (silent and not parts):
             continue
         yield "" if parts else f"turn {number} ({turn['state']}) has no reply"

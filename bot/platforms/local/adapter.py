@@ -89,7 +89,7 @@ class LocalAdapter:
     ) -> str | None:
         """Take a click on a button of a message of ours in, as `receive` does a message.
 
-        None where it was stored; where it is not its author's to make, what they are told ("": nothing).
+        None where it was stored; where it counts for nothing, what who clicked is told ("": nothing).
         """
         origin = replace(self._origin(chat, message_id, sender), reply_to=message_id)
         refused = await self._take(event_id, origin, choice, clicked=True)

@@ -96,10 +96,27 @@ class Choices(Suite):
         await eventually(lambda: stage.inbox.asked >= 2)
         await stage.moments()
         assert next(seen.choices for seen in stage.seen() if seen.id == question) == CHOICES
+        assert not _shown_as_chosen(stage, "Paris")
         stage.inbox.forbids = None
         await stage.platform.clicks(question, "Berlin")
         assert (await stage.inbox.until(2))[1].text == "Berlin"
         await eventually(lambda: not next(seen.choices for seen in stage.seen() if seen.id == question))
+
+    @needs(AsksChoice)
+    async def test_of_two_clicks_at_once_only_the_one_that_counts_is_shown(self, stage: Stage) -> None:
+        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        stage.inbox.closed = "It is answered already."
+        stage.inbox.hold()
+        await stage.platform.clicks(question, "Berlin")
+        await stage.platform.clicks(question, "Paris")
+        await eventually(lambda: stage.inbox.held)
+        stage.inbox.release()
+        counted = (await stage.inbox.until(2))[1].text
+        await eventually(lambda: not next(seen.choices for seen in stage.seen() if seen.id == question))
+        await stage.moments()
+        vain = "Paris" if counted == "Berlin" else "Berlin"
+        assert stage.inbox.texts.count(vain) == 0
+        assert not _shown_as_chosen(stage, vain)
 
     @needs(AsksChoice)
     async def test_a_click_is_not_settled_before_it_is_stored(self, stage: Stage) -> None:
@@ -112,3 +129,9 @@ class Choices(Suite):
         stage.inbox.release()
         await stage.inbox.until(2)
         await eventually(lambda: stage.one().choices == ())
+
+
+def _shown_as_chosen(stage: Stage, choice: str) -> list[str]:
+    """Where a message says that this was chosen."""
+    signs = [sign for seen in stage.seen() for sign in (*seen.chosen, seen.text, *seen.versions)]
+    return [sign for sign in signs if choice in sign]

@@ -66,8 +66,9 @@ class Seen:
 
     `text` is what is read: no markup, code as it is. `versions` are the texts that stood there one after the
     other as they went over the wire. `code` are its code blocks, `links` the addresses that it leads to,
-    `choices` the buttons that can be pressed; `growing` says that the platform shows it as being written;
-    `tasks` is its list of what the agent works on, each with its state.
+    `choices` the buttons that can be pressed, `chosen` the signs of what was (where they are not
+    part of the text); `growing` says that the platform shows it as being written; `tasks` is its list of what
+    the agent works on, each with its state.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Seen:
     code: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
     growing: bool = False
     tasks: tuple[tuple[str, ProgressState], ...] = ()
     filename: str = ""

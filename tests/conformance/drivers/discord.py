@@ -14,7 +14,7 @@ from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.components import labels
 from bot.testing.emulators.discord.people import PERSON
 from bot.testing.emulators.discord.state import Message
-from tests.conformance.drivers.emulated import Emulated, pick, pressable
+from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import dead_address, discord_account
 
@@ -109,6 +109,7 @@ class DiscordDriver(Emulated):
             filename=file.name if file else "",
             data=file.data if file else b"",
             choices=tuple(label for label in pressable(labels(one.components)) if label != STOP_LABEL),
+            chosen=signs([button["label"] for row in one.components for button in row["components"]]),
             growing=STOP_LABEL in labels(one.components),
         )
 

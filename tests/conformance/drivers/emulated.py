@@ -83,3 +83,8 @@ def pick(where: Where, ann: Any, ben: Any) -> Any:
 def pressable(labels: Sequence[str]) -> tuple[str, ...]:
     """The buttons that are still an offer: what was chosen is marked."""
     return tuple(label for label in labels if not label.startswith("✓"))
+
+
+def signs(labels: Sequence[str]) -> tuple[str, ...]:
+    """What is marked as chosen."""
+    return tuple(label for label in labels if label.startswith("✓"))

@@ -17,7 +17,7 @@ from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.requests import signature
 from bot.testing.emulators.slack.state import Message
-from tests.conformance.drivers.emulated import Emulated, pick, pressable
+from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import Port, dead_address, slack_account
 
@@ -158,10 +158,12 @@ class SlackDriver(Emulated):
     def _seen(self, one: Message) -> Seen:
         actions = [block for block in one.blocks if block["type"] == "actions"]
         labels = [element["text"]["text"] for block in actions for element in block["elements"]]
+        said = [block for block in one.blocks if block["type"] == "context"]
         return self.message(
             one.ts,
             read_markdown(one.text),
             choices=pressable(labels),
+            chosen=signs([text["text"] for block in said for text in block["elements"]]),
             growing=bool(one.stream and not one.stream.ended),
             tasks=tuple((task["title"], STATES[task["status"]]) for task in one.tasks.values()),
             filename=one.files[0].name if one.files else "",

@@ -14,7 +14,7 @@ from bot.platforms.telegram.webhook import SECRET_HEADER
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.wire import message_wire
-from tests.conformance.drivers.emulated import Emulated, pick, pressable
+from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import Read
 from tests.harness.platforms import Port, dead_address, telegram_account
 
@@ -121,11 +121,13 @@ class TelegramDriver(Emulated):
 
     def _seen(self, one: Any) -> Seen:
         rows = (one.markup or {}).get("inline_keyboard", [])
+        labels = [button["text"] for row in rows for button in row]
         file = one.media.file if one.media else None
         return self.message(
             str(one.id),
             _read(one.text, one.entities),
-            choices=pressable([button["text"] for row in rows for button in row]),
+            choices=pressable(labels),
+            chosen=signs(labels),
             filename=file.name if file else "",
             data=file.data if file else b"",
         )

@@ -95,9 +95,27 @@ async def test_any_words_of_who_asked_decide(store: BotStore, kind: ChatKind, wo
 
 async def test_a_click_of_who_asked_decides_once(store: BotStore) -> None:
     asked = await asking(store)
-    [first, second] = await accept(store, click(), click("reject"))
-    assert (first.refused, second.refused) == (False, True)
+    [told] = await refused(store, click(), click("reject"))
+    assert told.text == "stale"
     assert await heard(store, asked.conversation) == [("i1", ["Approve"])]
+    for one in (click(), click(sender=BEN), click(sender=EVE)):
+        assert [told.text for told in await refused(store, one)] == ["stale"]
+    assert await heard(store, asked.conversation) == []
+
+
+async def test_the_click_that_decided_may_come_again_while_another_is_asked(store: BotStore) -> None:
+    asked = await asking(store)
+    first = click()
+    assert await refused(store, first) == []
+    assert await heard(store, asked.conversation) == [("i1", ["Approve"])]
+    [other] = await accept(store, admission(message("go", kind=GROUP, sender=BEN)))
+    theirs = (await store.claim(other.conversation, 105.0)).turn
+    assert theirs is not None
+    await store.ask(theirs, "i2", CHOICES)
+    part = Part(0, PartKind.TEXT, "May it?", PartState.INTENDED, choices=CHOICES)
+    await store.save(theirs.id, [PartChange(part)], 106.0, state=TurnState.DELIVERING)
+    assert await refused(store, first) == []
+    assert await accept(store, first) == []
 
 
 async def test_a_click_of_somebody_else_is_refused_and_changes_nothing(store: BotStore) -> None:
@@ -230,9 +248,9 @@ async def test_a_fresh_thread_lets_go_what_waited(store: BotStore) -> None:
     await accept(store, said("hello", BEN, PRIVATE))
     assert await next_turn(store, asked.conversation) is None
     await accept(store, admission(message("/new"), Verdict.COMMAND, rotate=True))
-    assert await heard(store, asked.conversation) == [("", ["hello"])]
-    [stale] = await accept(store, click(kind=PRIVATE))
-    assert stale.refused
+    assert await heard(store, asked.conversation) == [("i1", []), ("", ["hello"])]
+    [told] = await refused(store, click(kind=PRIVATE))
+    assert told.text == "stale"
 
 
 async def test_so_does_a_retry(store: BotStore) -> None:
@@ -247,7 +265,9 @@ async def test_so_does_a_retry(store: BotStore) -> None:
     assert answered is not None
     thread = answered.thread_id
     await store.retry(commanding, answered, checkpoint="cp", thread_id=thread, text="ok", now=105.0)
-    assert await heard(store, asked.conversation) == [("", ["go"])]
+    assert await heard(store, asked.conversation) == [("i1", []), ("", ["go"])]
+    [told] = await refused(store, click(kind=PRIVATE))
+    assert told.text == "stale"
 
 
 async def test_who_asked_first_decides_all_that_follows(store: BotStore) -> None:

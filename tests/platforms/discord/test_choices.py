@@ -178,6 +178,19 @@ async def test_a_click_that_is_refused_is_told_in_private_and_leaves_the_buttons
     await eventually(lambda: seen(running, here.chat)[0]["buttons"] == [])
 
 
+async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    posted = await running.adapter.send(question(group(chat)))
+    shelf.closed = "Answered already."
+    running.emulator.people.presses(chat, int(posted), "Berlin")
+    running.emulator.people.presses(chat, int(posted), "北京", user=PERSON + 1, name="Ben")
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 2)
+    assert [message.text for message in await shelf.until(1)] == ["Berlin"]
+    shown, told = seen(running, chat)
+    assert [button["label"] for row in shown["components"] for button in row["components"]] == ["✓ Berlin"]
+    assert (told["ephemeral"], told["text"]) == (True, "Answered already.")
+
+
 async def test_a_refusal_that_fails_does_no_harm(running: Running, shelf: Shelf) -> None:
     here = private(running.emulator)
     posted = await running.adapter.send(question(here))

@@ -114,3 +114,21 @@ async def test_a_click_that_is_refused_is_told_to_its_author_and_leaves_the_butt
     emulator.people.clicks(message_id, value(running, "Berlin", place), user=ADA)
     assert (await running.shelf.until(1))[0].origin.sender.id == ADA
     await eventually(lambda: running.shown(place)[0]["buttons"] == [])
+
+
+async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    place = emulator.people.make_group("team")
+    message_id = await running.adapter.send(question(group(place)))
+    running.shelf.closed = "Answered already."
+    values = {choice: value(running, choice, place) for choice in CHOICES[:2]}
+    pushes = {choice: emulator.people.clicks(message_id, values[choice]) for choice in values}
+    await eventually(lambda: all(push.answer for push in pushes.values()))
+    await eventually(lambda: running.shown(place)[0]["buttons"] == [])
+    [counted] = running.shelf.texts
+    [vain] = set(values) - {counted}
+    toasts = {choice: push.answer["data"]["toast"] for choice, push in pushes.items()}
+    assert toasts[counted] == {"type": "success", "content": f"✓ {counted}"}
+    assert toasts[vain] == {"type": "warning", "content": "Answered already."}
+    assert running.shown(place)[0]["text"] == f"Which city?\n✓ {counted}"

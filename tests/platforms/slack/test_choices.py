@@ -115,6 +115,19 @@ async def test_a_click_that_is_refused_is_told_to_its_author_and_leaves_the_butt
     await eventually(lambda: labels(running.shown()[0]) == [])
 
 
+async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
+    running.shelf.closed = "Answered already."
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    running.emulator.people.clicks(address.chat, ts, CHOICES[1])
+    await eventually(lambda: len(running.shown()) == 2 and labels(running.shown()[0]) == [])
+    assert running.shelf.texts[1:] == [CHOICES[0]]
+    question, told = running.shown()
+    assert question["blocks"][-1]["elements"][0]["text"] == f"✓ Berlin — <@{PERSON}>"
+    assert (told["text"], told["visible_to"]) == ("Answered already.", PERSON)
+
+
 @pytest.mark.parametrize("url", ["", "https://elsewhere.example/respond", "http://127.0.0.1:1/respond"])
 async def test_a_refusal_goes_to_slack_or_nowhere(running: Running, url: str) -> None:
     address = await running.asked()

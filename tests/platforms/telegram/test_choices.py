@@ -94,6 +94,24 @@ async def test_a_click_that_is_refused_is_told_and_leaves_the_buttons(running: R
     await eventually(lambda: buttons(running, chat, sent) == ["✓ No"])
 
 
+async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(running: Running) -> None:
+    running.emulator.people.says("go", user=7)
+    await running.shelf.until(1)
+    sent = await running.adapter.send(question(private()))
+    running.shelf.closed = "Answered already."
+    first, second = (running.emulator.people.presses(7, int(sent), f"choice:{n}", user=7) for n in (0, 1))
+    answered = running.emulator.world.answered
+    await eventually(lambda: first in answered and second in answered)
+    assert (answered[first], answered[second]) == ("Yes, go on", "Answered already.")
+    await eventually(lambda: buttons(running, 7, sent) == ["✓ Yes, go on"])
+    running.emulator.repeat(2)
+    await eventually(lambda: running.shelf.duplicates == 1)
+    running.emulator.people.says("next", user=7)
+    assert [message.text for message in await running.shelf.until(3)] == ["go", "Yes, go on", "next"]
+    assert buttons(running, 7, sent) == ["✓ Yes, go on"]
+    assert answered[second] == "Answered already."
+
+
 async def test_a_refusal_that_fails_does_no_harm(running: Running) -> None:
     running.emulator.people.says("go", user=7)
     await running.shelf.until(1)

@@ -82,9 +82,10 @@ async def test_an_approval_is_decided_once(tmp_path: Path) -> None:
         assert await decided(service.http, first) == "Decided: approve."
         again = await press(service.http, turn, "approve", event_id="click-1")
         assert again.json() == first.json()
-        other = await press(service.http, turn, "reject")
-        assert other.status_code == 409
-        assert other.json()["detail"].startswith(CLOSED)
+        for _ in range(2):
+            other = await press(service.http, turn, "reject", event_id="click-2")
+            assert other.status_code == 409
+            assert other.json()["detail"].startswith(CLOSED)
         assert await deeds(service) == [("web:owner", "approve")]
 
 
@@ -95,6 +96,10 @@ async def test_of_two_clicks_at_once_one_counts(tmp_path: Path) -> None:
         assert sorted(answer.status_code for answer in both) == [202, 409]
         assert next(one for one in both if one.status_code == 409).json()["detail"].startswith(CLOSED)
         assert len(await deeds(service)) == 1
+        shown = await seen(service.http, turn["id"], lambda found: "✓" in found["parts"][-1]["text"])
+        assert shown["parts"][-1]["text"].count("✓") == 1
+        path = f"/api/conversations/{turn['conversation']}/messages"
+        assert len((await service.http.get(path)).json()["turns"]) == 2, "nothing is said to the other"
 
 
 async def test_a_question_that_was_left_has_no_buttons(tmp_path: Path) -> None:
@@ -105,6 +110,8 @@ async def test_a_question_that_was_left_has_no_buttons(tmp_path: Path) -> None:
         late = await press(service.http, turn, "approve")
         assert late.status_code == 409
         assert late.json()["detail"].startswith(CLOSED)
+        shown = await seen(service.http, turn["id"], lambda found: "✗" in found["parts"][-1]["text"])
+        assert shown["parts"][-1]["text"].endswith("✗ left without an answer")
         assert await deeds(service) == []
 
 

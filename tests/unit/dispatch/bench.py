@@ -185,9 +185,8 @@ class Bench:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _open(self, dispatcher: Dispatcher, opened: Opened) -> None:
-        if opened.kind is TurnKind.CHAT:
-            dispatcher.chat.wake(opened.conversation)
-        else:
+        dispatcher.chat.wake(opened.conversation)
+        if opened.kind is not TurnKind.CHAT:
             dispatcher.control.wake(opened.turn)
 
     async def quiet(self) -> None:
