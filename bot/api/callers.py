@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
-from bot.access import Role
+from bot.access import Power, Role, may
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
 from bot.store.schedule_rows import Schedule
@@ -61,10 +61,9 @@ class Caller:
         here = self.sender.account or platform in LOCAL
         return self.sender if here else Sender(self.person, account=WEB)
 
-    @property
-    def senior(self) -> bool:
-        """Whether they look after the bot."""
-        return self.role >= Role.ADMIN
+    def may(self, power: Power) -> bool:
+        """Whether they may do that."""
+        return may(self.role, power)
 
     @property
     def scope(self) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api import places, shapes, views
 from bot.api.callers import By, open_to
 from bot.api.feed import Feed, encode
@@ -62,7 +62,7 @@ async def list_conversations(
     cursor: Cursor = "",
 ) -> shapes.Conversations:
     """Conversations of an account, newest first: all for admins, their own for members."""
-    owners = by.owners if mine or not by.senior else ()
+    owners = by.owners if mine or not by.may(Power.READ) else ()
     if owners and not by.has(account, _platform(services, account)):
         return shapes.Conversations(conversations=[], next=None)
     found = await services.store.conversations(account, before(cursor), limit, owners)
@@ -141,7 +141,7 @@ async def watch(
 
     async def allowed() -> bool:
         now = await known.still(by)
-        return now is not None and (now.senior or now.owns(of))
+        return now is not None and (now.may(Power.READ) or now.owns(of))
 
     feed = Feed(services, request.app.state.feeds, of, by, allowed)
     return StreamingResponse(

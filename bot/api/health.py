@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api import shapes
 from bot.api.callers import caller_or_none, open_to
 from bot.api.failures import UNREACHABLE
@@ -42,7 +42,7 @@ async def ready(request: Request, services: Services, response: Response) -> Rea
     )
     response.status_code = 200 if found.ready else 503
     by = caller_or_none(request)
-    return found if by is not None and by.senior else shapes.Ready(ready=found.ready)
+    return found if by is not None and by.may(Power.HEALTH) else shapes.Ready(ready=found.ready)
 
 
 def _away(trouble: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fastapi import HTTPException
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, WEB, Caller
 from bot.api.failures import missing
@@ -47,7 +47,7 @@ async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
     least = least_for(wanted)
     if by.role < least:
         raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
-    if by.senior:
+    if by.may(Power.READ):
         await _noted(services, by, wanted)
     elif wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
         raise missing("memory")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fastapi import HTTPException
 
+from bot.access import Power
 from bot.api import shapes, views
 from bot.api.callers import Caller
 from bot.api.failures import missing
@@ -63,7 +64,7 @@ async def open_chat(services: ApiServices, by: Caller, account: str, chat: str) 
 async def conversation(services: ApiServices, by: Caller, conversation_id: int) -> ConversationView:
     """One conversation that the caller may see: their own, for admins all. Raises 404."""
     found = await services.store.conversation(conversation_id)
-    if found is None or not (by.senior or by.owns(found)):
+    if found is None or not (by.may(Power.READ) or by.owns(found)):
         raise missing("conversation")
     return found
 
@@ -74,7 +75,7 @@ async def turn(services: ApiServices, by: Caller, turn_id: int) -> tuple[Convers
     if claim.turn is None:
         raise missing("turn")
     of = await services.store.conversation(claim.turn.conversation)
-    if of is None or not (by.senior or by.owns(of)):
+    if of is None or not (by.may(Power.READ) or by.owns(of)):
         raise missing("turn")
     found = await services.store.turns(of.id, before=turn_id + 1, limit=1)
     return of, found[0]

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path
 from pydantic import BaseModel, Field
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api import places, shapes
 from bot.api.acting import actor
 from bot.api.callers import By, Caller, open_to
@@ -178,17 +178,17 @@ async def runs(
 
 def reached(by: Caller, found: Sequence[Schedule]) -> list[Schedule]:
     """Those that the caller can open."""
-    return [one for one in found if by.senior or by.made(one)]
+    return [one for one in found if by.may(Power.DIGESTS) or by.made(one)]
 
 
 def whose(by: Caller) -> str:
     """Whose schedules somebody sees: "" for those of all."""
-    return "" if by.senior else by.person
+    return "" if by.may(Power.DIGESTS) else by.person
 
 
 async def _found(services: ApiServices, by: Caller, schedule: int) -> Schedule:
     found = await services.store.schedules.get(schedule)
-    theirs = found is not None and (by.senior or by.made(found))
+    theirs = found is not None and (by.may(Power.DIGESTS) or by.made(found))
     if found is None or found.state is ScheduleState.DRAFT or not theirs:
         raise missing("schedule")
     return found

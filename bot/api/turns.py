@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api import choosing, places, repeating, shapes, views
 from bot.api.callers import By, open_to
 from bot.api.failures import missing
@@ -37,9 +37,9 @@ async def list_turns(
     if conversation is not None:
         known[conversation] = await places.conversation(services, by, conversation)
         await note_read(services, by, known[conversation])
-    elif by.senior:
+    elif by.may(Power.READ):
         await note_read_all(services, by)
-    if conversation is None and not by.senior:
+    if conversation is None and not by.may(Power.READ):
         found = await services.store.turns_owned(by.person, by.account, before(cursor), limit)
     else:
         found = await services.store.turns(conversation, before(cursor), limit)

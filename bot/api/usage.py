@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from bot.access import Role
+from bot.access import Power, Role
 from bot.api import shapes, views
 from bot.api.callers import By, Caller, open_to
 from bot.api.failures import missing
@@ -59,7 +59,7 @@ async def by_day(
 
 def _whose(by: Caller, person: str) -> str:
     """Whose tokens are shown. Raises 404 for a member who asks for somebody else's."""
-    if by.senior:
+    if by.may(Power.USAGE):
         return person
     if person not in ("", by.person):
         raise missing("person")

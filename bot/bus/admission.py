@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, Power, Role, may
 from bot.access.codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
@@ -119,7 +119,7 @@ class Admissions:
         if refusal:
             return self._admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._rules.budgets(message.origin, role)
-        return self._admission(message, Verdict.CHAT, senior=role >= Role.ADMIN, budgets=budgets)
+        return self._admission(message, Verdict.CHAT, senior=may(role, Power.DECIDE), budgets=budgets)
 
     def _change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""

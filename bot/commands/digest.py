@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.access import Role
+from bot.access import Power
 from bot.commands.quoting import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
@@ -167,7 +167,7 @@ async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
     in private they see and change those of every chat.
     """
     one = await call.services.desk.store.get(number)
-    senior = call.role >= Role.ADMIN
+    senior = call.may(Power.DIGESTS)
     anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
         raise ScheduleRefused("schedule_gone", number=number)
@@ -237,7 +237,7 @@ async def _named(call: Invocation, name: str) -> Place:
     """Another chat of the account as the place for results, which only admins choose."""
     turn, address = call.turn, call.turn.address
     chat = name.strip("<>#`").partition("|")[0]
-    if call.role < Role.ADMIN:
+    if not call.may(Power.DIGEST_ELSEWHERE):
         raise ScheduleRefused("digest_named_admins")
     kind = await call.services.desk.store.chat_kind(address.account, chat)
     if kind is None:

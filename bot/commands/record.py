@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.access import Role
+from bot.access import Power
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
@@ -31,7 +31,7 @@ async def record(call: Invocation) -> Result:
     if not call.words:
         return Result(await _shown(call))
     word = call.words[0].lower()
-    if call.role < Role.ADMIN:
+    if not call.may(Power.RECORD):
         return Result(texts("record_admins"))
     if word not in {"on", "off"}:
         return Result(texts("record_how"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, People, Power, Role, may
 from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
@@ -95,6 +95,10 @@ class Invocation:
         sender = turn.messages[-1].sender
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
         return self.services.budgets.limits(origin, self.role, self.texts)
+
+    def may(self, power: Power) -> bool:
+        """Whether who asked may do that."""
+        return may(self.role, power)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.access import Role
+from bot.access import Power
 from bot.commands.quoting import quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.dispatch.input import author
@@ -26,7 +26,7 @@ async def usage(call: Invocation) -> Result:
     sections += await _section(call, "usage_you", person=author(call.turn))
     sections += await _section(call, "usage_here", conversation=here)
     sections += await _budget(call)
-    if call.role >= Role.ADMIN:
+    if call.may(Power.USAGE):
         is_private = call.turn.address.chat_kind is ChatKind.PRIVATE
         sections += await _everybody(call) if is_private else [texts("usage_private")]
     return Result("\n\n".join(sections))
