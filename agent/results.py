@@ -11,6 +11,12 @@ class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Listing(_Result):
+    """A list, or a page of one: `next` is the cursor of the page that follows, null at the end."""
+
+    next: str | None = None
+
+
 class ModelInfo(_Result):
     """One model that may be chosen.
 
@@ -30,7 +36,7 @@ class ModelInfo(_Result):
     supports_tools: bool = True
 
 
-class ModelList(_Result):
+class ModelList(Listing):
     """All models; `default` is the name of the one in use unless another is chosen, `reason` says why."""
 
     models: list[ModelInfo]
@@ -63,7 +69,7 @@ class AgentInfo(_Result):
     problem: str | None = None
 
 
-class AgentList(_Result):
+class AgentList(Listing):
     """All agents of one's own, in the order of their names."""
 
     agents: list[AgentInfo]
@@ -133,7 +139,7 @@ class UploadResult(_Result):
     message: str
 
 
-class UploadList(_Result):
+class UploadList(Listing):
     """The uploads of a thread."""
 
     files: list[UploadInfo]
@@ -165,7 +171,7 @@ class SkillProblem(_Result):
     error: str
 
 
-class SkillList(_Result):
+class SkillList(Listing):
     """All skills, and the folders that hold none that can be used."""
 
     skills: list[SkillInfo]
@@ -237,7 +243,7 @@ class McpServerState(_Result):
     tools: list[McpToolInfo] = []
 
 
-class McpServerList(_Result):
+class McpServerList(Listing):
     """All MCP servers, in the order of the file."""
 
     servers: list[McpServerState]

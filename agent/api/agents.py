@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, body_of, guarded
+from agent.api.paging import paged
 from agent.check.report import offer_of
 from agent.models.source import ModelSource
 from agent.profile_changes import NewProfileBody, ProfileBody, change_profile, make_profile, remove_profile
@@ -42,10 +43,11 @@ class AgentRoutes:
             Route(one, guarded(self.remove), methods=["DELETE"]),
         ]
 
-    async def listing(self, _: Request) -> Response:
+    async def listing(self, request: Request) -> Response:
         """All agents of one's own."""
         offer = await offer_of(self._source)
-        return answer(await asyncio.to_thread(describe_profiles, self._home, os.environ, offer))
+        found = await asyncio.to_thread(describe_profiles, self._home, os.environ, offer)
+        return paged(request, found, "agents")
 
     async def one(self, request: Request) -> Response:
         """One agent with its personality."""

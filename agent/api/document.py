@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent import results
 from agent.api.mcp import McpSwitch, McpUpdate
+from agent.api.paging import PAGING
 from agent.api.skills import FromThread, SkillSwitch
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.document import MemoryDocument
@@ -19,11 +20,11 @@ _SCOPE = ("scope",)
 _THREAD = "/api/threads/{thread_id}"
 TOLD: Mapping[str, Told] = {
     "GET /health": Told("The server answers.", answer=results.Health),
-    "GET /api/models": Told("Models on offer.", answer=results.ModelList),
+    "GET /api/models": Told("Models on offer.", answer=results.ModelList, query=PAGING),
     "GET /api/models/{name:path}": Told("One model.", answer=results.ModelInfo),
     "POST /api/models/{name:path}/probe": Told("Ask a model for a word.", answer=results.ModelProbe),
     "GET /api/config/problems": Told("What of the configuration can't be used.", answer=results.ConfigReport),
-    "GET /api/agents": Told("Agents of one's own.", answer=results.AgentList),
+    "GET /api/agents": Told("Agents of one's own.", answer=results.AgentList, query=PAGING),
     "POST /api/agents": Told("Make an agent.", NewProfileBody, results.AgentInfo, 201),
     "GET /api/agents/{name}": Told("One agent with its personality.", answer=results.AgentInfo),
     "PUT /api/agents/{name}": Told(
@@ -32,9 +33,11 @@ TOLD: Mapping[str, Told] = {
     "DELETE /api/agents/{name}": Told("Delete an agent with its folder.", answer=results.Outcome),
     "GET /api/mcp/config": Told("MCP servers as configured, secrets hidden.", answer=results.McpConfig),
     "PUT /api/mcp/config": Told("Put other MCP servers in their place.", McpUpdate, results.McpConfig),
-    "GET /api/mcp/servers": Told("How the MCP servers do, and their tools.", answer=results.McpServerList),
+    "GET /api/mcp/servers": Told(
+        "How the MCP servers do, and their tools.", answer=results.McpServerList, query=PAGING
+    ),
     "PUT /api/mcp/servers/{name}": Told("Switch an MCP server on or off.", McpSwitch, results.McpServerState),
-    "GET /api/skills": Told("Skills, and what can't be used.", answer=results.SkillList),
+    "GET /api/skills": Told("Skills, and what can't be used.", answer=results.SkillList, query=PAGING),
     "GET /api/skills/{name}": Told("One skill.", answer=results.SkillInfo),
     "PUT /api/skills/{name}": Told("Switch a skill on or off.", SkillSwitch, results.SkillInfo),
     "POST /api/skills/install": Told(
@@ -46,7 +49,7 @@ TOLD: Mapping[str, Told] = {
     f"POST {_THREAD}/uploads": Told(
         "Upload files, all of them or none.", answer=results.UploadResult, form=True
     ),
-    f"GET {_THREAD}/uploads/list": Told("The uploads of a thread.", answer=results.UploadList),
+    f"GET {_THREAD}/uploads/list": Told("The uploads of a thread.", answer=results.UploadList, query=PAGING),
     f"DELETE {_THREAD}/uploads/{{filename}}": Told("Delete an upload.", answer=results.Outcome),
     f"GET {_THREAD}/artifacts/{{path:path}}": Told(
         "A file of a thread; `download=true` to save it.", media=BYTES, query=("download",)

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent.api.endpoints import answer, guarded
 from agent.api.multipart import FileStart, files
+from agent.api.paging import paged
 from agent.artifacts import open_artifact
 from agent.errors import FileRefused
 from agent.files import ThreadFiles, limits_of, uploaded
@@ -84,7 +85,8 @@ class FileRoutes:
 
     async def listing(self, request: Request) -> Response:
         """The uploads of the thread."""
-        return answer(await self._files.listed(request.path_params["thread_id"]))
+        found = await self._files.listed(request.path_params["thread_id"])
+        return paged(request, found, "files", "filename")
 
     async def delete(self, request: Request) -> Response:
         """Delete one upload."""

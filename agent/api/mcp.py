@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
+from agent.api.paging import paged
 from agent.mcp.management import McpManagement
 from agent.runtime.http.respond import read_json, validate
 
@@ -38,8 +39,8 @@ def mcp_routes(servers: McpManagement) -> list[BaseRoute]:
         body = validate(McpUpdate, await read_json(request))
         return answer(await servers.update(body.mcp_servers))
 
-    async def states(_: Request) -> Response:
-        return answer(await servers.servers())
+    async def states(request: Request) -> Response:
+        return paged(request, await servers.servers(), "servers")
 
     async def switch(request: Request) -> Response:
         body = validate(McpSwitch, await read_json(request))

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
+from agent.api.paging import paged
 from agent.models.probe import probe
 from agent.models.source import ModelSource
 
@@ -14,8 +15,8 @@ from agent.models.source import ModelSource
 def model_routes(source: ModelSource) -> list[BaseRoute]:
     """`GET /api/models`, `GET /api/models/{name}` and `POST /api/models/{name}/probe`."""
 
-    async def listing(_: Request) -> Response:
-        return answer((await source.catalog()).listing())
+    async def listing(request: Request) -> Response:
+        return paged(request, (await source.catalog()).listing(), "models")
 
     async def one(request: Request) -> Response:
         catalog = await source.catalog()

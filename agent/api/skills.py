@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent.api.endpoints import answer, guarded
 from agent.api.multipart import FileStart, files
+from agent.api.paging import paged
 from agent.errors import SkillRefused
 from agent.runtime.http.respond import read_json, validate
 from agent.skills.archive import ArchiveLimits
@@ -56,9 +57,9 @@ class SkillRoutes:
             Route("/api/skills/{name}", guarded(self.switch), methods=["PUT"]),
         ]
 
-    async def listing(self, _: Request) -> Response:
+    async def listing(self, request: Request) -> Response:
         """All skills."""
-        return answer(await self._skills.listed())
+        return paged(request, await self._skills.listed(), "skills")
 
     async def one(self, request: Request) -> Response:
         """One skill."""

@@ -14,7 +14,7 @@ from bot.api import shapes
 from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, By, Caller
 from bot.api.failures import missing
-from bot.api.paging import DEFAULT, Cursor, Limit, before
+from bot.api.paging import DEFAULT, Cursor, Limit, Names, before
 from bot.api.reaching import check_reach, reached
 from bot.api.services import ApiServices, Services
 from bot.config import AccessConfig, AccessEntry
@@ -43,11 +43,12 @@ class NewRole(BaseModel):
 
 
 @router.get("/access")
-async def show(services: Services, by: By) -> shapes.Access:
-    """The roles that the configuration names, those that people gave, and who waits with a code where the
-    caller is an admin.
+async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = "") -> shapes.Access:
+    """The roles that the configuration names, those that people gave (by entry, in pages), and who waits with
+    a code where the caller is an admin.
     """
     rules, own, now = services.access(), services.own_rules(), services.clock.now()
+    given = [one for one in await services.store.given() if one.entry > cursor]
     return shapes.Access(
         default=rules.default,
         defaults=[
@@ -56,7 +57,8 @@ async def show(services: Services, by: By) -> shapes.Access:
             if one.access.default is not None
         ],
         configured=_configured(rules, own),
-        given=[given_shape(one) for one in await services.store.given()],
+        given=[given_shape(services, by, one) for one in given[:limit]],
+        next=given[limit - 1].entry if len(given) > limit else None,
         waiting=[
             _waiting(one) for one in await services.store.waiting(now) if reached(services, by, one.account)
         ],
@@ -80,7 +82,7 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shape
     await services.store.give(one, actor(services, by), one.at)
     await services.people.load()
     found = [given for given in await services.store.given() if given.entry == one.entry]
-    return given_shape(found[0] if found else one)
+    return given_shape(services, by, found[0] if found else one)
 
 
 @router.delete("/access/{entry}", status_code=204)
@@ -154,9 +156,11 @@ def as_entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def given_shape(one: Given) -> shapes.Given:
-    """A role that was given, as clients see it."""
-    return shapes.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at)
+def given_shape(services: ApiServices, by: Caller, one: Given) -> shapes.Given:
+    """A role that was given, as the caller sees it."""
+    who = as_entry(one.entry)
+    mine = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
+    return shapes.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine)
 
 
 def _waiting(one: Waiting) -> shapes.Waiting:

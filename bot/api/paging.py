@@ -10,6 +10,8 @@ from bot.store.views import NEWEST
 
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
 Cursor = Annotated[str, Query(max_length=64, description="`next` of the page before; absent for the first.")]
+Names = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
+"""A cursor of a list that is in the order of names."""
 DEFAULT = 50
 
 

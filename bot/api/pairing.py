@@ -74,7 +74,7 @@ async def _admit(services: ApiServices, by: Caller, one: Waiting, role: str) -> 
     await services.people.load()
     services.deliver(told)
     given = [known for known in await store.given() if known.entry == one.entry]
-    return given_shape(given[0] if given else Given(one.entry, role, one.name, by.person, now))
+    return given_shape(services, by, given[0] if given else Given(one.entry, role, one.name, by.person, now))
 
 
 def _check(by: Caller, role: str) -> None:

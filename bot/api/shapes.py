@@ -293,13 +293,16 @@ class AccountDefault(Shape):
 
 
 class Given(Shape):
-    """A role that somebody gave: to whom, a name where one was known, by whom (`platform:id`) and when."""
+    """A role that somebody gave: to whom, a name where one was known, by whom (`platform:id`) and when;
+    whether the caller may change it.
+    """
 
     entry: str
     role: str
     name: str
     by: str
     at: float
+    changeable: bool
 
 
 class Waiting(Shape):
@@ -319,6 +322,7 @@ class Access(Shape):
     defaults: list[AccountDefault]
     configured: list[Configured]
     given: list[Given]
+    next: str | None
     waiting: list[Waiting]
 
 

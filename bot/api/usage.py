@@ -11,15 +11,14 @@ from bot.access import Power, Role
 from bot.api import shapes, views
 from bot.api.callers import By, Caller, open_to
 from bot.api.failures import missing
-from bot.api.paging import DEFAULT, Limit
+from bot.api.paging import DEFAULT, Limit, Names
 from bot.api.services import ApiServices, Services
 from bot.store.usage import Spender, Spending
 
 DAYS = 30
 Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many last days.")]
-# An id is as long as its platform makes it, and is the cursor too.
+# An id is as long as its platform makes it.
 Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
-Cursor = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Minutes by which the clocks are ahead of UTC.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
@@ -32,7 +31,7 @@ async def tokens(
     days: Days = DAYS,
     person: Person = "",
     limit: Limit = DEFAULT,
-    cursor: Cursor = "",
+    cursor: Names = "",
 ) -> shapes.Usage:
     """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`); for members
     their own.

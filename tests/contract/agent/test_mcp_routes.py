@@ -60,8 +60,9 @@ async def test_a_body_that_does_not_fit(http: httpx.AsyncClient, folder: Path, b
 
 async def test_one_is_switched(http: httpx.AsyncClient, folder: Path) -> None:
     off = {"name": "off", "state": "off", "description": None, "detail": None, "tools": []}
+    listed = {"next": None, "servers": [off]}
     first = await http.get("/api/mcp/servers")
-    assert McpServerList.model_validate_json(first.content).model_dump() == {"servers": [off]}
+    assert McpServerList.model_validate_json(first.content).model_dump() == listed
     on = await http.put("/api/mcp/servers/off", json={"enabled": True})
     assert McpServerState.model_validate_json(on.content).state == "idle"
     stored = json.loads((folder / FILE_NAME).read_text())
@@ -69,10 +70,10 @@ async def test_one_is_switched(http: httpx.AsyncClient, folder: Path) -> None:
     assert (await http.get("/api/mcp/servers")).json()["servers"][0]["state"] == "idle"
     with client(folder) as embedded:
         assert embedded.update_mcp_server("off", False) == off
-        assert embedded.list_mcp_servers() == {"servers": [off]}
+        assert embedded.list_mcp_servers() == listed
         with pytest.raises(NotFound, match="no MCP server named"):
             embedded.update_mcp_server("of", True)
-    assert (await http.get("/api/mcp/servers")).json() == {"servers": [off]}
+    assert (await http.get("/api/mcp/servers")).json() == listed
 
 
 async def test_what_cannot_be_switched(http: httpx.AsyncClient, folder: Path) -> None:

@@ -52,6 +52,22 @@ async def test_the_list(http: httpx.AsyncClient) -> None:
     assert "front matter" in problem.error
 
 
+async def test_pages_of_the_list(http: httpx.AsyncClient) -> None:
+    async def page(limit: int, cursor: str = "") -> tuple[list[str], str | None]:
+        answer = await http.get("/api/skills", params={"limit": limit, "cursor": cursor})
+        found = SkillList.model_validate_json(answer.content)
+        return [one.name for one in found.skills], found.next
+
+    assert await page(1) == (["off"], "off")
+    assert await page(1, "off") == (["on"], None)
+    assert await page(2) == (["off", "on"], None)
+    assert await page(1, "on") == ([], None)
+    for wrong in ({"limit": 0}, {"limit": 201}, {"limit": "x"}, {"limit": "²"}, {"cursor": "gone"}):
+        refused = await http.get("/api/skills", params=wrong)
+        assert refused.status_code == 422, wrong
+        assert detail(refused).startswith(next(iter(wrong)))
+
+
 async def test_one_and_none(http: httpx.AsyncClient) -> None:
     one = SkillInfo.model_validate_json((await http.get("/api/skills/on")).content)
     assert (one.license, one.path) == ("MIT", "/mnt/skills/public/on/SKILL.md")

@@ -10,6 +10,7 @@ from bot.store.admitted import Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import Pairing
 from tests.contract.store.made import accept, admission, message
+from tests.platforms.web.people import give
 from tests.platforms.web.serving import World, world
 from tests.unit.core.test_access import entries
 
@@ -30,6 +31,7 @@ async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
             "name": "",
             "by": "web:owner",
             "at": 0,
+            "changeable": True,
         }
         assert await role_of(service, "telegram:7") == "admin"
         assert service.service.people
@@ -61,6 +63,19 @@ async def test_what_cannot_be_given(
         answer = await service.http.put(f"/api/access/{entry}", json=body)
         assert (answer.status_code, told in answer.text) == (status, True), answer.text
         assert (await service.http.get("/api/access")).json()["given"] == []
+
+
+async def test_roles_come_in_pages(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        entries = [f"telegram:{number}" for number in range(101, 106)]
+        for entry in reversed(entries):
+            await give(service, entry, "member")
+        found, cursor = [], ""
+        while cursor is not None:
+            answer = (await service.http.get("/api/access", params={"limit": 2, "cursor": cursor})).json()
+            found.append([one["entry"] for one in answer["given"]])
+            cursor = answer["next"]
+        assert found == [entries[:2], entries[2:4], entries[4:]]
 
 
 async def test_who_waits_is_listed_without_the_code(tmp_path: Path) -> None:

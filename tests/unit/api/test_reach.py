@@ -84,6 +84,29 @@ async def test_who_is_admin_of_all_that_is_meant_may(
                 assert (await ann.delete(f"/api/access/{who}")).status_code == (403 if status == 403 else 204)
 
 
+@pytest.mark.parametrize(
+    ("entry", "role", "changeable"),
+    [
+        ("tg:30", "member", True),
+        ("tg:30", "blocked", True),
+        ("tg:30", "admin", False),
+        ("tg:30", "owner", False),
+        ("far:30", "member", False),
+        ("telegram:30", "member", False),
+    ],
+)
+async def test_it_is_shown_what_is_within_reach(
+    tmp_path: Path, entry: str, role: str, changeable: bool
+) -> None:
+    async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
+        await give(service, entry, role)
+        [shown] = (await ann.get("/api/access")).json()["given"]
+        assert (shown["entry"], shown["changeable"]) == (entry, changeable)
+        [shown] = (await service.http.get("/api/access")).json()["given"]
+        assert shown["changeable"]
+        assert (await ann.delete(f"/api/access/{entry}")).status_code == (204 if changeable else 403)
+
+
 async def test_who_waits_elsewhere_is_neither_shown_nor_let_in(tmp_path: Path) -> None:
     async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
         await knock(service, "tg", CY, "AAAA-AAAA")
@@ -124,6 +147,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
             "name": "Cy",
             "by": "telegram:7",
             "at": 0,
+            "changeable": True,
         }
         assert await given(service) == {"tg:30": "member"}
         assert service.service.people

@@ -56,23 +56,24 @@ export function facts(pairs) {
   return el("dl", { className: "facts" }, ...rows);
 }
 
-/** A list that comes in pages: what is shown, and the button for more (null at the end). */
+/** A list that comes in pages: what is shown, the button for more (null at the end), and the last answer. */
 export async function pages(view, path, key) {
   const wanted = view.pages.get(key) || 1;
   const found = [];
   let next = "";
+  let answer = null;
   for (let page = 0; page < wanted && next !== null; page += 1) {
-    const answer = await get(`${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next)}`);
+    answer = await get(`${path}${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(next)}`);
     found.push(...answer[key]);
     next = answer.next;
   }
-  if (next === null) return { found, more: null };
+  if (next === null) return { found, more: null, answer };
   const more = el("button", { type: "button", className: "more", id: `more-${key}` }, "Show more");
   more.addEventListener("click", () => {
     view.pages.set(key, wanted + 1);
     view.load();
   });
-  return { found, more };
+  return { found, more, answer };
 }
 
 /** A button; `about` says of what, for those who do not see where it stands. */

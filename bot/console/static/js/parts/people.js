@@ -1,10 +1,10 @@
 // Who may use the bot: roles that were given, strangers who wait, and what the configuration says.
 
-import { call, get, post } from "../api.js";
+import { call, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
-import { badge, button, choice, deed, field, link, listing, section, text, toolbar } from "../pieces.js";
+import { badge, button, choice, deed, field, link, listing, pages, section, text, toolbar } from "../pieces.js";
 import { tell } from "../view.js";
 
 const ROLES = ["member", "admin", "owner", "blocked"].map((role) => [role, role]);
@@ -18,15 +18,15 @@ const ENTRY = "telegram:123456789, slack:team:T024BE7LD; people see their own wi
 const LET_IN = "They are let in, and told so.";
 
 export async function draw(view) {
-  const found = await get("/api/access");
+  const { found, more, answer } = await pages(view, "/api/access", "given");
   return [
     toolbar(
       button("Give a role", { id: "give", kind: "primary", press: (made) => give(view, made) }),
       button("Let in by code", { id: "pair", press: (made) => pair(view, made) }),
     ),
-    section("Who waits with a code", waiting(view, found.waiting)),
-    section("Roles that were given", given(view, found.given)),
-    section("Roles in config.yaml", configured(found)),
+    section("Who waits with a code", waiting(view, answer.waiting)),
+    section("Roles that were given", given(view, found), more),
+    section("Roles in config.yaml", configured(answer)),
   ];
 }
 
@@ -52,23 +52,27 @@ function given(view, people) {
     one.by,
     time(one.at),
     link(`#/audit?person=${encodeURIComponent(one.entry)}`, "Audit", `Audit: ${one.entry}`),
-    toolbar(
-      button("Change", {
-        id: `change-${one.entry}`,
-        about: one.entry,
-        press: (made) => give(view, made, one.entry, one.role),
-      }),
-      deed(view, "Revoke", {
-        id: `revoke-${one.entry}`,
-        about: one.entry,
-        kind: "danger",
-        ask: `${one.name || one.entry} loses the role ${one.role}.`,
-        work: () => call("DELETE", path(one.entry)),
-        done: `${one.entry} has no role any more.`,
-      }),
-    ),
+    one.changeable ? toolbar(...deeds(view, one)) : "",
   ]);
   return listing("Roles that were given", heads, rows, "Nobody was given a role.");
+}
+
+function deeds(view, one) {
+  return [
+    button("Change", {
+      id: `change-${one.entry}`,
+      about: one.entry,
+      press: (made) => give(view, made, one.entry, one.role),
+    }),
+    deed(view, "Revoke", {
+      id: `revoke-${one.entry}`,
+      about: one.entry,
+      kind: "danger",
+      ask: `${one.name || one.entry} loses the role ${one.role}.`,
+      work: () => call("DELETE", path(one.entry)),
+      done: `${one.entry} has no role any more.`,
+    }),
+  ];
 }
 
 function configured(found) {
