@@ -18,6 +18,7 @@ HELP = """\
   :topic TITLE     go to a topic of a forum
   :reply TEXT      answer the bot's latest message here
   :photo CAPTION   send a picture
+  :help            this list
   :quit            end everything (so does Ctrl-D)
 """
 

@@ -130,8 +130,9 @@ def init(
 ) -> None:
     """Set up an account: ask for its tokens, try them, find its owner, write the configuration, start.
 
-    Everything is asked and tried before anything is written. A token is taken from the environment where it
-    is set there (`NAME_BOT_TOKEN` and so on, with the account's name), and asked for otherwise.
+    Everything is tried before anything is written.
+
+    A token in the environment (`NAME_BOT_TOKEN` and so on) is not asked for.
     """
     from bot.cli.init import init_command
 

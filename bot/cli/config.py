@@ -32,7 +32,8 @@ def check_command(home: Path | None, file: Path | None) -> int:
     if any(problem["serious"] for problem in problems):
         return 1
     accounts, models = len(loaded.config.accounts), len(loaded.config.models)
-    print(f"ok: {where} ({_counted(accounts, 'account')}, {_counted(models, 'model')})")
+    named = _counted(models, "model") if models else "whatever models are found"
+    print(f"ok: {where} ({_counted(accounts, 'account')}, {named})")
     return 0
 
 

@@ -143,6 +143,7 @@ async def test_markdown_is_shown_and_what_is_dangerous_is_not(browser: Browser, 
         assert "<script>window.hit=1</script>" in text
         await expect(answer.locator("strong")).to_have_text("bold")
         await expect(answer.locator("code")).to_have_text("code")
+        await expect(tab.page.locator("#announce")).to_contain_text("bold code")
         for dangerous in ("script", "img", "svg", "iframe", "[style]", "a[href^=javascript]"):
             await expect(tab.page.locator(f".turn {dangerous}")).to_have_count(0)
         assert await tab.page.evaluate("window.hit") is None

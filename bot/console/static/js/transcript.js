@@ -60,7 +60,7 @@ export class Transcript {
     this.answer(box, turn);
     this.offer(box, turn);
     fill(box.querySelector(".marks"), marks(turn));
-    if (closed && announced) announce(turn);
+    if (closed && announced) announce(box.querySelector(".answer"));
     if (!OPEN.has(turn.state) || turn.parts.length) show($("typing"), false);
     this.welcome();
     this.follow();
@@ -248,7 +248,9 @@ function marks(turn) {
   return found.map(([text, kind]) => el("span", { className: `mark-label ${kind}`.trim() }, text));
 }
 
-function announce(turn) {
-  const text = turn.parts.map((part) => part.text || part.filename).join(" ");
+function announce(answer) {
+  const read = answer.cloneNode(true);
+  for (const button of read.querySelectorAll(".copy")) button.remove();
+  const text = read.textContent.replace(/\s+/g, " ").trim();
   $("announce").textContent = text.length > 400 ? `${text.slice(0, 400)}…` : text;
 }
