@@ -6,7 +6,7 @@ import mimetypes
 from pathlib import Path
 
 from fastapi import FastAPI, Request
-from jinja2 import Environment, FileSystemLoader, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
@@ -23,6 +23,7 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=select_autoescape(default=True),
     auto_reload=False,
+    undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
@@ -58,13 +59,15 @@ def add_page(app: FastAPI) -> None:
         services: ApiServices = request.app.state.services
         sessions: Sessions = request.app.state.sessions
         by = caller_or_none(request)
+        parts = [(name, label) for name, label, least in PARTS if by is not None and by.role >= least]
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
             asks_token=sessions.needed,
             signs_out=sessions.needed or (by is not None and by.how is How.LINK),
             by=by,
             file_bytes=services.file_bytes,
-            parts=[(name, label) for name, label, least in PARTS if by is not None and by.role >= least],
+            parts=parts,
+            sees_accounts="accounts" in dict(parts),
         )
         return HTMLResponse(shown, headers=_NO_STORE)
 
