@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 import structlog
 
@@ -21,8 +20,8 @@ from bot.dispatch.calls import ReplyCalls
 from bot.dispatch.conversation import Conversation, Outcome
 from bot.dispatch.decided import show_answered
 from bot.dispatch.delivery import Delivery
+from bot.dispatch.finals import composed, final_parts, spent_on, unsaid
 from bot.dispatch.frames import Frames
-from bot.dispatch.input import author
 from bot.dispatch.outlet import Accounts, Outlet
 from bot.dispatch.questions import Question
 from bot.dispatch.starts import Starts
@@ -33,7 +32,6 @@ from bot.domain import (
     Origin,
     Part,
     PartKind,
-    PartState,
     Sender,
     Stopped,
     Turn,
@@ -42,30 +40,24 @@ from bot.domain import (
 )
 from bot.errors import RoebotError, RuntimeUnreachable
 from bot.forgetting.forgetter import Forgetter
-from bot.platforms.base import AsksChoice
 from bot.record.chats import RecordedChats
 from bot.runtime.port import RuntimePort
-from bot.schedules.again import is_tried_again
 from bot.schedules.desk import Desk
 from bot.store import BotStore
 from bot.store.admitted import Accepted
 from bot.store.audit import Actor, Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim
-from bot.store.usage import Spent
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
-# A turn that was not begun within this time is not answered any more, but told so (seconds).
 RUNTIME_AWAY = 1.0
 """Seconds after which a runtime that is away is asked again."""
 EXPIRES_AFTER = 12 * 3600.0
-# An approval that nobody decided within this time is over; looked at so often (seconds).
+"""Seconds after which a turn that was not begun is not answered any more, but told so."""
 APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
-# Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
-# shown in the text.
-LONGEST_CHOICE = 60
+"""Seconds after which an approval that nobody decided is over, and between two looks at that."""
 
 
 class Dispatcher:
@@ -441,51 +433,3 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
-
-
-def composed(turn: Turn) -> Outcome:
-    """How a turn ends whose final was composed before a restart."""
-    ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
-    state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
-    return Outcome("", state=state, error=turn.error)
-
-
-def unsaid(turn: Turn, outcome: Outcome, parts: Sequence[Part]) -> Outcome:
-    """The outcome without its words where a schedule tries once more what came to nothing. What may stand in
-    the chat, nobody knows where, is explained all the same.
-    """
-    failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
-    unknown = any(part.state is PartState.INTENDED for part in parts)
-    if not failed or unknown or outcome.joined or not is_tried_again(turn):
-        return outcome
-    return replace(outcome, text="", artifacts=())
-
-
-def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:
-    """What a turn's run cost, put down to its author; None where nobody counted."""
-    used = outcome.used
-    if used is None:
-        return None
-    return Spent(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
-
-
-def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
-    """The final reply as this platform takes it: texts within its limit, then files.
-
-    Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
-    """
-    adapter, choices = outlet.adapter, outcome.question.choices
-    native = (
-        isinstance(adapter, AsksChoice)
-        and len(choices) <= adapter.most_choices
-        and all(len(choice) <= LONGEST_CHOICE for choice in choices)
-    )
-    listed = [] if native else [f"- {choice}" for choice in choices]
-    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
-    texts = [text for text in adapter.renderer.split(whole) if text.strip()]
-    parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
-    if parts and native and choices:
-        parts[-1] = replace(parts[-1], choices=choices)
-    for path in outcome.artifacts:
-        parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
-    return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,7 +191,9 @@ class Bench:
             dispatcher.control.wake(opened.turn)
 
     async def quiet(self) -> None:
-        """Wait until everything that goes on waits for the clock: the store has nothing left to do."""
+        """Wait until everything that goes on waits for the clock: neither the store nor a thread has anything
+        left to do.
+        """
         database = self.store.database
         await self.clock.settle()
         if not isinstance(database, SqliteDatabase):
@@ -200,6 +203,7 @@ class Bench:
         while True:
             asked = database.asked
             await database.run(lambda _connection: None)
+            await asyncio.to_thread(int)
             await self.clock.settle()
             if database.asked == asked + 1:
                 return
@@ -224,7 +228,10 @@ class Bench:
 
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncIterator[Bench]:
-    """A bench on a database of its own."""
+    """A bench on a database of its own. Threads work one after the other, so that the last one can be waited
+    for.
+    """
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     database = await open_database(folder)
     try:
         yield Bench(BotStore(database), ManualClock(), RecordingAdapter(), ScriptedRuntime())

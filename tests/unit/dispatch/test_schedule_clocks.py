@@ -4,8 +4,6 @@ sets the clock while it naps.
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -14,7 +12,7 @@ import pytest
 from bot.schedules.scheduler import LONGEST_NAP
 from bot.testing.clock import ManualClock
 from tests.unit.dispatch.bench import Bench
-from tests.unit.dispatch.test_schedules import HOUR, scheduled
+from tests.unit.dispatch.test_schedules import HOUR, later, scheduled
 from tests.unit.dispatch.test_threads import says
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -27,28 +25,13 @@ def instant(text: str) -> float:
 
 
 def starts(at: Bench, text: str) -> None:
-    """It is that time, in UTC, when the bench begins to run. Threads work one after the other."""
+    """It is that time, in UTC, when the bench begins to run."""
     at.clock, at.scheduling = ManualClock(instant(text)), True
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-
-
-async def passes(at: Bench, seconds: float, *, step: float) -> None:
-    """So much time passes; the clock stands while a plan is made in a thread."""
-    end = at.clock.now() + seconds
-    while at.clock.now() < end:
-        asked = -1
-        while asked != at.store.database.asked:
-            await at.quiet()
-            asked = at.store.database.asked
-            await asyncio.to_thread(int)
-            await at.clock.settle()
-        await at.clock.advance(step)
 
 
 async def goes_to(at: Bench, text: str, *, step: float) -> None:
     """Time passes until then."""
-    await passes(at, instant(text) - at.clock.now(), step=step)
-    await passes(at, 3.0, step=0.1)
+    await later(at, instant(text) - at.clock.now(), step=step)
 
 
 async def fired(at: Bench, number: int, *, late: float) -> list[str]:
@@ -162,7 +145,7 @@ async def test_a_clock_that_is_set_forward_while_the_scheduler_naps(at: Bench) -
         await goes_to(at, "2026-11-06T13:48", step=5.0)
         set_to = at.clock.now() + 9 * HOUR
         at.clock.set(set_to)
-        await passes(at, LONGEST_NAP + 10.0, step=0.5)
+        await later(at, LONGEST_NAP + 10.0, step=0.5)
         [tick], [tea] = [await at.store.schedules.firings(number) for number in (often, daily)]
         assert (tick.due_at, tick.missed, tick.delivered) == (instant("2026-11-06T22:45"), 107, True)
         assert (tea.due_at, tea.skipped) == (instant("2026-11-06T14:00"), "missed")
