@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.dispatch.reply import REPEATED_MARK
 from tests.harness.writing import edits, hands_over, last_written
-from tests.week.living import Asked, Person
+from tests.week.person import Asked, Person
 from tests.week.setting import Ledger
 
 

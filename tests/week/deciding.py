@@ -12,7 +12,7 @@ from itertools import product
 from bot.dispatch.reply import REPEATED_MARK
 from tests.harness.pressing import Told, button, buttons, says_who, shown
 from tests.harness.wires import Standing
-from tests.week.living import Asked, Person
+from tests.week.person import Asked, Person
 from tests.week.setting import Ledger
 
 WORDS = {"approve": 0, "reject": -1}

@@ -9,7 +9,6 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -18,11 +17,8 @@ from tests.harness.judge import until
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import closed_texts, counted, open_turns, turns
 from tests.harness.wires import WIRES, Wire
-from tests.week import setting as at
-from tests.week.changing import Editor, Sender
-from tests.week.deciding import Approver
-from tests.week.living import MOST_CUTS, Asked, Asker, Commander, Person, Planner
-from tests.week.outside import Stranger
+from tests.week.cast import cast
+from tests.week.person import Asked
 from tests.week.setting import config, furnished
 
 SCALE = 0.2
@@ -30,6 +26,8 @@ SCALE = 0.2
 KILL_EVERY, FAULT_EVERY = (15.0, 45.0), (2.0, 8.0)
 STARTING = 0.6
 """A runtime that is killed so early has not taken a run up again yet (seconds)."""
+MOST_CUTS = 2
+"""The runtime gives a run up that was cut off three times."""
 PATIENCE = 120.0
 
 
@@ -39,38 +37,12 @@ class Minutes:
     def __init__(self, seed: int, wires: dict[str, Wire], home: Path) -> None:
         self.wires = wires
         self.service = ServiceProcess(home, config(wires))
-        self.ledger = furnished(home)
         self.chance = random.Random(seed)
-        self.people = [*self._people()]
+        self.people = [*cast(seed, wires, home, furnished(home))]
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.closing = False
         """Whether nobody begins anything new."""
-
-    def _people(self) -> Iterator[Person]:
-        for number, wire in enumerate(self.wires.values()):
-            chances = (random.Random(100 * number + one) for one in range(100))
-            group = wire.group()
-            for person in at.IN_PRIVATE:
-                yield Asker(wire, person, next(chances))
-            yield Asker(wire, at.IN_GROUP, next(chances), group)
-            yield Commander(wire, at.COMMANDER)
-            yield Planner(wire, at.PLANNER, minutes=1)
-            yield Approver(
-                wire,
-                at.APPROVER,
-                next(chances),
-                wire.group(),
-                self.ledger,
-                member=at.IN_GROUP,
-                admin=at.ADMIN,
-                stranger=at.STRANGER,
-            )
-            yield Editor(wire, at.EDITOR, next(chances), self.ledger)
-            yield Sender(wire, at.SENDER, next(chances), self.service.home)
-            for person in (at.STRANGER, at.BLOCKED):
-                blocked = person == at.BLOCKED
-                yield Stranger(wire, person, next(chances), group, self.service.home, self.ledger, blocked)
 
     async def play(self, seconds: float) -> None:
         """Let everybody act for so long, then wait until everything is answered."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.dispatch.reply import REPEATED_MARK
 from tests.harness.sqlite import kinds_of
-from tests.week.living import Person
+from tests.week.person import Person
 from tests.week.setting import Ledger
 
 
