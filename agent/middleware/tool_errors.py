@@ -62,7 +62,8 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         response = await handler(request)
         journal = self._journal_of(request.runtime.store)
         thread_id = RunContext.of(request.runtime).thread_id or ""
-        await settle(journal, thread_id, request.state["messages"], request.tools)
+        step = request.runtime.execution_info
+        await settle(journal, thread_id, request.state["messages"], request.tools, step)
         return response
 
     def _journal_of(self, store: BaseStore | None) -> ToolJournal:

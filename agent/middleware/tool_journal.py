@@ -3,8 +3,8 @@
     the call is checkpointed -> begin -> the tool runs -> its result is checkpointed
     -> the next model call sees it -> done
 
-An entry stays until a model has answered with the result in view. Until then, whatever kills the process,
-the call is either in the record or its result is in a checkpoint.
+An entry stays until a model has answered with the result in view, and the checkpoint with that result is on
+disk. So whatever kills the process, the call is either in the record or its result is in a checkpoint.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import ExecutionInfo
 from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
@@ -102,17 +103,29 @@ async def journaled(
 
 
 async def settle(
-    journal: ToolJournal, thread_id: str, messages: Sequence[AnyMessage], tools: Sequence[Any]
+    journal: ToolJournal,
+    thread_id: str,
+    messages: Sequence[AnyMessage],
+    tools: Sequence[Any],
+    step: ExecutionInfo | None,
 ) -> None:
-    """Forget the calls of the last message that made some: their results are stored and were seen."""
+    """Forget the calls of the last message that made some: their results were seen by this step of a model,
+    and are stored once what it began from is. Raises CheckpointLost.
+    """
     calling = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
     if calling is None or not calling.tool_calls:
         return
     known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
-    for call in calling.tool_calls:
-        tool = known.get(call["name"])
-        if tool is not None and not is_idempotent(tool):
-            await journal.done(thread_id, _key(messages, call["id"]))
+    found = [known.get(call["name"]) for call in calling.tool_calls]
+    begun = [
+        call["id"]
+        for call, tool in zip(calling.tool_calls, found, strict=True)
+        if tool is not None and not is_idempotent(tool)
+    ]
+    if begun:
+        await begun_on_disk(step)
+    for call_id in begun:
+        await journal.done(thread_id, _key(messages, call_id))
 
 
 def _key(messages: Sequence[AnyMessage], call_id: str | None) -> str:

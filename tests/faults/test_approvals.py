@@ -13,8 +13,8 @@ import pytest
 
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, connection
-from tests.faults.pressing import Press, Told, button, buttons, says_who, shown
 from tests.harness.machine import Deadline
+from tests.harness.pressing import Press, Told, button, buttons, says_who, shown
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns, turns
 from tests.harness.wires import WIRES, Standing, Wire

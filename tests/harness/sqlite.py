@@ -46,3 +46,9 @@ def closed_texts(home: Path) -> set[str]:
 def counted(home: Path, name: str) -> int:
     """A counter that the service keeps, over all accounts."""
     return _one(home, "SELECT sum(value) FROM counters WHERE name = ?", name)
+
+
+def kinds_of(home: Path, word: str) -> set[str]:
+    """The kinds of the turns of messages that hold a word."""
+    query = "SELECT t.kind FROM inbound i JOIN turns t ON t.id = i.turn_id WHERE instr(i.text, ?)"
+    return {str(kind) for (kind,) in _rows(home, query, word)}

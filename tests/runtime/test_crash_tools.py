@@ -168,6 +168,30 @@ async def test_a_call_whose_message_is_not_on_disk_yet_is_not_made(tmp_path: Pat
         assert messages[2]["content"] == "work done"
 
 
+async def test_a_result_that_is_not_on_disk_yet_is_not_forgotten(tmp_path: Path) -> None:
+    """The model has answered to it, but the next process goes on from before it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "hang").touch()
+    async with runtime(home) as first:
+        run = await first.client.runs.create(THREAD, "tooled", **asked("work"))
+        await until(lambda: ran(home) == ["work"], 30, lambda: "no tool was ever called")
+        with closing(sqlite3.connect(home / "checkpoints.db", isolation_level=None)) as disk:
+            await when_free(disk)
+            (home / "hang").unlink()
+            await until(lambda: last_heard(home)[-1] == "work done", 30, lambda: "the model was not told")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    while (await first.client.store.search_items(("tool_journal",)))["items"]:
+                        await asyncio.sleep(0.02)
+            first.process.kill()
+            assert await first.died() == -9
+    async with resumed(home, run["run_id"]) as (_, messages):
+        assert ran(home) == ["work"]
+        assert [message["type"] for message in messages] == ["human", "ai", "tool", "ai"]
+        assert UNKNOWN in messages[2]["content"]
+
+
 @pytest.mark.parametrize(
     ("text", "answer", "told"),
     [("careful", "yes", "careful done: yes"), ("ask", "red", "red")],

@@ -59,6 +59,10 @@ class Evidence:
         away = (*self.stage.absences, *self.stage.outages)
         return any(begun <= until and since <= ended for begun, ended in away)
 
+    def in_trouble(self, since: float, until: float) -> set[str]:
+        """The accounts that were limited or cut off alone in between."""
+        return {name for name, begun, ended in self.stage.in_trouble if begun <= until and since <= ended}
+
     def finals(self) -> dict[int, float]:
         """When the last call was made that a turn's reply took."""
         found: dict[int, float] = {}

@@ -1,5 +1,5 @@
 """Real minutes of the week: `roebot run` with the four SDKs against emulators of their platforms, killed and
-disturbed while twenty people ask.
+disturbed while people ask, plan, decide, change what they wrote and send files.
 """
 
 from __future__ import annotations
@@ -9,27 +9,26 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.dispatch.calls import REPEATED_COUNTER
 from tests.harness.judge import until
-from tests.harness.service import MODEL, ServiceProcess
+from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import closed_texts, counted, open_turns, turns
 from tests.harness.wires import WIRES, Wire
-from tests.week.living import MOST_CUTS, Asked, Asker, Commander, Planner
+from tests.week.cast import cast
+from tests.week.person import Asked
+from tests.week.setting import config, furnished
 
 SCALE = 0.2
 """Periods of the platforms' limits, and of their redelivery, are so much shorter for them and the bot."""
-IN_PRIVATE, COMMANDER, PLANNER, IN_GROUP = (1, 2), 3, 4, 5
-"""The people of each platform, by number: five of each make twenty."""
 KILL_EVERY, FAULT_EVERY = (15.0, 45.0), (2.0, 8.0)
 STARTING = 0.6
 """A runtime that is killed so early has not taken a run up again yet (seconds)."""
+MOST_CUTS = 2
+"""The runtime gives a run up that was cut off three times."""
 PATIENCE = 120.0
-
-Person = Asker | Commander | Planner
 
 
 class Minutes:
@@ -37,60 +36,52 @@ class Minutes:
 
     def __init__(self, seed: int, wires: dict[str, Wire], home: Path) -> None:
         self.wires = wires
-        self.service = ServiceProcess(home, _config(wires))
+        self.service = ServiceProcess(home, config(wires))
         self.chance = random.Random(seed)
-        self.people = [*self._people()]
+        self.people = [*cast(seed, wires, home, furnished(home))]
         self.counts: Counter[str] = Counter()
-
-    def _people(self) -> Iterator[Person]:
-        for number, wire in enumerate(self.wires.values()):
-            for person in IN_PRIVATE:
-                yield Asker(wire, person, random.Random(100 * number + person))
-            yield Asker(wire, IN_GROUP, random.Random(100 * number), group=wire.group())
-            yield Commander(wire, COMMANDER)
-            yield Planner(wire, PLANNER, minutes=2)
-
-    @property
-    def askers(self) -> list[Asker]:
-        """Those whose answers are known word by word."""
-        return [person for person in self.people if isinstance(person, Asker)]
+        self.wrong: list[str] = []
+        self.closing = False
+        """Whether nobody begins anything new."""
 
     async def play(self, seconds: float) -> None:
         """Let everybody act for so long, then wait until everything is answered."""
         self.service.start()
         await self.service.ready()
-        began = time.monotonic()
-        tasks = [asyncio.create_task(one) for one in (self._act(), self._disturb(), self._kill())]
+        acting, *trouble = [asyncio.create_task(one) for one in (self._act(), self._disturb(), self._kill())]
         try:
-            while time.monotonic() - began < seconds:
-                await asyncio.sleep(1.0)
-                for task in tasks:
-                    if task.done():
-                        task.result()
+            await _for(seconds, acting, *trouble)
+            self.closing = True
+            await _cancelled(*trouble)
+            if self.service.process is None or self.service.process.poll() is not None:
+                self.service.start()
+            await until(lambda: acting.done() or not self._open(), PATIENCE, self._never_came)
+        except AssertionError as error:
+            self.wrong.append(f"{error}\n{self.service.log()}")
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        if self.service.process is None or self.service.process.poll() is not None:
-            self.service.start()
-        await until(lambda: not self._open(), PATIENCE, lambda: f"open: {self._open()}\n{self.service.log()}")
+            await _cancelled(acting, *trouble)
         await asyncio.sleep(3.0)
+
+    def _never_came(self) -> str:
+        return f"never came: {self._open()}"
 
     def _open(self) -> list[str]:
         """What is still to come."""
-        late = [one.text for one in self._unanswered()]
-        planned = [one for one in self.people if isinstance(one, Planner) and one.saved_at]
-        late += [one.word for one in planned if not one.said]
+        closed = closed_texts(self.service.home)
+        late = [one for person in self.people for one in person.late(closed)]
         return [*late, *["a turn"] * open_turns(self.service.home)]
 
     def _unanswered(self) -> list[Asked]:
         closed = closed_texts(self.service.home)
-        return [one for person in self.askers for one in person.asked[-1:] if one.text not in closed]
+        return [one for person in self.people for one in person.pending(closed)]
 
     async def _act(self) -> None:
+        """Whoever is on a platform that hears them does the next thing; at the end only what was begun."""
         while True:
+            hearing = {name for name, wire in self.wires.items() if wire.connected()}
             for person in self.people:
-                person.acts()
+                if person.wire.platform in hearing and (person.busy or not self.closing):
+                    person.acts()
             await asyncio.sleep(0.5)
 
     async def _disturb(self) -> None:
@@ -141,24 +132,21 @@ class Minutes:
 
     def judged(self) -> tuple[list[str], list[str]]:
         """The figures, and what is wrong."""
-        wrong, marked = [], 0
+        wrong, marked = [*self.wrong], 0
         for person in self.people:
             try:
                 marked += person.judge()
             except AssertionError as error:
-                wrong.append(
-                    f"{person.wire.platform} {type(person).__name__} {person.number}: {error}"[:2000]
-                )
+                wrong.append(f"{person.name}: {error}"[:2000])
         if left := open_turns(self.service.home):
             wrong.append(f"{left} turns are open")
-        asked = sum(len(person.asked) for person in self.askers)
-        commands = sum(person.sent for person in self.people if isinstance(person, Commander))
+        done = Counter(type(person).__name__ for person in self.people for _ in range(person.done))
         struck = {name: wire.struck() for name, wire in self.wires.items()}
         limited = {name: wire.limited() for name, wire in self.wires.items()}
         told = counted(self.service.home, REPEATED_COUNTER)
         return [
             f"people, platforms            {len(self.people)}, {len(self.wires)}",
-            f"messages, commands, digests  {asked}, {commands}, {len(self.wires)}",
+            f"asked, by whom               {dict(done)}",
             f"turns                        {turns(self.service.home)}",
             f"what was done to it          {dict(self.counts)}",
             f"faults that struck           {struck}",
@@ -167,16 +155,17 @@ class Minutes:
         ], wrong
 
 
-def _config(wires: dict[str, Wire]) -> str:
-    entries = "".join(f"  {name}: {{{wire.entry}}}\n" for name, wire in wires.items())
-    return f"""
-config_version: 1
-{MODEL}
-server: {{port: 0}}
-channels:
-{entries}
-access: {{default: allow}}
-"""
+async def _for(seconds: float, *tasks: asyncio.Task[None]) -> None:
+    """Let these work for so long. Raises what they raise."""
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()
+
+
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def minutes(count: float, seed: int) -> int:

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from bot.dispatch.reply import REPEATED_MARK
 from tests.harness.standing import plain
-from tests.harness.wires import Standing, Wire
+from tests.week.person import Asked, Person
 
-MOST_CUTS = 2
-"""The runtime gives a run up that was cut off three times."""
 OFFERED = re.compile(r"/digest ok (\d+)")
 
 
 @dataclass
-class Asked:
-    """A message, and the whole text of its answer; `cuts` counts the deaths that it has met."""
-
-    text: str
-    answer: str
-    cuts: int = 0
-
-
-@dataclass
-class Asker:
+class Asker(Person):
     """Asks one thing after the other, in private or in a group."""
 
-    wire: Wire
-    number: int
     chance: random.Random
     group: str = ""
-    place: str = ""
     asked: list[Asked] = field(default_factory=list)
 
-    def standing(self) -> list[Standing]:
-        """What the bot has said here."""
-        return self.wire.standing(self.place) if self.place else []
+    def pending(self, closed: AbstractSet[str]) -> list[Asked]:
+        """See Person."""
+        return [one for one in self.asked[-1:] if one.text not in closed]
 
     def waiting(self) -> bool:
         """Whether the last message has no whole answer yet."""
@@ -51,7 +37,7 @@ class Asker:
 
     def acts(self) -> None:
         """Ask the next thing, where the last was answered."""
-        if not self.wire.connected() or self.waiting() or self.chance.random() < 0.3:
+        if self.waiting() or self.chance.random() < 0.3:
             return
         key = f"{self.wire.platform}{self.number}m{len(self.asked)}"
         count = self.chance.choice((1, 3, 12, 30, 160))
@@ -61,11 +47,13 @@ class Asker:
         self.asked.append(Asked(text, answer))
         self.place = self.wire.asks(text, person=self.number, group=self.group)
 
-    def judge(self) -> int:
-        """How many repeats are marked: all words stand once and in their order, but for those.
+    @property
+    def done(self) -> int:
+        """See Person."""
+        return len(self.asked)
 
-        Raises AssertionError where anything is not as it should be.
-        """
+    def judge(self) -> int:
+        """See Person: all words stand once and in their order, but for marked repeats."""
         standing = self.standing()
         assert not any(seen.open for seen in standing), f"still growing: {standing[-2:]}"
         marked = sum(seen.text.startswith(REPEATED_MARK) for seen in standing)
@@ -87,27 +75,24 @@ def _differ(said: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 @dataclass
-class Commander:
+class Commander(Person):
     """Sends the same command again and again."""
 
-    wire: Wire
-    number: int
-    place: str = ""
     sent: int = 0
-    cuts: int = 0
-
-    def standing(self) -> list[Standing]:
-        """What the bot has said here."""
-        return self.wire.standing(self.place) if self.place else []
 
     def acts(self) -> None:
         """Ask again, where the last was answered."""
-        if self.wire.connected() and len(self.standing()) >= self.sent:
+        if len(self.standing()) >= self.sent:
             self.place = self.wire.asks("/whoami", person=self.number)
             self.sent += 1
 
+    @property
+    def done(self) -> int:
+        """See Person."""
+        return self.sent
+
     def judge(self) -> int:
-        """As `Asker.judge`."""
+        """See Person."""
         standing = self.standing()
         marked = sum(seen.text.startswith(REPEATED_MARK) for seen in standing)
         assert not marked or self.wire.repeats
@@ -116,42 +101,49 @@ class Commander:
 
 
 @dataclass
-class Planner:
+class Planner(Person):
     """Has something said at a time."""
 
-    wire: Wire
-    number: int
     minutes: int
-    place: str = ""
-    saved_at: float = 0.0
+    saved: bool = False
+
+    def late(self, closed: AbstractSet[str]) -> list[str]:
+        """See Person."""
+        return [self.word] if self.place and not self.said else []
+
+    @property
+    def busy(self) -> bool:
+        """See Person."""
+        return bool(self.place) and not self.saved
 
     @property
     def word(self) -> str:
         """What is to be said."""
         return f"tea-{self.wire.platform}"
 
-    def standing(self) -> list[Standing]:
-        """What the bot has said here."""
-        return self.wire.standing(self.place) if self.place else []
-
     def acts(self) -> None:
         """Plan it, and save what is shown."""
-        if not self.wire.connected() or self.saved_at:
+        if self.saved:
             return
         if not self.place:
             text = f"/digest in {self.minutes} minutes say {self.word}"
             self.place = self.wire.asks(text, person=self.number)
         elif offered := [found[1] for seen in self.standing() if (found := OFFERED.search(seen.text))]:
             self.wire.asks(f"/digest ok {offered[-1]}", person=self.number)
-            self.saved_at = time.monotonic()
+            self.saved = True
 
     @property
     def said(self) -> int:
         """How often it was said."""
         return sum(plain(seen) == self.word for seen in self.standing())
 
+    @property
+    def done(self) -> int:
+        """See Person."""
+        return int(bool(self.place))
+
     def judge(self) -> int:
-        """As `Asker.judge`."""
+        """See Person."""
         marked = sum(plain(s) == self.word and s.text.startswith(REPEATED_MARK) for s in self.standing())
         assert not marked or self.wire.repeats
         assert 1 <= self.said <= 1 + marked, f"{self.word} was said {self.said} times"

@@ -30,6 +30,10 @@ COMMANDS: Mapping[str, int] = {
 }  # fmt: skip
 ODD: Mapping[str, int] = {"file": 12, "album": 5, "voice": 3, "empty": 1, "huge": 1}
 IMPATIENT = frozenset({"long", "slow", "grow"})
+MEANWHILE = ("/stop", "stop", "/status", "/whoami", "/usage", "/help")
+"""What impatient people send while they wait."""
+RUSHES, RUSH = 3, 20.0
+"""So often a day several people write on every platform at once, within so many seconds."""
 
 
 class Deed(StrEnum):
@@ -120,9 +124,21 @@ class _Writer:
             yield said
             yield from self._thinks_again(said)
             if said.text in IMPATIENT and chance.random() < 0.15:
-                word = chance.choice(("/stop", "stop"))
+                word = chance.choice(MEANWHILE)
                 later = at + chance.uniform(2.0, 15.0)
                 yield self._act(later, Deed.COMMANDS, person, place, word, follows=True)
+
+    def rush(self, begun: float) -> Iterator[Act]:
+        """People of each platform ask, or want to know something, at the same time."""
+        chance = self._chance
+        for platform in PLATFORMS:
+            here = [person for person in self._team if platform in platforms_of(person)]
+            for person in chance.sample(here, 3):
+                place = chance.choice((groups(platform)[1], private(platform, person)))
+                yield self._act(begun + chance.uniform(0.0, RUSH), Deed.SAYS, person, place, "say")
+            person = chance.choice(here)
+            at = begun + chance.uniform(0.0, RUSH)
+            yield self._act(at, Deed.COMMANDS, person, private(platform, person), "/whoami")
 
     def _says(self, at: float, person: Person, place: Place, *, follows: bool) -> Act:
         chance = self._chance
@@ -172,10 +188,18 @@ def _drawn(chance: random.Random, weights: Mapping[str, int]) -> str:
     return chance.choices(list(weights), list(weights.values()))[0]
 
 
+def rushes(seed: int, days: int) -> tuple[float, ...]:
+    """When everybody writes at once."""
+    chance = random.Random(seed + 5)
+    hours = [day * 24 + hour for day in range(days) for hour in sorted(chance.sample(BUSY_HOURS[1:], RUSHES))]
+    return tuple((hour + chance.uniform(0.1, 0.9)) * HOUR for hour in hours)
+
+
 def week(seed: int, *, days: int = 7, messages: int = 5000) -> Week:
     """A week with at least so many messages."""
     writer = _Writer(random.Random(seed), days)
     acts = list(writer.arranges(DIGESTS))
+    acts += [act for begun in rushes(seed, days) for act in writer.rush(begun)]
     count = len(acts)
     while count < messages:
         session = list(writer.session())

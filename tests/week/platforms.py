@@ -108,6 +108,8 @@ class Platform:
     """Posts, by their key, whose outcome the bot cannot know."""
     removed: set[str] = field(default_factory=set)
     penalties: dict[str, float] = field(default_factory=dict)
+    limited_until: float = 0.0
+    """Every call is refused until then."""
     again: int = 0
     numbers: int = 0
 
@@ -123,7 +125,7 @@ class Platform:
     def fault(self, operation: Operation, address: ReplyAddress) -> Fault | None:
         """What happens to a call that arrives now instead of what was asked."""
         now, name = self.clock.now(), CALLS[operation]
-        if (until := self.penalties.get(address.chat, 0.0)) > now:
+        if (until := max(self.limited_until, self.penalties.get(address.chat, 0.0))) > now:
             return Fault(name, RateLimited(until - now))
         if wait := self._limits.over(operation, address.chat, address.chat_kind, now):
             return Fault(name, RateLimited(wait, "earned"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.dispatch.reply import REPEATED_MARK
-from tests.week import judge, verdicts
+from tests.week import judge, promptness, verdicts
 from tests.week.evidence import Evidence
 from tests.week.plan import HOUR
 from tests.week.stage import DRAIN
@@ -27,6 +27,8 @@ CHECKS: Mapping[str, judge.Check] = {
     "approvals: once, by who may": verdicts.decided,
     "no run over an open question": verdicts.left_open,
     "firings: none twice, none lost": verdicts.fired,
+    "a command does not wait for a run": promptness.overtaken,
+    "one account's trouble stays its own": promptness.kept_to_itself,
     "within the platforms' limits": judge.limits,
     "no complaint in the log": judge.quiet_log,
 }
@@ -124,7 +126,7 @@ def _firings(of: Evidence) -> str:
 
 
 def _latencies(of: Evidence) -> Iterator[tuple[str, str]]:
-    """Virtual seconds of turns during which nobody was away."""
+    """Virtual seconds of turns during which nobody was away, and their account not in trouble."""
     agent, finals = of.stage.agent, of.finals()
     begun, shown, commands = [], [], []
     busy: dict[int, float] = {}
@@ -133,7 +135,8 @@ def _latencies(of: Evidence) -> Iterator[tuple[str, str]]:
         waited = busy.get(turn["conversation_id"], 0.0) > turn["created_at"]
         if turn["kind"] == "chat":
             busy[turn["conversation_id"]] = max(busy.get(turn["conversation_id"], 0.0), turn["finished_at"])
-        if not final or of.absent(turn["created_at"] - 1, turn["finished_at"]):
+        since, until = turn["created_at"] - 1, turn["finished_at"]
+        if not final or of.absent(since, until) or of.chat(turn)[0] in of.in_trouble(since, until):
             continue
         if turn["kind"] == "command":
             commands.append(final - turn["created_at"])

@@ -80,6 +80,8 @@ class Stage:
         """From when to when there was no bot."""
         self.outages: list[tuple[float, float]] = []
         """From when to when there was no agent."""
+        self.in_trouble: list[tuple[str, float, float]] = []
+        """The accounts that were limited or cut off alone, from when to when."""
         self._chance = random.Random(week.seed + 4)
         self._agenda: list[tuple[float, int, Action]] = []
         self._numbers = itertools.count()
@@ -206,9 +208,16 @@ class Stage:
         elif trouble is Trouble.AGENT:
             await self._agent_away(event.seconds)
         elif trouble is Trouble.ACCOUNT:
+            self._in_trouble(event.where, event.seconds)
             life.recorders[event.where].breaks()
+        elif trouble is Trouble.LIMITED:
+            self._in_trouble(event.where, event.seconds)
+            self.platforms[event.where].limited_until = self.clock.now() + event.seconds
         else:
             self._penalize(self.platforms[event.where], event.seconds)
+
+    def _in_trouble(self, account: str, seconds: float) -> None:
+        self.in_trouble.append((account, self.clock.now(), self.clock.now() + seconds))
 
     async def _agent_away(self, seconds: float) -> None:
         async def back() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.testing.adapter import Shown
+from tests.week import promptness
 from tests.week.__main__ import SEED
 from tests.week.evidence import Evidence, played
 from tests.week.report import judged
@@ -110,6 +111,26 @@ def two_turns_side_by_side(of: Evidence) -> str:
     return "order within a conversation"
 
 
+def later(of: Evidence, turn: int) -> None:
+    """A turn is answered a minute later."""
+    finals = {**of.finals()}
+    finals[turn] += 60.0
+    of.finals = lambda: finals  # type: ignore[method-assign]
+
+
+def a_command_waits_for_a_run(of: Evidence) -> str:
+    """As one that came while a run was at work."""
+    later(of, next(command for command, _, _ in promptness.beside_runs(of)))
+    return "a command does not wait for a run"
+
+
+def another_account_waits(of: Evidence) -> str:
+    """As one whose neighbour was limited."""
+    found = promptness.beside_trouble(of)
+    later(of, next(turn["id"] for turn, _ in found if turn["kind"] == "command"))
+    return "one account's trouble stays its own"
+
+
 WRONGS = (
     it_is_gone,
     it_stands_twice,
@@ -119,6 +140,8 @@ WRONGS = (
     a_firing_is_lost,
     somebody_else_decided,
     two_turns_side_by_side,
+    a_command_waits_for_a_run,
+    another_account_waits,
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.faults import Step
-from tests.week.plan import BUSY_HOURS, DAY, HOUR, MINUTE
+from tests.week.plan import BUSY_HOURS, DAY, HOUR, MINUTE, rushes
 from tests.week.team import PLATFORMS
 
 STEPS = tuple(step for step in Step if step is not Step.ACKNOWLEDGED)
@@ -25,6 +25,7 @@ class Trouble(StrEnum):
     AGENT = "agent away"
     ACCOUNT = "connection lost"
     PENALTY = "chats penalized"
+    LIMITED = "account limited"
 
 
 KILLS = (Trouble.KILL, Trouble.KILL_AT_STEP, Trouble.KILL_AT_WRITE, Trouble.SHUTDOWN)
@@ -60,7 +61,7 @@ class Event:
 def troubles(seed: int, days: int) -> tuple[Event, ...]:
     """All of it, in order."""
     chance = random.Random(seed + 1)
-    found = [*_troubles(chance, days)]
+    found = [*_troubles(chance, days), *_in_rushes(seed, days)]
     for at, seconds in (NIGHT, MORNING):
         if at + seconds < days * DAY:
             found.append(Event(at, Trouble.KILL, seconds))
@@ -78,3 +79,11 @@ def _troubles(chance: random.Random, days: int) -> Iterator[Event]:
                 seconds = chance.uniform(*SHORT)
                 step = chance.choice(STEPS) if trouble is Trouble.KILL_AT_STEP else None
                 yield Event(at, trouble, seconds, chance.choice(PLATFORMS), step, chance.randint(1, 40))
+
+
+def _in_rushes(seed: int, days: int) -> Iterator[Event]:
+    """While everybody writes one account after the other is limited, or its connection breaks."""
+    kinds = (Trouble.LIMITED, Trouble.LIMITED, Trouble.ACCOUNT)
+    for number, begun in enumerate(rushes(seed, days)):
+        where = PLATFORMS[number % len(PLATFORMS)]
+        yield Event(begun - 1.0, kinds[number % len(kinds)], 40.0, where)
