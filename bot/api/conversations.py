@@ -97,7 +97,7 @@ async def transcript(
     await note_read(services, by, of)
     found = await services.store.turns(conversation, before(cursor), limit)
     return shapes.Turns(
-        turns=[await views.turn(services, of, view) for view in found],
+        turns=[await views.turn(services, of, view) for view in views.said(found)],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 

@@ -101,7 +101,7 @@ class Feed:
         unknown = any(frame.turn not in self._seen for frame in changes.frames)
         if changes.rows or unknown or (busy and not changes.frames):
             self._pause = min(self._pause * 2, SLOW)
-            for view in await self._news():
+            for view in views.said(await self._news()):
                 yield Event("turn", await views.turn(self._services, self._of, view))
         for frame in changes.frames:
             if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
@@ -122,7 +122,7 @@ class Feed:
     async def _snapshot(self) -> Event:
         found = await self._services.store.turns(self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
-        turns = [await views.turn(self._services, self._of, view) for view in reversed(found)]
+        turns = [await views.turn(self._services, self._of, view) for view in views.said(reversed(found))]
         more = str(found[-1].id) if len(found) == WINDOW else None
         shown = views.conversation(self._services, self._by, self._of)
         return Event("snapshot", Snapshot(conversation=shown, turns=turns, next=more))

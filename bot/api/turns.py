@@ -47,7 +47,7 @@ async def list_turns(
         if view.conversation not in known:
             known[view.conversation] = await places.conversation(services, by, view.conversation)
     return shapes.Turns(
-        turns=[await views.turn(services, known[view.conversation], view) for view in found],
+        turns=[await views.turn(services, known[view.conversation], view) for view in views.said(found)],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 

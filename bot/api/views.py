@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from functools import lru_cache
@@ -61,6 +61,11 @@ def conversation(services: ApiServices, by: Caller, view: ConversationView) -> s
         own=by.owns(view),
         writable=by.owns(view) and local_adapter(services, view.key.account) is not None,
     )
+
+
+def said(found: Iterable[TurnView]) -> list[TurnView]:
+    """The turns that a transcript shows: that a question was left stands in the question itself."""
+    return [view for view in found if not view.left]
 
 
 async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> shapes.Turn:

@@ -8,31 +8,63 @@ import structlog
 
 from bot.commands.quoting import quoted
 from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.delivery import PASSING
 from bot.dispatch.reply import Edit
 from bot.domain import Part, PartKind, Stopped, Turn
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
+from bot.render.port import Renderer
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
+# Seconds between tries; the answer below the question waits for their end.
+PAUSES = (0.5, 1.0, 2.0)
+
 
 async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
-    """Edit the question that `asked` brought, once; what cannot be edited stays as it is."""
+    """Edit the question that `asked` brought; what cannot be edited stays as it is. After a passing failure
+    it is tried again for some seconds, and a limit is waited for.
+    """
     part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
     adapter = asked.adapter
     if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
         return
-    shown = replace(part, content=f"{part.content}\n\n{_line(answer, part, texts)}", choices=())
-    if len(adapter.renderer.split(shown.content)) > 1:
-        shown = replace(part, choices=())
-    try:
-        async with asked.outlet.governor.must(asked.turn.address, Operation.FINAL):
-            await asked.edit(Edit(shown), final=True)
-    except DeliveryError as problem:
-        log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
-        return
-    await asked.flush()
+    content = _below(part.content, _line(answer, part, texts), adapter.renderer)
+    shown = replace(part, content=content, choices=())
+    for pause in (*PAUSES, 0.0):
+        try:
+            async with asked.outlet.governor.must(asked.turn.address, Operation.FINAL):
+                await asked.edit(Edit(shown), final=True)
+            await asked.flush()
+            return
+        except RateLimited as problem:
+            asked.outlet.governor.penalty(
+                asked.turn.address, problem.retry_after, account_wide=problem.account_wide
+            )
+        except DeliveryError as problem:
+            log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
+            if problem.category not in PASSING:
+                return
+            await asked.clock.sleep(pause)
+
+
+def _below(content: str, line: str, renderer: Renderer) -> str:
+    """A question with a line below it, in one message: what has no room at the question's end gives way."""
+    if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
+        return whole
+    if len(renderer.split(_cut(content, 0, line, renderer))) > 1:
+        return content
+    fits, too_long = 0, len(content)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        room = len(renderer.split(_cut(content, middle, line, renderer))) <= 1
+        fits, too_long = (middle, too_long) if room else (fits, middle)
+    return _cut(content, fits, line, renderer)
+
+
+def _cut(content: str, length: int, line: str, renderer: Renderer) -> str:
+    return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
 
 
 def _line(answer: Turn, part: Part, texts: Texts) -> str:

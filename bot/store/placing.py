@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyAddress, person_of
-from bot.store import questions
+from bot.store import audit, questions
 from bot.store import statements as sql
 from bot.store.admitted import Admission, Verdict
 from bot.store.connection import Connection
@@ -52,7 +52,7 @@ def placed(connection: Connection, admission: Admission, now: float) -> Place:
     wanted = admission.thread_id if admission.rotate else thread_at(connection, row.id, admission.resume)
     if wanted and wanted != thread_id:
         thread_id = wanted
-        questions.leave(connection, row.id, thread_id, now)
+        questions.leave(connection, row.id, thread_id, audit.by(origin, ""), now)
     if origin.chat_kind is ChatKind.GROUP and not origin.topic:
         _remember(connection, admission.message, row.id, now)
     address = ReplyAddress(

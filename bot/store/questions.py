@@ -7,12 +7,13 @@ by an admin.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
-from bot.store import permissions, rows
+from bot.store import audit, permissions, rows
 from bot.store import statements as sql
+from bot.store.audit import Actor, Deed
 from bot.store.connection import Connection
 from bot.store.opening import open_turn
 from bot.store.permissions import Remembered
@@ -108,14 +109,19 @@ def give_up(connection: Connection, conversation: int, now: float) -> tuple[int,
     return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
 
 
-def leave(connection: Connection, conversation: int, thread_id: str, now: float) -> None:
+def leave(connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float) -> None:
     """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
-    nobody wrote, which shows that.
+    nobody wrote, which shows that; whose deed it was is written down where it was an approval.
     """
     row = connection.execute(sql.QUESTION_OF, {"id": conversation}).first()
     connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
-    if row is not None:
-        connection.execute(sql.STOP_TURN, {"id": _go_on(connection, row, now), "why": Stopped.LEFT.value})
+    if row is None:
+        return
+    left = _go_on(connection, row, now)
+    connection.execute(sql.STOP_TURN, {"id": left, "why": Stopped.LEFT.value})
+    if actor is not None and row.decisions:
+        deed = Deed("approval", f"turn {row.asked_by}", "left")
+        audit.note(connection, replace(actor, key=f"turn:{left}"), deed, now)
 
 
 def _go_on(connection: Connection, row: Any, now: float) -> int:

@@ -17,7 +17,7 @@ from bot.store.views import ConversationView
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Where a turn is answered again, and what it begins from."""
+    """Where a turn is answered again, what it begins from, and who wants that."""
 
     conversation: int
     address: ReplyAddress
@@ -25,6 +25,7 @@ class Again:
     model: str
     thread_id: str
     checkpoint: str
+    actor: audit.Actor
 
 
 def retry(
@@ -44,9 +45,9 @@ def retry(
     turn. `text` is the command's own answer; it counts for `limits`.
     """
     answer(connection, command, text, now)
-    again = Again(
-        command.conversation, command.address, command.platform, command.model, thread_id, checkpoint
-    )
+    author = audit.author_of(command)
+    at = (command.conversation, command.address, command.platform, command.model)
+    again = Again(*at, thread_id, checkpoint, author)
     return _again(connection, answered, again, limits, now)
 
 
@@ -84,7 +85,8 @@ def begin_retry(
     row = connection.execute(sql.BEGIN_RETRY, begun).first()
     if row is None:
         return False
-    _replaced(connection, answered, row.conversation_id, thread_id, now)
+    _replaced(connection, answered)
+    questions.leave(connection, row.conversation_id, thread_id, None, now)
     connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
 
@@ -113,7 +115,7 @@ def repeat(
     if address.chat != view.key.chat:
         # The chat has got another id since.
         address = replace(address, chat=view.key.chat, reply_to="")
-    again = Again(view.id, address, view.platform, model, thread_id, checkpoint)
+    again = Again(view.id, address, view.platform, model, thread_id, checkpoint, actor)
     opened = _again(connection, answered, again, limits, now)
     done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
     audit.note(connection, actor, done, now)
@@ -124,7 +126,8 @@ def _again(
     connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
 ) -> int:
     budgets.count(connection, limits, now)
-    _replaced(connection, answered, again.conversation, again.thread_id, now)
+    _replaced(connection, answered)
+    questions.leave(connection, again.conversation, again.thread_id, again.actor, now)
     opened = open_turn(
         connection,
         again.conversation,
@@ -142,10 +145,7 @@ def _again(
     return opened
 
 
-def _replaced(
-    connection: Connection, answered: Answered, conversation: int, thread_id: str, now: float
-) -> None:
-    """The answer has another one in its place, on that thread."""
+def _replaced(connection: Connection, answered: Answered) -> None:
+    """The answer has another one in its place."""
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
-    questions.leave(connection, conversation, thread_id, now)

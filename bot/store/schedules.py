@@ -322,7 +322,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
         if connection.execute(sql.IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
             # Somebody talks about an earlier firing there, or is asked something.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
-        questions.leave(connection, row.id, thread_id, now)
+        questions.leave(connection, row.id, thread_id, None, now)
     return row.id, thread_id
 
 

@@ -165,7 +165,7 @@ APPROVALS_WITH = _sql(
 )
 CLOSE_QUESTION = _sql("UPDATE conversations SET question = '' WHERE id = :id")
 QUESTION_OF = _sql(
-    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    """SELECT id, thread_id, platform, question, asked_by, decisions FROM conversations
     WHERE id = :id AND question <> '' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = asked_by)"""
 )
 APPROVALS_IN = _sql(

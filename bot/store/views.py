@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import ConversationKey, Part, ToolStep, TurnKind, TurnMessage, TurnState
+from bot.domain import ConversationKey, Part, Stopped, ToolStep, TurnKind, TurnMessage, TurnState
 from bot.store import rows, usage
 from bot.store import statements as sql
 from bot.store.connection import Connection
@@ -38,7 +38,7 @@ class ConversationView:
 class TurnView:
     """A turn with what was asked, what was answered and what that cost (`spent`, None where nobody
     counted). `steps` are the tools that it called; `asks`: it ended with a
-    question that is still open.
+    question that is still open; `left`: it only shows that a question was left, and says nothing of its own.
     """
 
     id: int
@@ -58,6 +58,7 @@ class TurnView:
     spent: Spent | None = None
     steps: tuple[ToolStep, ...] = ()
     asks: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,4 +193,5 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         spent=usage.spent_in(row),
         steps=rows.steps_in(row.steps),
         asks=bool(row.asks),
+        left=row.stopped == Stopped.LEFT.value,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeGuard
 
 from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
@@ -21,7 +22,7 @@ class RecordingInbox:
     `held` counts those. `recorded` are the chats that keep a record, `private` the texts that are answered to
     their author alone. While `forbids` is not None no click counts: it is not stored, and its author is told
     that. While `closed` is not None the first click below a message counts, and the author of any other is
-    told this.
+    told this. `meanwhile` is what others do once a click is stored, before the adapter hears so.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class RecordingInbox:
         self.held = 0
         self.forbids: str | None = None
         self.closed: str | None = None
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self.recorded: set[str] = set()
         self.private: set[str] = set()
         self._answered: set[tuple[str, str]] = set()
@@ -63,6 +65,8 @@ class RecordingInbox:
             self.stumble -= 1
             self.refused += 1
             raise StoreError("stored, but the disk did not say so")
+        if self.meanwhile is not None and any(_clicked(event) for event in events):
+            await self.meanwhile()
         return forbidden
 
     def records(self, chat: str) -> bool:
@@ -102,7 +106,7 @@ class RecordingInbox:
 
     def _forbidden(self, events: Sequence[InboundEvent]) -> dict[str, str]:
         """What the authors of clicks are told that do not count."""
-        clicks = [event for event in events if isinstance(event, InboundMessage) and event.clicked]
+        clicks = [event for event in events if _clicked(event)]
         if self.forbids is not None:
             return {click.event_id: self.forbids for click in clicks}
         found: dict[str, str] = {}
@@ -128,3 +132,7 @@ class RecordingInbox:
         self.cursors.append(cursor)
         async with self._changed:
             self._changed.notify_all()
+
+
+def _clicked(event: InboundEvent) -> TypeGuard[InboundMessage]:
+    return isinstance(event, InboundMessage) and event.clicked

@@ -35,9 +35,8 @@ def shown(wire: Wire, place: str, message_id: str) -> str:
 
 def says_who(wire: Wire, place: str, message_id: str, word: str, person: int) -> bool:
     """Whether a question shows that this person has decided it so."""
-    text, who = shown(wire, place, message_id), wire.person(person)
-    name = _name(wire, who)
-    return f"✓ {word}, by {name}" in text or f"✓ {word} — <@{who}>" in text
+    name = _name(wire, wire.person(person))
+    return f"✓ {word}, by {name}" in shown(wire, place, message_id)
 
 
 def _name(wire: Wire, who: str) -> str:

@@ -16,6 +16,7 @@ from bot.domain import InboundMessage
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.payload import Json, objects, string
+from bot.platforms.signs import Signs
 
 log = structlog.get_logger(__name__)
 
@@ -79,8 +80,9 @@ def names(message: Json) -> list[str]:
 class Clicks:
     """Answers clicks, once it is known what they count for. A failure costs nothing but the sign."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: Rest, signs: Signs) -> None:
         self._rest = rest
+        self._signs = signs
 
     async def refuse(self, click: Click, reason: str) -> None:
         """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
@@ -95,9 +97,14 @@ class Clicks:
 
         A stop changes nothing yet: the final takes its button away.
         """
+        question = click.message.origin.reply_to if click.message is not None else ""
+        async with self._signs.sign(question) as due:
+            await self._confirm(click, due=due)
+
+    async def _confirm(self, click: Click, *, due: bool) -> None:
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": STALE, "flags": _FOR_ONE}}
         shown: dict[str, Any] = {}
-        if click.message is not None and not click.message.clicked:
+        if click.message is not None and not (due and click.message.clicked):
             answer = {"type": _LATER}
         elif click.message is not None:
             chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)

@@ -28,6 +28,7 @@ from bot.platforms.discord.watch import Watch
 from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, string
 from bot.platforms.route import proxy_for
+from bot.platforms.signs import Signs
 
 CLOSE_SECONDS = 0.5
 STORE_SECONDS = 0.5
@@ -61,9 +62,10 @@ class Connection:
         self.asks = Asks(rest, application, context.clock)
         self.asks.restore(asks)
         gaps = Gaps(name, rest, places, context.clock)
-        clicks = Clicks(rest)
+        signs = Signs()
+        clicks = Clicks(rest, signs)
         self.receiver = Receiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
-        self.outbound = Outbound(name, identity.id, rest, self.asks, health, context.clock)
+        self.outbound = Outbound(name, identity.id, rest, self.asks, signs, health, context.clock)
         self.files = Files(rest, self.outbound)
         self.threads = Threads(self.outbound, inbound, places)
         self.watch = Watch(context.clock, health, self.asks)

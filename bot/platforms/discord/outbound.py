@@ -19,6 +19,7 @@ from bot.platforms.discord.leftovers import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.health import Health
+from bot.platforms.signs import Signs
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
@@ -30,12 +31,20 @@ class Outbound:
     """What the bot does in its chats."""
 
     def __init__(
-        self, account: str, own_id: str, rest: Rest, asks: Asks, health: Health, clock: Clock
+        self,
+        account: str,
+        own_id: str,
+        rest: Rest,
+        asks: Asks,
+        signs: Signs,
+        health: Health,
+        clock: Clock,
     ) -> None:
         self._account = account
         self.leftovers = Leftovers(own_id, clock, self._behind)
         self._rest = rest
         self._asks = asks
+        self._signs = signs
         self._health = health
         self._again: OrderedDict[str, int] = OrderedDict()
         self._growing: set[str] = set()
@@ -62,7 +71,8 @@ class Outbound:
         """Replace the whole text."""
         route = _message("PATCH", message.address, message_id)
         try:
-            await self._rest.request(route, json=_content(message, render_discord(message.text)))
+            async with self._signs.words(message_id, message):
+                await self._rest.request(route, json=_content(message, render_discord(message.text)))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)

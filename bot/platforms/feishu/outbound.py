@@ -64,10 +64,11 @@ class Outbound:
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text; the final version also ends the streaming."""
         try:
-            if message.final:
-                await self._finish(message_id, message)
-            else:
-                await self._streams.extend(message_id, message.text, message.address)
+            async with self._streams.signs.words(message_id, message):
+                if message.final:
+                    await self._finish(message_id, message)
+                else:
+                    await self._streams.extend(message_id, message.text, message.address)
         except ApiProblem as problem:
             if isinstance(problem, ApiRefused) and problem.code == RECALLED:
                 self._next_uuid(message.key)

@@ -27,6 +27,7 @@ from bot.platforms.feishu.failures import (
     Unreached,
     about_the_card,
 )
+from bot.platforms.signs import Signs
 from bot.render.feishu import card_markdown
 from bot.window import SlidingWindow
 
@@ -68,6 +69,7 @@ class Streams:
     def __init__(self, client: Client, clock: Clock, *, scale: float = 1.0) -> None:
         self.rotations = 0
         self.abandoned = 0
+        self.signs = Signs()
         self._client = client
         self._clock = clock
         self._rotate = ROTATE_SECONDS * scale
@@ -168,9 +170,13 @@ class Streams:
             await self._clicked.wait()
 
     async def _show_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
-        stream = self._streams.get(message_id) or await self._adopt(message_id, address)
-        async with stream.lock:
-            await self._operate(stream, "PUT", f"/elements/{CHOICES}", {"element": dumped(chosen(choice))})
+        async with self.signs.sign(message_id) as due:
+            if not due:
+                return
+            stream = self._streams.get(message_id) or await self._adopt(message_id, address)
+            async with stream.lock:
+                element = dumped(chosen(choice))
+                await self._operate(stream, "PUT", f"/elements/{CHOICES}", {"element": element})
 
     async def _keep(self) -> None:
         while True:

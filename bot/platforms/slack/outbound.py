@@ -10,6 +10,7 @@ from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.payload import Json
+from bot.platforms.signs import Signs
 from bot.platforms.slack.budgets import MINUTE, RESERVED_UPDATES, UPDATES
 from bot.platforms.slack.calls import Calls, StreamOver, key_of
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
@@ -59,6 +60,7 @@ class Outbound:
         self._statuses: Recent[float] = Recent(1024)
         self._no_streams: Recent[bool] = Recent(1024)
         self._no_status = False
+        self._signs = Signs()
         streams.on_rotated = self._go_on
 
     async def send(self, message: OutboundMessage) -> str:
@@ -76,10 +78,11 @@ class Outbound:
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
         """Bring a message to this text: by its stream where one is open, else as a whole."""
-        stream = self._streams.get(message.address.chat, ts)
-        if stream is not None and await self._streams.show(stream, message):
-            return
-        await self._rewrite(message, ts)
+        async with self._signs.words(f"{message.address.chat}:{ts}", message):
+            stream = self._streams.get(message.address.chat, ts)
+            if stream is not None and await self._streams.show(stream, message):
+                return
+            await self._rewrite(message, ts)
 
     def streaming(self, address: ReplyAddress, ts: str) -> bool:
         """Whether a message is an open stream, or one that ended with more than it should show."""
@@ -118,11 +121,14 @@ class Outbound:
 
     async def settle(self, click: Click) -> None:
         """Show what was chosen where the buttons stood. Who chose is answered in any case."""
-        self._updates.add(self._clock.now())
-        try:
-            await self._calls.settle(click)
-        except DeliveryError as error:
-            log.info("slack.buttons_stay", category=error.category.value)
+        async with self._signs.sign(f"{click.chat}:{click.ts}") as due:
+            if not due:
+                return
+            self._updates.add(self._clock.now())
+            try:
+                await self._calls.settle(click)
+            except DeliveryError as error:
+                log.info("slack.buttons_stay", category=error.category.value)
 
     async def refuse(self, click: Click, reason: str) -> None:
         """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""

@@ -14,6 +14,7 @@ from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.health import Health
+from bot.platforms.signs import Signs
 from bot.platforms.telegram.clicks import Clicks
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.files import Files
@@ -50,6 +51,7 @@ class TelegramAdapter:
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._cut_off = False
+        self._signs = Signs()
 
     @property
     def renderer(self) -> Renderer:
@@ -108,7 +110,8 @@ class TelegramAdapter:
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """See EditsMessages."""
-        await self._out().edit(message, message_id)
+        async with self._signs.words(f"{message.address.chat}:{message_id}", message):
+            await self._out().edit(message, message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """See DeletesMessages."""
@@ -189,7 +192,9 @@ class TelegramAdapter:
         health.identity = f"@{identity.username}"
         self._outbound = Outbound(client, context.inbox, health, rich=rich)
         self._files = Files(client, self._outbound)
-        received = Received(self.name, Inbound(self.name, identity), context.inbox, Clicks(client))
+        received = Received(
+            self.name, Inbound(self.name, identity), context.inbox, Clicks(client, self._signs)
+        )
         self._receiver = self._make_receiver(client, received, context, health)
         return self._receiver
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import structlog
 from telegram.error import TelegramError
 
+from bot.platforms.signs import Signs
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.inbound import Click
 
@@ -23,8 +24,9 @@ MOST = 200
 class Clicks:
     """Answers clicks, once it is known what they count for."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, signs: Signs) -> None:
         self._client = client
+        self._signs = signs
 
     async def refuse(self, click: Click, reason: str) -> None:
         """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
@@ -46,11 +48,16 @@ class Clicks:
                 "answerCallbackQuery", callback_query_id=click.query, text=chosen[:MOST] or STALE
             )
             if click.message is not None:
+                await self._show(click, chosen)
+        except TelegramError as error:
+            log.info("telegram.click_not_confirmed", reason=type(error).__name__)
+
+    async def _show(self, click: Click, chosen: str) -> None:
+        async with self._signs.sign(f"{click.chat}:{click.message_id}") as due:
+            if due:
                 await self._client.call(
                     "editMessageReplyMarkup",
                     chat_id=int(click.chat),
                     message_id=int(click.message_id),
                     reply_markup={"inline_keyboard": [[{"text": f"✓ {chosen}", "callback_data": "chosen"}]]},
                 )
-        except TelegramError as error:
-            log.info("telegram.click_not_confirmed", reason=type(error).__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.platforms.base import AsksChoice, EditsMessages
@@ -66,6 +68,20 @@ class Choices(Suite):
         await stage.inbox.until(2)
         await eventually(lambda: stage.one().choices == ())
         assert "Which?" in stage.one().text
+
+    @needs(AsksChoice, EditsMessages)
+    async def test_words_that_are_there_before_the_sign_stay(self, stage: Stage) -> None:
+        """What the service writes below a settled question is never replaced by the adapter's own sign."""
+        question = stage.message("Which?", await stage.asked(), choices=CHOICES)
+        message_id = await stage.post(question)
+        words = replace(question, text="Which? ✓ Paris, by Ann", choices=())
+        stage.inbox.meanwhile = lambda: stage.edit(words, message_id)
+        await stage.platform.clicks(message_id, "Paris")
+        await stage.inbox.until(2)
+        await eventually(lambda: stage.one().text == words.text)
+        await stage.moments()
+        assert stage.one().text == words.text
+        assert stage.one().choices == stage.one().chosen == ()
 
     @needs(AsksChoice, Ability.GROUPS)
     async def test_in_a_group_the_answer_is_that_of_who_clicked(self, stage: Stage) -> None:

@@ -19,6 +19,7 @@ from bot.domain import (
 )
 from bot.store import BotStore
 from bot.store.admitted import Admission, Refusal, Verdict
+from bot.store.audit import Deed
 from bot.store.turns import PartChange
 
 from .made import ANN, BEN, QUEUE, accept, admission, changed, message, refused
@@ -91,6 +92,16 @@ async def test_any_words_of_who_asked_decide(store: BotStore, kind: ChatKind, wo
     assert (taken.kind, taken.conversation) == (TurnKind.CHAT, asked.conversation)
     await accept(store, said("and then", kind=kind))
     assert await heard(store, asked.conversation) == [("i1", [words]), ("", ["and then"])]
+
+
+async def test_who_leaves_an_approval_stands_in_the_audit(store: BotStore) -> None:
+    asked = await asking(store)
+    leaving = message("/new", kind=GROUP, reply_to=ASKED, sender=BEN)
+    for _ in range(2):
+        await accept(store, admission(leaving, Verdict.COMMAND, rotate=True))
+    [entry] = await store.audit()
+    assert (entry.person, entry.name, entry.account, entry.chat) == ("telegram:8", "Ben", "tg", "c1")
+    assert entry.deed == Deed("approval", f"turn {asked.id}", "left")
 
 
 async def test_a_click_of_who_asked_decides_once(store: BotStore) -> None:

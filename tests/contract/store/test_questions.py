@@ -150,6 +150,7 @@ async def test_a_fresh_thread_closes_the_question(store: BotStore) -> None:
     assert await told(store, admission(click())) == "stale"
     await accept(store, admission(message("hello")))
     assert await shows_left(store, asked)
+    assert await store.audit() == [], "no approval was left"
     turn = (await store.claim(asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, [one.text for one in turn.messages]) == ("", ["hello"])

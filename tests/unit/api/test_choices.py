@@ -112,7 +112,30 @@ async def test_a_question_that_was_left_has_no_buttons(tmp_path: Path) -> None:
         assert late.json()["detail"].startswith(CLOSED)
         shown = await seen(service.http, turn["id"], lambda found: "✗" in found["parts"][-1]["text"])
         assert shown["parts"][-1]["text"].endswith("✗ left without an answer")
-        assert await deeds(service) == []
+        assert await deeds(service) == [("web:owner", "left")]
+        path = f"/api/conversations/{turn['conversation']}/messages"
+        for found in (path, "/api/turns"):
+            turns = (await service.http.get(found)).json()["turns"]
+            assert [one["messages"][0]["text"] for one in turns] == ["/new", "clean up"], "what was said"
+
+
+async def test_who_watches_sees_that_a_question_was_left_and_nothing_else_of_it(tmp_path: Path) -> None:
+    async with world(tmp_path, graph="approving") as service:
+        turn = await asked(service.http)
+        async with asyncio.timeout(20), service.events(turn["conversation"]) as events:
+            _, before = await anext(events)
+            assert [one["id"] for one in before["turns"]] == [turn["id"]]
+            command = (await service.say(turn["conversation"], "/new"))["turn"]
+            shown: dict[int, Any] = {}
+            async for name, data in events:
+                shown |= {data["id"]: data} if name == "turn" else {}
+                said = shown.get(turn["id"], before["turns"][0])["parts"][-1]["text"]
+                if "✗" in said and shown.get(command, {}).get("finished_at"):
+                    break
+        assert sorted(shown) == sorted([turn["id"], command])
+        async with service.events(turn["conversation"]) as events:
+            _, after = await anext(events)
+        assert [one["id"] for one in after["turns"]] == sorted([turn["id"], command])
 
 
 async def test_what_is_no_button_is_not_found(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.render.discord import DISCORD, PART_LIMIT
 from bot.runtime.port import Ended, Interrupted
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.adapters import Asking
@@ -71,6 +73,49 @@ async def test_who_asked_decides_by_a_click(asking: Bench) -> None:
         await asking.adapter.presses("approve", message, kind=GROUP)
         assert await settled(asking, 1) == ["Decided: P7: approve."]
     assert asking.adapter.told == []
+
+
+async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        asking.adapter.fail("edit", DeliveryError(DeliveryCategory.TRANSIENT, "500"))
+        asking.adapter.fail("edit", RateLimited(3.0))
+        await asking.adapter.presses("approve", message, kind=GROUP)
+        await asking.until(lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `P7`")
+        assert await settled(asking, 1) == ["Decided: P7: approve."]
+
+
+async def test_what_can_not_be_edited_any_more_holds_nothing_up(asking: Bench) -> None:
+    async with asking.running():
+        message = await asked(asking)
+        asking.adapter.fail("edit", DeliveryError(DeliveryCategory.PERMISSION, "too old"))
+        await asking.adapter.presses("approve", message, kind=GROUP)
+        assert await settled(asking, 1) == ["Decided: P7: approve."]
+    assert asking.adapter.texts()[0] == QUESTION
+
+
+async def test_who_decided_has_room_below_a_question_that_fills_its_message(asking: Bench) -> None:
+    path = "a" * (PART_LIMIT - len(QUESTION))
+    question = QUESTION.replace("path: a", f"path: {path}")
+    asking.adapter.renderer = DISCORD
+
+    def lengthy(run: ScriptedRun) -> None:
+        if run.request.answers:
+            script(run)
+        else:
+            run.emit(Interrupted("i1", {**CALL, "args": {"path": path}}), Ended("interrupted"))
+
+    asking.runtime.script = lengthy
+    async with asking.running():
+        await asking.adapter.hears("go", kind=GROUP)
+        await asking.until(lambda: asking.adapter.texts() == [question])
+        await asking.rest(0.5)
+        await asking.adapter.presses("approve", next(iter(asking.adapter.shown)), kind=GROUP)
+        assert await settled(asking, 1) == ["Decided: P7: approve."]
+    shown = asking.adapter.texts()[0]
+    assert len(DISCORD.split(shown)) == 1
+    assert shown.startswith(question.partition("May it?")[0])
+    assert shown.endswith("\n\n…\n\n✓ `approve`, by `P7`")
 
 
 async def test_who_asked_decides_in_words(asking: Bench) -> None:
