@@ -21,3 +21,8 @@ def as_code(text: str) -> str:
     """A code as somebody wrote it, the way that it was told."""
     signs = "".join(sign for sign in text.upper() if sign.isalnum())
     return f"{signs[:4]}-{signs[4:]}"
+
+
+def is_code(code: str) -> bool:
+    """Whether this has the form of a code."""
+    return len(code) == LENGTH + 1

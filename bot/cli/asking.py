@@ -40,6 +40,9 @@ def ask_secret(text: str) -> str:
 
 
 def agreed(text: str, *, default: bool) -> bool:
-    """Yes or no; no where nothing comes any more."""
-    question = f"{text} [{'Y/n' if default else 'y/N'}]: "
-    return ask(question, "y" if default else "n", ended="n").lower() in {"y", "yes"}
+    """Yes or no; no where nothing comes any more. Asked again for any other word."""
+    choice = f"[{'Y/n' if default else 'y/N'}]: "
+    given = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
+    while given not in {"y", "yes", "n", "no"}:
+        given = ask(f"y or n? {choice}", "y" if default else "n", ended="n").lower()
+    return given in {"y", "yes"}

@@ -60,7 +60,7 @@ def _found(account: AccountConfig, identity: str, manifest: Manifest) -> Known:
         owner = f"{account.platform}:{sender.id}"
         if agreed(f"{_who(heard)} wrote: {_shown(heard.text)}\nIs that you?", default=False):
             return Known(owner, wrote=True)
-        others.append(sender.id)
+        others.append(heard.event_id)
         if not agreed("Wait for another message?", default=True):
             return Known()
 

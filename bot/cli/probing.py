@@ -33,13 +33,14 @@ async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> Ac
 
 
 async def first_writer(
-    account: AccountConfig, seconds: float, ready: Callable[[], None], known: Sequence[str] = ()
+    account: AccountConfig, seconds: float, ready: Callable[[], None], heard: Sequence[str] = ()
 ) -> InboundMessage | None:
-    """The first message in private of a person who is not `known`; None where none comes in time.
+    """The first message of a person in private but those `heard` before, by event id; None where none comes
+    in time.
 
     `ready` is called once messages are heard. The message stays the service's to answer. Raises StartError.
     """
-    inbox = _Listening(frozenset(known), confirms=load_manifest(account.platform).confirms)
+    inbox = _Listening(frozenset(heard), confirms=load_manifest(account.platform).confirms)
     told = False
 
     def report(state: AccountState) -> None:
@@ -108,8 +109,8 @@ class _NoInbox:
 class _Listening(_NoInbox):
     """Hears who writes, and lets the platform bring it again."""
 
-    def __init__(self, known: frozenset[str], *, confirms: bool) -> None:
-        self._known = known
+    def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
+        self._before = before
         self._confirms = confirms
         self.heard: asyncio.Future[InboundMessage] = asyncio.get_running_loop().create_future()
 
@@ -124,7 +125,7 @@ class _Listening(_NoInbox):
     def _is_one(self, event: InboundMessage) -> bool:
         sender = event.origin.sender
         private = event.origin.chat_kind is ChatKind.PRIVATE
-        return private and not sender.is_bot and bool(sender.id) and sender.id not in self._known
+        return private and not sender.is_bot and bool(sender.id) and event.event_id not in self._before
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access import Role
-from bot.access.codes import as_code
+from bot.access.codes import as_code, is_code
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.naming import HERE, account_of, home_of, reaches, twin, whom
 from bot.commands.quoting import quoted, quoted_person
@@ -36,9 +36,7 @@ async def role(call: Invocation) -> Result:
         return _shown(call, call.words[0])
     wanted = GIVEN_ROLES.get(call.words[1].lower())
     if wanted is None:
-        return Result(
-            call.texts("role_unknown", role=quoted(call.words[1]), roles=", ".join(map(quoted, GIVEN_ROLES)))
-        )
+        return _no_role(call, call.words[1])
     return await _give(call, call.words[0], wanted)
 
 
@@ -70,11 +68,9 @@ async def pair(call: Invocation) -> Result:
     author = author_of(call.turn)
     if await services.store.deeds(author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
-    *words, last = call.words
-    role = GIVEN_ROLES.get(last.lower(), Role.MEMBER) if words else Role.MEMBER
-    code = as_code(" ".join(words if words and last.lower() in GIVEN_ROLES else call.words))
-    if not call.role.may_give(role, Role.STRANGER):
-        return Result(texts("role_not_yours", role=_name(role)))
+    code, role = _meant(call)
+    if isinstance(role, Result):
+        return role
     found = [one for one in await services.store.waiting(now, code) if _here(call, one)]
     if not found:
         await services.store.note(author, Deed(WRONG_CODE), now)
@@ -88,6 +84,24 @@ async def pair(call: Invocation) -> Result:
     await services.people.load()
     services.deliver(told)
     return Result(text, composed=True)
+
+
+def _meant(call: Invocation) -> tuple[str, Role | Result]:
+    """The code that was written, and the role after it: a member's where none is."""
+    *words, last = call.words
+    before, whole = as_code(" ".join(words)), as_code(" ".join(call.words))
+    role = GIVEN_ROLES.get(last.lower()) if words else None
+    if role is None and is_code(before) and not is_code(whole):
+        return before, _no_role(call, last)
+    wanted = role or Role.MEMBER
+    if not call.role.may_give(wanted, Role.STRANGER):
+        return before, Result(call.texts("role_not_yours", role=_name(wanted)))
+    return (whole if role is None else before), wanted
+
+
+def _no_role(call: Invocation, word: str) -> Result:
+    roles = ", ".join(map(quoted, GIVEN_ROLES))
+    return Result(call.texts("role_unknown", role=quoted(word), roles=roles))
 
 
 async def _give(call: Invocation, who: str, wanted: Role) -> Result:

@@ -15,7 +15,7 @@ from bot.store.threads import Audience
 DAYS, MOST_DAYS = 14, 365
 
 
-_SWITCH = re.compile(r"(?:on(?:\s+\d+)?|off)?", re.IGNORECASE)
+_SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
 
 
 def switches(rest: str) -> bool:
@@ -33,12 +33,19 @@ async def record(call: Invocation) -> Result:
     word = call.words[0].lower()
     if not call.may(Power.RECORD):
         return Result(texts("record_admins"))
-    if word not in {"on", "off"}:
+    if not switches(" ".join(call.words)):
         return Result(texts("record_how"))
-    days = number_in(call.words[1:]) or DAYS if word == "on" else 0
+    days = number_in(call.words[1:]) or _kept(call) if word == "on" else 0
     if days > MOST_DAYS:
         return Result(texts("record_too_long", limit=MOST_DAYS))
     return await _switched(call, days)
+
+
+def _kept(call: Invocation) -> int:
+    """For how many days a record is kept where nobody says it: as before, if there is one."""
+    address = call.turn.address
+    found = call.services.recorded.get(address.account, address.chat)
+    return found.days if found is not None else DAYS
 
 
 async def _switched(call: Invocation, days: int) -> Result:

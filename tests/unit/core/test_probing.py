@@ -24,10 +24,10 @@ def account(platform: str, emulator: TelegramEmulator | DiscordEmulator) -> Acco
 
 
 async def asked(
-    found: AccountConfig, *known: str
+    found: AccountConfig, *heard: str
 ) -> tuple[asyncio.Task[InboundMessage | None], asyncio.Event]:
     ready = asyncio.Event()
-    waiting = asyncio.create_task(first_writer(found, 20.0, ready.set, known))
+    waiting = asyncio.create_task(first_writer(found, 20.0, ready.set, heard))
     await asyncio.wait_for(ready.wait(), 20.0)
     return waiting, ready
 
@@ -44,14 +44,17 @@ async def test_what_is_said_in_a_channel_before_does_not_hold_it_up() -> None:
         assert found.text == "in private"
 
 
-async def test_somebody_who_is_known_is_passed_over_and_nothing_is_taken() -> None:
+async def test_what_was_heard_before_is_passed_over_and_nothing_is_taken() -> None:
     async with TelegramEmulator.serve() as emulator:
         emulator.people.says("first", user=7)
-        waiting, _ = await asked(account("telegram", emulator), "7")
-        emulator.people.says("second", user=8)
-        found = await waiting
-        assert found is not None
-        assert found.origin.sender.id == "8"
+        waiting, _ = await asked(account("telegram", emulator))
+        first = await waiting
+        assert first is not None
+        waiting, _ = await asked(account("telegram", emulator), first.event_id)
+        emulator.people.says("once more", user=7)
+        second = await waiting
+        assert second is not None
+        assert (second.origin.sender.id, second.text) == ("7", "once more")
         assert emulator.queue.pending == 2
 
 

@@ -98,6 +98,15 @@ class TestPairing:
             assert callable(written)
             assert "is let in" in await says(team, f"/pair {written(code)}")
 
+    async def test_a_role_that_there_is_not_is_no_wrong_code(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            for _ in range(MOST_WRONG + 1):
+                assert await says(team, f"/pair {code} emperor") == (
+                    "There is no role `emperor`. Roles: `owner`, `admin`, `member`, `blocked`."
+                )
+            assert "is let in" in await says(team, f"/pair {code} member")
+
     async def test_a_stranger_hears_of_it_once_while_it_is_good(self, team: Bench) -> None:
         async with team.running():
             code = await knocks(team)

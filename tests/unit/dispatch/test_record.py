@@ -103,8 +103,17 @@ async def test_admins_switch_it_and_limits_hold(at: Bench) -> None:
         assert "Only admins" in await says(at, "/record on")
         at.role = Role.ADMIN
         assert "At most 365 days" in await says(at, "/record on 366")
-        assert "`/record on` keeps" in await says(at, "/record perhaps")
+        for wrong in ("perhaps", "on 0", "on abc", "on -3", "on 7 days", "off 7"):
+            assert "`/record on` keeps" in await says(at, f"/record {wrong}"), wrong
         assert await at.store.record.chats() == []
+
+
+async def test_switching_it_on_again_keeps_its_time(at: Bench) -> None:
+    async with at.running():
+        assert "for 30 days" in await says(at, "/record on 30")
+        assert "for 30 days" in await says(at, "/record on")
+        await says(at, "/record off")
+        assert "for 14 days" in await says(at, "/record on")
 
 
 async def test_it_outlives_a_restart_and_forgets_what_is_old(at: Bench) -> None:
