@@ -17,7 +17,7 @@ from bot.api.failures import missing
 from bot.api.paging import DEFAULT, Cursor, Limit, Names, before
 from bot.api.reaching import check_reach, reached
 from bot.api.services import ApiServices, Services
-from bot.config import AccessConfig, AccessEntry
+from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.store.audit import AuditEntry
 from bot.store.people import Given, Waiting
 
@@ -72,6 +72,7 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> shape
     """
     who, role = as_entry(entry), Role[body.role.upper()]
     _check(services, by, who, role)
+    _check_id(services, who)
     _check_named(services, who, role)
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
@@ -113,6 +114,13 @@ def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> N
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
     check_reach(services, by, who)
+
+
+def _check_id(services: ApiServices, who: AccessEntry) -> None:
+    """Refuse what is no id of its platform. Raises 422."""
+    states = services.accounts.states()
+    if problem := wrong_entry(states[who.scope][0] if who.scope in states else who.scope, who):
+        raise HTTPException(422, f"entry: {problem}")
 
 
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:

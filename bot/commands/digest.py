@@ -58,6 +58,8 @@ async def _done(call: Invocation) -> str:
         return await _zone(call)
     if verb in _VERBS and number_in(call.words[1:]) and len(call.words) == 2:
         return await _VERBS[verb](call, await _mine(call, verb, number_in(call.words[1:])))
+    if verb in _VERBS and len(call.words) <= 2:
+        raise ScheduleRefused("digest_number", verb=verb)
     return await _drafted(call)
 
 

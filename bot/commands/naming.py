@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bot.access.reach import at_home, within_reach
 from bot.commands.quoting import quoted
-from bot.commands.registry import Invocation, Result, nearest_line
-from bot.config import AccessEntry
+from bot.commands.registry import Invocation, Result, nearest, nearest_line
+from bot.config import AccessEntry, wrong_entry
 from bot.domain import ChatKind, person_of
 
 HERE = "here"
@@ -39,8 +39,13 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
     states = call.services.accounts.states()
     known = {*states, *(platform for platform, _ in states.values())}
     if entry.scope not in known:
-        near = nearest_line(call.texts, sorted(known), mark="")
+        near = nearest_line(call.texts, nearest(entry.scope, sorted(known)) or sorted(known), mark="")
         return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
+    platform = states[entry.scope][0] if entry.scope in states else entry.scope
+    problem = wrong_entry(platform, entry)
+    # What was given before can be taken back, whatever it is.
+    if problem and entry not in call.services.people:
+        return Result(call.texts("who_wrong", who=quoted(str(entry)), problem=problem))
     return entry
 
 

@@ -12,6 +12,7 @@ from bot.config.accounts import (
     TerminalAccount,
     WebAccount,
 )
+from bot.config.checks import wrong_entry
 from bot.config.loader import LoadedConfig, load_config
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
 from bot.config.redact import masked, secrets_of
@@ -48,4 +49,5 @@ __all__ = [
     "masked",
     "schema",
     "secrets_of",
+    "wrong_entry",
 ]

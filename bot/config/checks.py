@@ -103,6 +103,17 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     return _wrong_id(kind, str(path[-2]), entry)
 
 
+def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
+    """What is wrong with the id of an entry, be it a person or a group of that platform; None for nothing,
+    and for a platform whose ids are not known.
+    """
+    kind = PLATFORMS.get(platform)
+    if kind is None:
+        return None
+    problem = _wrong_id(kind, "blocked", entry)
+    return problem if problem is None or entry.kind else f"{problem}, or {kind.group_words}"
+
+
 def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str | None:
     if entry.kind:
         return _wrong_kind(kind, entry)

@@ -53,7 +53,7 @@ class Firings:
         if skip is None:
             text = await self._text(schedule, again)
             notice = await self._spent(schedule)
-            skip = Skip.BUDGET if notice else None if text else Skip.QUIET
+            skip = Skip.BUDGET if notice else None if text else await self._empty(schedule)
         return Fire(
             schedule,
             made.due,
@@ -65,6 +65,11 @@ class Firings:
             skip=skip,
             notice=await self._missed(schedule, made) if skip is Skip.MISSED else notice,
         )
+
+    async def _empty(self, schedule: Schedule) -> Skip:
+        """Why there is nothing to make a digest of."""
+        kept = [(one.account, one.chat) for one in await self._record.chats()]
+        return Skip.QUIET if (schedule.account, schedule.chat) in kept else Skip.UNRECORDED
 
     def _skip(self, schedule: Schedule, made: Plan) -> Skip | None:
         if not self._host.runs(schedule.account):

@@ -192,7 +192,8 @@ def _on_date(said: _Said) -> Rule:
     try:
         on = date(said.number("year"), said.number("month"), said.number("on"))
     except ValueError:
-        raise ScheduleRefused("time_of_day", time=said.match.group(0).strip()) from None
+        day = f"{said['year']}-{said['month']}-{said['on']}"
+        raise ScheduleRefused("date_unknown", date=day) from None
     return said.once(on)
 
 

@@ -44,6 +44,7 @@ class Skip(StrEnum):
     ACCESS = "access"
     ACCOUNT = "account"
     QUIET = "quiet"
+    UNRECORDED = "unrecorded"
     BUDGET = "budget"
 
 

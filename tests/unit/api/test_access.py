@@ -51,9 +51,11 @@ async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
     [
         ("telegram", {"role": "member"}, 422, "expected platform:id"),
         ("@ann", {"role": "member"}, 422, "expected platform:id"),
+        ("telegram:bob", {"role": "member"}, 422, "expected the number of a person after telegram:"),
+        ("slack:team:bob", {"role": "member"}, 422, "expected the id of a team after slack:team:"),
         ("telegram:7", {"role": "king"}, 422, "role"),
         ("telegram:7", {}, 422, "role"),
-        ("slack:team:T1", {"role": "admin"}, 422, "everybody of slack:team:T1"),
+        ("slack:team:T024BE7LD", {"role": "admin"}, 422, "everybody of slack:team:T024BE7LD"),
     ],
 )
 async def test_what_cannot_be_given(

@@ -24,7 +24,7 @@ channels:
 CY, DAN = Sender("30", "Cy"), Sender("31", "Dan")
 BEYOND = (
     *("far:30", "far:-100", "telegram:30", "telegram:-100"),
-    *("slack:U1", "slack:team:T1", "web:5", "nowhere:30"),
+    *("slack:U1A", "slack:team:T1A", "web:5", "nowhere:30"),
 )
 
 

@@ -328,11 +328,14 @@ class TestRoles:
             ("/revoke", "Whom?"),
             ("/allow @ann", "`@ann` names nobody."),
             ("/allow nowhere:1", "There is no platform or account `nowhere` here."),
-            ("/allow recordin:1", "Did you mean `rec`, `recording`?"),
+            ("/allow recordin:1", "Did you mean `recording`"),
+            ("/allow far:bob", "`far:bob` names nobody: expected the number of a person after far:"),
+            ("/role telegram:role:7 admin", "there is no role on this platform"),
             ("/role 30 king", "There is no role `king`. Roles: `owner`, `admin`, `member`, `blocked`."),
         ],
     )
     async def test_what_cannot_be_understood_is_told(self, team: Bench, words: str, told: str) -> None:
+        team.others = {"far": "telegram"}
         async with team.running():
             assert told in await says(team, words)
         assert await team.store.given() == []

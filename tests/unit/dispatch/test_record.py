@@ -194,6 +194,11 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         await later(at, DAY, step=300.0)
         assert "dessert" in asked(at)
         assert "pizza" not in asked(at)
+        await says(at, "/record off")
+        assert "keeps no record any more" in await says(at, "/digest now 1")
+        await later(at, DAY, step=300.0)
+        assert (await at.store.schedules.firings(1))[0].skipped == "unrecorded"
+        assert "left out, the chat keeps no record any more" in await says(at, "/digest show 1")
 
 
 async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench) -> None:

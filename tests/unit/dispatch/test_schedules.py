@@ -127,6 +127,9 @@ async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
 async def test_what_is_refused_says_why(at: Bench) -> None:
     async with at.running():
         for text, reason in (
+            ("pause", "Which one? `/digest pause 3`"),
+            ("delete it", "Which one? `/digest delete 3`"),
+            ("2026-02-30 9:00 say hi", "`2026-02-30` is no day of the calendar"),
             ("paus 1", "Did you mean `/digest pause`"),
             ("summarize this", "I read no time there."),
             ("daily 9:00", "What is to happen then?"),
