@@ -363,7 +363,8 @@ class OutboundMessage:
     buttons below it, for adapters that are AsksChoice. `since` is when its turn was accepted (seconds since
     1970; 0.0: not known): nothing that is older can be an earlier try of it. `progress` is what the agent
     works on, for adapters that are ShowsProgress (a frame's `text` may be "" then); nothing in it is active
-    in a final. `full` says of a frame that the reply goes on in another part.
+    in a final. `full` says of a frame that the reply goes on in another part. `alone` is the id of the one
+    person in a group whom it is for, where the platform can show it so ("": for everybody).
     """
 
     key: str
@@ -374,6 +375,7 @@ class OutboundMessage:
     since: float = 0.0
     progress: tuple[ProgressItem, ...] = ()
     full: bool = False
+    alone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

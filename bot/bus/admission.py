@@ -91,11 +91,7 @@ class Admissions:
         """Whether a command given in a group is answered to who gave it alone."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
-        parsed = self._commands.parse(message.text, mentioned=True)
-        command = self._commands.get(parsed.name) if parsed else None
-        if parsed is None or command is None:
-            return False
-        return command.answers_alone(self._rules.access.role(message.origin), parsed.words)
+        return self._commands.answers_alone(message.text, self._rules.access.role(message.origin))
 
     def _recorded(self, origin: Origin) -> bool:
         """Whether what comes from there is kept, though nothing else becomes of it."""

@@ -14,7 +14,7 @@ from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.outlet import Accounts
-from bot.domain import Origin, Turn
+from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import CommandHint
 from bot.record.chats import RecordedChats
@@ -226,6 +226,20 @@ class Registry:
     def for_role(self, role: Role) -> list[Command]:
         """What somebody with this role may use."""
         return [command for command in self._commands.values() if role >= command.role]
+
+    def answers_alone(self, text: str, role: Role) -> bool:
+        """Whether what answers a command in a group is for who gave it alone."""
+        parsed = self.parse(text, mentioned=True)
+        command = self.get(parsed.name) if parsed else None
+        return parsed is not None and command is not None and command.answers_alone(role, parsed.words)
+
+    def alone_for(self, turn: Turn, roles: Callable[[Turn], Role]) -> str:
+        """The id of the one person whom what answers a turn is for, "" for everybody."""
+        if turn.kind is not TurnKind.COMMAND or turn.address.chat_kind is not ChatKind.GROUP:
+            return ""
+        asked = next(iter(turn.messages), None)
+        alone = asked is not None and self.answers_alone(asked.text, roles(turn))
+        return asked.sender.id if asked is not None and alone else ""
 
     def nearest(self, name: str, more: Sequence[str] = ()) -> list[str]:
         """Names, of these `more` too, that look like the one somebody wrote."""

@@ -30,6 +30,7 @@ from bot.platforms.base import (
     EditsMessages,
     RepeatsSafely,
     SendsFiles,
+    ShowsAlone,
     StreamsNatively,
 )
 from bot.runtime.port import RuntimePort
@@ -44,7 +45,7 @@ DOCUMENT_TYPE = "application/json"
 class ReplyCalls:
     """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
 
-    `sealed` are words of it and the secret that is sent in their place.
+    `sealed` are words of it and the secret that is sent in their place; `alone` is whom it is for in a group.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class ReplyCalls:
         runtime: RuntimePort,
         clock: Clock,
         sealed: tuple[str, str] | None = None,
+        alone: str = "",
     ) -> None:
         self.turn = turn
         self.reply = Reply(parts)
@@ -66,6 +68,7 @@ class ReplyCalls:
         """What messages bring beside their text."""
         self._runtime = runtime
         self._sealed = sealed
+        self._alone = alone
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
 
@@ -82,7 +85,10 @@ class ReplyCalls:
     @property
     def repeats_safely(self) -> bool:
         """Whether a post of unknown outcome may simply be made again."""
-        return isinstance(self.adapter, RepeatsSafely) and self.adapter.repeats_safely
+        adapter = self.adapter
+        if self._alone and isinstance(adapter, ShowsAlone) and adapter.shows_alone:
+            return False
+        return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
     def stands(self, part: Part) -> bool:
         """Whether a final part needs no call: its text shows, without buttons, list or open stream."""
@@ -216,6 +222,7 @@ class ReplyCalls:
             since=self.turn.created_at,
             progress=self.progress,
             full=full,
+            alone=self._alone,
         )
 
     def _key(self, part: Part) -> str:

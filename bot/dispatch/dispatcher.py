@@ -405,7 +405,8 @@ class Dispatcher:
 
     def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
         sealed = self._sealed.get(turn.id)
-        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock, sealed)
+        alone = self._commands.alone_for(turn, self._roles)
+        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock, sealed, alone)
 
     async def _command(self, turn: Turn) -> Result:
         texts = self._texts(turn.address.account)

@@ -125,6 +125,18 @@ class RepeatsSafely(Protocol):
 
 
 @runtime_checkable
+class ShowsAlone(Protocol):
+    """Posts for one person's eyes in a group (`OutboundMessage.alone`). It can't be edited, nor found
+    again: where its outcome is unknown it is repeated once, marked.
+    """
+
+    @property
+    def shows_alone(self) -> bool:
+        """True where this account does."""
+        ...
+
+
+@runtime_checkable
 class ShowsTyping(Protocol):
     """Can show that an answer is on its way."""
 

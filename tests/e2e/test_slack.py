@@ -12,6 +12,7 @@ import pytest
 
 from agent.testing.graphs import long_markdown
 from bot.domain import Live
+from bot.faults import VARIABLE, Step
 from bot.service import Service
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
@@ -165,6 +166,49 @@ async def test_the_slash_command_and_the_text_form(emulator: SlackEmulator, serv
     emulator.people.says("@roebot help", user=PERSON, channel=team)
     [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
     assert "/status" in seen["text"]
+
+
+async def test_what_is_about_oneself_only_oneself_sees_in_a_channel(
+    emulator: SlackEmulator, service: Service
+) -> None:
+    team = emulator.people.make_channel("team")
+    root = emulator.people.says("@roebot whoami", user=PERSON, channel=team).ts
+    await answered(emulator, team, lambda texts: len(texts) == 1)
+    emulator.people.says("@roebot status", user=PERSON, channel=team, thread=root)
+    await answered(emulator, team, lambda texts: len(texts) == 2)
+    emulator.people.says("@roebot whoami", user=PERSON, channel=team, thread=root)
+    await answered(emulator, team, lambda texts: len(texts) == 3)
+    emulator.fault("drop", method="chat.postEphemeral")
+    emulator.people.says("@roebot usage", user=PERSON, channel=team, thread=root)
+    above, loud, below, first, again = await answered(emulator, team, lambda texts: len(texts) == 5)
+    assert (above["thread_ts"], above["visible_to"]) == ("", PERSON)
+    assert f"slack:{PERSON}" in above["text"]
+    assert (loud["thread_ts"], loud["visible_to"]) == (root, "")
+    assert [one["visible_to"] for one in (below, first, again)] == [PERSON] * 3
+    assert [one["thread_ts"] for one in (below, first, again)] == [root] * 3
+    assert again["text"] == f"(possibly repeated)\n\n{first['text']}"
+
+
+@pytest.mark.parametrize("step", [Step.STORED, Step.POST_INTENDED, Step.PART_SENT])
+async def test_only_oneself_sees_it_after_a_kill_too(
+    tmp_path: Path, emulator: SlackEmulator, step: Step
+) -> None:
+    team = emulator.people.make_channel("team")
+    service = ServiceProcess(tmp_path, config_text(emulator))
+    service.start(**{VARIABLE: step.value})
+    await service.ready()
+    await until(lambda: emulator.socket.connections > 0, 20.0, service.log)
+    emulator.people.says("@roebot whoami", user=PERSON, channel=team)
+    assert await service.died() == -9
+    stood = len(answers(emulator, team))
+    assert stood == (step is Step.PART_SENT)
+    service.start()
+    try:
+        seen = await answered(emulator, team, lambda texts: len(texts) == stood + 1)
+        assert {one["visible_to"] for one in seen} == {PERSON}
+        assert seen[-1]["text"].startswith("(possibly repeated)") == (step is not Step.STORED)
+    finally:
+        assert service.stop() == 0
 
 
 async def test_slacks_own_stop_button_ends_the_answer(emulator: SlackEmulator, service: Service) -> None:

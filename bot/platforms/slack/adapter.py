@@ -43,11 +43,14 @@ _LEAST_SCOPES = frozenset({"chat:write"})
 class SlackAdapter:
     """Receives by Socket Mode or signed requests and answers with native streams.
 
-    Repeats are safe: a part carries its key as metadata and is looked for before it is posted again.
+    Repeats are safe: a part carries its key as metadata and is looked for before it is posted again;
+    what one person alone sees can't be found.
     """
 
     repeats_safely = True
     """See RepeatsSafely."""
+    shows_alone = True
+    """See ShowsAlone."""
     most_choices = MOST_CHOICES
     """See AsksChoice."""
 

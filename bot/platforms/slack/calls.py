@@ -57,6 +57,20 @@ class Calls:
         )
         return _ts(await self.make(call, posting=True))
 
+    async def post_alone(self, message: OutboundMessage) -> str:
+        """A message that one person sees; its ts, by which nothing can be done with it.
+
+        In a thread that nobody has answered in yet Slack shows none, so there it goes above it.
+        """
+        address = message.address
+        call = self._client.web.chat_postEphemeral(
+            channel=address.chat,
+            user=message.alone,
+            thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
+            **content(message.text, message.choices),
+        )
+        return _ts(await self.make(call, posting=True), "message_ts")
+
     async def update(self, message: OutboundMessage, ts: str) -> None:
         """Replace the whole text of a message."""
         call = self._client.web.chat_update(
@@ -166,8 +180,8 @@ def key_of(message: Json) -> str:
     return str(payload.get("key") or "") if isinstance(payload, dict) else ""
 
 
-def _ts(answer: AsyncSlackResponse) -> str:
-    ts = answer.get("ts")
+def _ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
+    ts = answer.get(name)
     if not isinstance(ts, str):
         raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)
     return ts

@@ -38,6 +38,7 @@ _PERMISSION = frozenset(
         "restricted_action_read_only_channel",
         "restricted_action_thread_only_channel",
         "user_not_found",
+        "user_not_in_channel",
     }
 )
 _GONE = frozenset(

@@ -141,8 +141,11 @@ class Outbound:
             log.info("slack.click_not_refused", reason=type(error).__name__)
 
     async def _new(self, message: OutboundMessage) -> str:
-        if self._places.alone(message.address.reply_to) and (ts := await self._respond(message)):
+        alone = bool(message.alone) or self._places.alone(message.address.reply_to)
+        if alone and (ts := await self._respond(message)):
             return ts
+        if message.alone:
+            return f"alone:{await self._calls.post_alone(message)}"
         try:
             if not message.final and self._may_stream(message.address):
                 ts = await self._stream(message)
@@ -236,7 +239,7 @@ class Outbound:
         of the service: an earlier one may have posted there and not have lived to write it down.
         """
         address = message.address
-        if not (self._unsure.get(message.key) or self._may_be_left_over(message)):
+        if message.alone or not (self._unsure.get(message.key) or self._may_be_left_over(message)):
             return ""
         messages = await self.own(address)
         self._looked.put(message.key, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from bot.platforms.base import (
     FetchesFiles,
     RepeatsSafely,
     SendsFiles,
+    ShowsAlone,
     ShowsTyping,
 )
 from bot.platforms.slack.adapter import SlackAdapter
@@ -249,6 +251,31 @@ async def test_a_private_answer_is_seen_by_who_asked_alone(running: Running) -> 
     assert seen == [("part 0", PERSON), ("part 1", PERSON), ("all well", "")]
 
 
+async def test_what_is_for_one_person_is_seen_by_them_alone_where_it_can_be_seen(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    address = await running.asked("@roebot whoami", channel=team)
+    # Slack shows nothing of the kind in a thread in which nobody has answered.
+    await running.adapter.send(replace(final("above", address), alone=PERSON))
+    await running.adapter.send(final("**loud**", address, "2:0"))
+    below = await running.asked("@roebot whoami", channel=team, thread=address.topic)
+    await running.adapter.send(replace(final("*below*", below, "3:0"), alone=PERSON))
+    seen = [(one["text"], one["thread_ts"], one["visible_to"]) for one in running.shown(team)]
+    assert seen == [
+        ("above", "", PERSON),
+        ("**loud**", address.topic, ""),
+        ("*below*", address.topic, PERSON),
+    ]
+
+
+async def test_who_is_gone_is_told_nothing(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    address = await running.asked("@roebot whoami", channel=team)
+    with pytest.raises(DeliveryError, match="user_not_in_channel") as refused:
+        await running.adapter.send(replace(final("above", address), alone="U0999999"))
+    assert refused.value.category is DeliveryCategory.PERMISSION
+    assert running.shown(team) == []
+
+
 async def test_a_private_answer_that_comes_too_late_goes_out_as_ever(running: Running) -> None:
     running.shelf.private = {"/whoami"}
     team = running.emulator.people.make_channel("team")
@@ -300,6 +327,7 @@ def test_it_has_its_capabilities(tmp_path: Path) -> None:
         EditsMessages,
         DeletesMessages,
         RepeatsSafely,
+        ShowsAlone,
         ShowsTyping,
         SendsFiles,
         FetchesFiles,

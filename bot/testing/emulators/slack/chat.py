@@ -27,6 +27,22 @@ def post_message(call: Call) -> Done:
     return _posted(call, channel, message)
 
 
+def post_ephemeral(call: Call) -> Done:
+    """chat.postEphemeral: one person sees it, in a thread only where somebody has answered; nothing finds it
+    again.
+    """
+    channel = call.world.channel(call.values.get("channel"))
+    user = call.world.users.get(call.text("user"))
+    if user is None:
+        raise ApiError("user_not_in_channel")
+    text, markdown = content_of(call, TEXT_LIMIT)
+    thread, ts = _thread(call, channel), call.world.ts()
+    if not thread or any(one.thread_ts == thread and not one.visible_to for one in channel.messages.values()):
+        more = {"markdown": markdown, "thread_ts": thread, "blocks": blocks_of(call), "visible_to": user.id}
+        ts = call.world.add(channel, call.world.bot, text, **more).ts
+    return Done({"message_ts": ts}, channel.id, ts, text)
+
+
 def update(call: Call) -> Done:
     """chat.update."""
     channel = call.world.channel(call.values.get("channel"))
@@ -47,7 +63,7 @@ def delete(call: Call) -> Done:
     """chat.delete."""
     channel = call.world.channel(call.values.get("channel"))
     message = channel.messages.get(call.text("ts"))
-    if message is None:
+    if message is None or message.visible_to:
         raise ApiError("message_not_found")
     if message.user is not call.world.bot:
         raise ApiError("cant_delete_message")
@@ -140,6 +156,7 @@ def _posted(call: Call, channel: Channel, message: Message) -> Done:
 
 METHODS = {
     "chat.postMessage": Method(post_message, 0, FrameKind.POST),
+    "chat.postEphemeral": Method(post_ephemeral, 100, FrameKind.POST),
     "chat.update": Method(update, 50, FrameKind.EDIT),
     "chat.delete": Method(delete, 50, FrameKind.DELETE),
     "chat.startStream": Method(start_stream, 20, FrameKind.POST),

@@ -93,7 +93,7 @@ class World:
     def own(self, channel: Channel, ts: Any) -> Message:
         """A message of the bot. Raises ApiError."""
         message = channel.messages.get(str(ts))
-        if message is None:
+        if message is None or message.visible_to:
             raise ApiError("message_not_found")
         if message.user is not self.bot:
             raise ApiError("cant_update_message")
