@@ -8,17 +8,22 @@ import structlog
 
 from bot.commands.quoting import quoted
 from bot.dispatch.calls import ReplyCalls
+from bot.dispatch.handing import PASSING
 from bot.dispatch.reply import Edit
+from bot.dispatch.tries import Tries
 from bot.domain import Part, PartKind, Stopped, Turn
-from bot.errors import DeliveryError
+from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
+SHOWN_FOR = 30.0
+"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
+
 
 async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
-    """Edit the question that `asked` brought, once; what cannot be edited stays as it is."""
+    """Edit the question that `asked` brought; what cannot be edited stays as it is."""
     part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
     adapter = asked.adapter
     if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
@@ -27,12 +32,27 @@ async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
     if len(adapter.renderer.split(shown.content)) > 1:
         shown = replace(part, choices=())
     try:
-        async with asked.outlet.governor.must(asked.turn.address, Operation.FINAL):
-            await asked.edit(Edit(shown), final=True)
+        await _edit(asked, shown)
     except DeliveryError as problem:
         log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
         return
     await asked.flush()
+
+
+async def _edit(asked: ReplyCalls, shown: Part) -> None:
+    """Edit it, again where that may help. Raises DeliveryError."""
+    governor, address = asked.outlet.governor, asked.turn.address
+    tries = Tries(asked.clock, SHOWN_FOR)
+    while True:
+        try:
+            async with governor.must(address, Operation.FINAL):
+                return await asked.edit(Edit(shown), final=True)
+        except DeliveryError as problem:
+            if problem.category not in PASSING:
+                raise
+            if isinstance(problem, RateLimited):
+                governor.penalty(address, problem.retry_after, account_wide=problem.account_wide)
+            await tries.pause(problem)
 
 
 def _line(answer: Turn, part: Part, texts: Texts) -> str:
