@@ -67,7 +67,7 @@ class FileRoutes:
         ]
 
     async def upload(self, request: Request) -> Response:
-        """Take all files of a multipart body, or none."""
+        """Take all files of a multipart body, or none; what comes again under an `Idempotency-Key`, once."""
         thread_id = check_thread_id(request.path_params["thread_id"])
         limits = await limits_of(self._source)
         length = request.headers.get("content-length", "")
@@ -80,7 +80,7 @@ class FileRoutes:
                     await batch.begin(event.filename)
                 else:
                     await batch.write(event.data)
-            kept = await batch.commit()
+            kept = await store.commit_once(batch, request.headers.get("idempotency-key", ""))
         return answer(UploadResult(success=True, files=kept, message=uploaded(kept)))
 
     async def listing(self, request: Request) -> Response:

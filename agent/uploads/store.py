@@ -22,6 +22,7 @@ from agent.uploads.documents.records import Record, Records
 from agent.uploads.documents.report import Report
 from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique
 from agent.uploads.names import check_name, safe_name
+from agent.uploads.once import Once
 
 _COPY_CHUNK = 1 << 20
 
@@ -178,6 +179,18 @@ class UploadStore:
     def batch(self, thread_id: str) -> UploadBatch:
         """A new batch for the thread."""
         return UploadBatch(self._folders, thread_id, self._limits, self._converter)
+
+    async def commit_once(self, batch: UploadBatch, key: str) -> list[UploadInfo]:
+        """Commit it, unless files came under the same key before ("" is none) and are all still there."""
+        once, thread_id = Once(self._folders), batch.thread_id
+        names = await asyncio.to_thread(once.names, thread_id, key) if key else []
+        known = {info.filename: info for info in await self.listed(thread_id)} if names else {}
+        if names and all(name in known for name in names):
+            return [known[name] for name in names]
+        kept = await batch.commit()
+        if key:
+            await asyncio.to_thread(once.write, thread_id, key, [info.filename for info in kept])
+        return kept
 
     async def save_local(self, thread_id: str, paths: Sequence[Path]) -> list[UploadInfo]:
         """Copy local files in. Directories and missing files are refused before anything is copied."""

@@ -8,8 +8,9 @@ import structlog
 
 from bot.commands.quoting import quoted
 from bot.dispatch.calls import ReplyCalls
-from bot.dispatch.delivery import PASSING
+from bot.dispatch.handing import PASSING
 from bot.dispatch.reply import Edit
+from bot.dispatch.tries import Tries
 from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
@@ -18,35 +19,23 @@ from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
-# Seconds between tries; the answer below the question waits for their end.
-PAUSES = (0.5, 1.0, 2.0)
+SHOWN_FOR = 30.0
+"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
 
 
 async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
-    """Edit the question that `asked` brought; what cannot be edited stays as it is. After a passing failure
-    it is tried again for some seconds, and a limit is waited for.
-    """
+    """Edit the question that `asked` brought; what cannot be edited stays as it is."""
     part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
     adapter = asked.adapter
     if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
         return
     content = _below(part.content, _line(answer, part, texts), adapter.renderer)
-    shown = replace(part, content=content, choices=())
-    for pause in (*PAUSES, 0.0):
-        try:
-            async with asked.outlet.governor.must(asked.turn.address, Operation.FINAL):
-                await asked.edit(Edit(shown), final=True)
-            await asked.flush()
-            return
-        except RateLimited as problem:
-            asked.outlet.governor.penalty(
-                asked.turn.address, problem.retry_after, account_wide=problem.account_wide
-            )
-        except DeliveryError as problem:
-            log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
-            if problem.category not in PASSING:
-                return
-            await asked.clock.sleep(pause)
+    try:
+        await _edit(asked, replace(part, content=content, choices=()))
+    except DeliveryError as problem:
+        log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
+        return
+    await asked.flush()
 
 
 def _below(content: str, line: str, renderer: Renderer) -> str:
@@ -65,6 +54,22 @@ def _below(content: str, line: str, renderer: Renderer) -> str:
 
 def _cut(content: str, length: int, line: str, renderer: Renderer) -> str:
     return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
+
+
+async def _edit(asked: ReplyCalls, shown: Part) -> None:
+    """Edit it, again where that may help. Raises DeliveryError."""
+    governor, address = asked.outlet.governor, asked.turn.address
+    tries = Tries(asked.clock, SHOWN_FOR)
+    while True:
+        try:
+            async with governor.must(address, Operation.FINAL):
+                return await asked.edit(Edit(shown), final=True)
+        except DeliveryError as problem:
+            if problem.category not in PASSING:
+                raise
+            if isinstance(problem, RateLimited):
+                governor.penalty(address, problem.retry_after, account_wide=problem.account_wide)
+            await tries.pause(problem)
 
 
 def _line(answer: Turn, part: Part, texts: Texts) -> str:

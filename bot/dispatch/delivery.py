@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -79,6 +80,10 @@ class Delivery:
             try:
                 await self._do(action)
                 tries = 0
+            except asyncio.CancelledError:
+                # The service stops: what its last call has come to is known, and must not be asked again.
+                await self._calls.flush()
+                raise
             except (DeliveryError, RuntimeProblem) as problem:
                 spent = self._calls.clock.now() - started
                 pause = await self._after(action, problem, tries, spent)

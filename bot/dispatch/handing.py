@@ -24,8 +24,9 @@ class Handing:
     runtime: RuntimePort
     clock: Clock
 
-    async def over(self, attachment: Attachment) -> Upload:
-        """Fetch a file and store it; a runtime or a platform that is away for a moment is waited for.
+    async def over(self, attachment: Attachment, key: str) -> Upload:
+        """Fetch a file and store it, once for this key; a runtime or a platform that is away for a moment is
+        waited for.
 
         Raises RuntimeUnreachable where the runtime stays away, another RuntimeProblem or a DeliveryError
         where the file can't be had.
@@ -37,7 +38,7 @@ class Handing:
         while True:
             content = adapter.fetch(attachment)
             try:
-                return await self.runtime.upload(self.turn.thread_id, attachment.filename, content)
+                return await self.runtime.upload(self.turn.thread_id, attachment.filename, content, key)
             except RuntimeUnreachable as problem:
                 await reaching.pause(problem)
             except DeliveryError as problem:

@@ -167,9 +167,9 @@ async def _message(
     note, words = await skills.asked(message.text)
     lines = [words] if words else []
     files = []
-    for attachment in message.attachments:
+    for number, attachment in enumerate(message.attachments):
         try:
-            files.append(_file(await handing.over(attachment)))
+            files.append(_file(await handing.over(attachment, f"{identity}-{number}")))
         except RuntimeUnreachable:
             raise  # the turn fails, with its file; it can be asked for again
         except (DeliveryError, RuntimeProblem) as error:

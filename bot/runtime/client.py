@@ -170,13 +170,14 @@ class LangGraphRuntime:
         newest = await self._client.threads.get_history(thread_id, limit=1)
         return _checkpoint(newest[0].get("checkpoint")) if newest else None
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
         """See RuntimePort."""
         data = b"".join([chunk async for chunk in content])
         with _problems():
             response = await self._manage().post(
                 f"/api/threads/{quote(thread_id, safe='')}/uploads",
                 files={"files": (filename, data, "application/octet-stream")},
+                headers={"Idempotency-Key": key},
                 timeout=httpx.Timeout(UPLOAD_TIMEOUT, connect=5.0),
             )
             _check(response)

@@ -341,8 +341,8 @@ class RuntimePort(Protocol):
         """
         ...
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
-        """Hand a file to the thread."""
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
+        """Hand a file to the thread; what is handed over again with the same key is kept once."""
         ...
 
     async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:

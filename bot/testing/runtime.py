@@ -170,7 +170,7 @@ class ScriptedRuntime:
         self._run(run_id)
         return self.checkpoints.get(run_id)
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes]) -> Upload:
+    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
         """See RuntimePort."""
         data = b"".join([chunk async for chunk in content])
         self._reachable()

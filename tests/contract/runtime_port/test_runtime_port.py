@@ -245,7 +245,7 @@ class TestRealOnly:
         async def content() -> AsyncIterator[bytes]:
             yield b"mine"
 
-        await port.upload(thread, "note.txt", content())
+        await port.upload(thread, "note.txt", content(), "k")
         folder = tmp_path / "threads" / thread
         assert folder.exists()
         await port.delete_thread(thread)
@@ -331,7 +331,16 @@ class TestRealOnly:
             yield b"file"
 
         thread = str(uuid.uuid4())
-        upload = await self.subject.port.upload(thread, "../a b.txt", content())
+        upload = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
+        again = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
+        assert (again.filename, again.path) == (upload.filename, upload.path)
+        uploads = tmp_path / "threads" / thread / "user-data" / "uploads"
+        assert [path.name for path in uploads.iterdir()] == [upload.filename]
+        other = await self.subject.port.upload(thread, "../a b.txt", content(), "m2-0")
+        assert other.filename != upload.filename
+        uploads.joinpath(upload.filename).unlink()
+        anew = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
+        assert uploads.joinpath(anew.filename).read_bytes() == b"hello file"
         assert upload.size == len(b"hello file")
         assert "/" not in upload.filename
         outputs = tmp_path / "threads" / thread / "user-data" / "outputs"

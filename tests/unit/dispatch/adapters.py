@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from bot.domain import OutboundMessage
 from bot.testing.adapter import RecordingAdapter
 
 
@@ -13,6 +15,21 @@ class Asking(RecordingAdapter):
     """A platform with buttons."""
 
     most_choices: int = 3
+
+
+@dataclass(slots=True)
+class Slow(RecordingAdapter):
+    """A platform whose answer to a post comes when it is `free`; `posted` says that one stands."""
+
+    posted: asyncio.Event = field(default_factory=asyncio.Event)
+    free: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, message: OutboundMessage) -> str:
+        """See Adapter."""
+        identity = await RecordingAdapter.send(self, message)
+        self.posted.set()
+        await self.free.wait()
+        return identity
 
 
 class Lines:

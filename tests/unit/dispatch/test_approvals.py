@@ -313,6 +313,19 @@ class TestShown:
             await settled(asking, 1)
         assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ answered by `P7`"
 
+    @pytest.mark.parametrize(
+        "error", [RateLimited(1.5), DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")]
+    )
+    async def test_a_platform_that_refuses_for_a_moment_is_asked_again(
+        self, asking: Bench, error: DeliveryError
+    ) -> None:
+        async with asking.running():
+            message = await asked(asking)
+            asking.adapter.fail("edit", error)
+            await asking.adapter.presses("approve", message, kind=GROUP)
+            await settled(asking, 1)
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `P7`"
+
     async def test_a_message_that_cannot_be_edited_stays(self, asking: Bench) -> None:
         async with asking.running():
             message = await asked(asking)

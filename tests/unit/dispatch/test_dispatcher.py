@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ from bot.runtime.port import (
     Text,
 )
 from bot.testing.runtime import ScriptedRun, saying
+from tests.unit.dispatch.adapters import Slow
 from tests.unit.dispatch.bench import Bench
 
 
@@ -413,6 +415,17 @@ class TestRestart:
         assert at.adapter.texts() == []
         [view] = await at.store.turns(1)
         assert view.state is TurnState.RUNNING
+
+    async def test_a_post_that_ends_under_a_shutdown_is_not_made_again(self, at: Bench) -> None:
+        adapter = at.adapter = Slow()
+        at.runtime.script = saying("answer")
+        async with at.running():
+            await at.adapter.hears("hi")
+            await at.until(adapter.posted.is_set)
+            asyncio.get_running_loop().call_soon(adapter.free.set)
+        async with at.running():
+            assert await closed(at) == [TurnState.DONE]
+        assert at.adapter.texts() == ["answer"]
 
     async def test_recovery_waits_until_the_account_is_connected(self, at: Bench) -> None:
         at.runtime.script = saying("answer")
