@@ -96,21 +96,31 @@ def _answers(asked: Asked) -> Answers:
     print("\n".join(numbered(manifest.setup_steps)))
     if extra := document(asked.platform):
         print(f"\n{extra}")
+    while (found := _tried(asked)) is None:
+        pass
+    settings, account, identity = found
+    print(f"It is {identity}.")
+    text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
+    loaded = _checked(text, asked.path)
+    known = owner_of(account, identity, manifest)
+    ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
+    return Answers(settings, known, init_model.choose() if ours else None)
+
+
+def _tried(asked: Asked) -> tuple[dict[str, str], AccountConfig, str] | None:
+    """The settings of an account that the platform takes, and who it is there; None to be asked once more."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
     settings |= _values(asked, settings)
     account = _account(asked, _resolved(settings))
-    text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
-    loaded = _checked(text, asked.path)
+    _checked(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
     print("\nAsking the platform …", flush=True)
     try:
-        identity = run_loop(probe(account)).identity or asked.name
+        return settings, account, run_loop(probe(account)).identity or asked.name
     except StartError as problem:
+        if agreed(f"\n{problem}.\nTry again?", default=True):
+            return None
         raise StartError(f"{problem}; nothing was written, so put it right and begin again") from None
-    print(f"It is {identity}.")
-    known = owner_of(account, identity, manifest)
-    ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
-    return Answers(settings, known, init_model.choose() if ours else None)
 
 
 def _names() -> str:

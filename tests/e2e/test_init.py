@@ -293,6 +293,23 @@ async def test_a_platform_out_of_reach_is_named(tmp_path: Path) -> None:
     assert "AAsecret" not in done.stdout + done.stderr
 
 
+async def test_after_a_refused_token_it_is_asked_once_more(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
+        await shell.types("1234567890:AAwrongwrongwrong", "BotFather gave: ")
+        await shell.expects("refuses the token")
+        await shell.types("", "Try again? [Y/n]: ")
+        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types("later", "Enter, an id, or later: ")
+        await shell.types("", "Its number, or Enter for 1: ")
+        await shell.types("n", "Start the service now? [Y/n]: ")
+        assert await shell.ends() == 0
+        assert "AAwrong" not in shell.text
+    data = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    assert data["channels"]["telegram"]["bot_token"] == emulator.token
+
+
 async def test_a_value_of_the_wrong_form_is_said_plainly(tmp_path: Path) -> None:
     done = await run(tmp_path, "slack", said="xapp-1-A\nxapp-1-A\n")
     assert done.returncode == 1

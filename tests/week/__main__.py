@@ -25,9 +25,10 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--messages", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=0.0, help="real ones, against the emulators")
+    parser.add_argument("--keep", type=Path, help="folder for the home of the real minutes")
     given = parser.parse_args()
     if given.minutes:
-        return asyncio.run(minutes(given.minutes, given.seed))
+        return asyncio.run(minutes(given.minutes, given.seed, given.keep))
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         days, messages = given.days, given.messages

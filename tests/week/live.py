@@ -168,12 +168,14 @@ async def _cancelled(*tasks: asyncio.Task[None]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def minutes(count: float, seed: int) -> int:
-    """Play so many minutes and print what came of it; 0 where all of it was right."""
+async def minutes(count: float, seed: int, kept: Path | None = None) -> int:
+    """Play so many minutes and print what came of it; 0 where all of it was right. What the service wrote is
+    `kept` in that folder, where one is named.
+    """
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         wires = {name: await stack.enter_async_context(wire.serve(SCALE)) for name, wire in WIRES.items()}
-        at = Minutes(seed, wires, Path(folder) / "home")
+        at = Minutes(seed, wires, folder / "home")
         try:
             await at.play(60 * count)
             said, wrong = at.judged()
