@@ -105,6 +105,27 @@ async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) 
         assert await tab.answer() == "again"
 
 
+async def test_what_is_asked_in_a_part_goes_away_with_it(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await furnish(service)
+        async with opened(browser, service, "/#/usage") as tab:
+            await expect(tab.box).not_to_contain_text("Loading…")
+            await tab.page.goto(f"{service.url}/#/schedules")
+            await tab.press("New schedule")
+            await expect(tab.dialog).to_be_visible()
+            await tab.page.go_back()
+            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+            await expect(tab.dialog).to_have_count(0)
+            await expect(tab.page.locator("#part-title")).to_be_focused()
+            await tab.page.go_forward()
+            await tab.press("Delete: schedule 1")
+            await expect(tab.dialog).to_be_visible()
+            await tab.page.goto(f"{service.url}/#/memory")
+            await expect(tab.page.locator("#part-title")).to_have_text("Memory")
+            await expect(tab.dialog).to_have_count(0)
+            assert len((await service.http.get("/api/schedules")).json()["schedules"]) == 1
+
+
 async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
     browser: Browser, tmp_path: Path
 ) -> None:

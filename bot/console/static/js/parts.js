@@ -1,5 +1,6 @@
 // Which part of the page is shown follows from the address: the chat, or what `#/name` says.
 
+import { dismiss } from "./dialog.js";
 import { $, el, show } from "./dom.js";
 import { closeSide } from "./drawer.js";
 import { tell, View, warn } from "./view.js";
@@ -45,6 +46,7 @@ export async function follow() {
 }
 
 function leave() {
+  if (state.view) dismiss();
   state.view?.close();
   state.view = null;
   clearInterval(state.timer);
