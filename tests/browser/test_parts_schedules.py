@@ -153,6 +153,7 @@ async def test_firings_are_shown_in_the_zone_of_their_schedule(browser: Browser,
             entry = tab.box.locator(".calendar a")
             await expect(entry).to_have_count(1)
             await expect(entry).to_contain_text(re.compile(rf"01:00\s?AM the first {zone}"))
-            await expect(tab.box.locator(".calendar td", has=tab.page.locator("a")).locator(".day")).to_have_text("1")
+            day = tab.box.locator(".calendar td", has=tab.page.locator("a")).locator(".day")
+            await expect(day).to_have_text("1")
             await tab.page.goto(f"{service.url}/#/schedules/{one['id']}")
             await expect(tab.box.locator(".steps li").first).to_contain_text(zone)
