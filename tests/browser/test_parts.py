@@ -65,6 +65,28 @@ async def test_every_part_can_be_opened_and_used_by_everybody(
             assert await page.evaluate("window.hit") is None
 
 
+@pytest.mark.parametrize("look", ["light", "phone"])
+async def test_what_can_be_done_with_a_row_is_in_sight(browser: Browser, tmp_path: Path, look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path) as service:
+        await furnish(service)
+        async with opened(browser, service, **options) as tab:
+            for name in ("schedules", "accounts", "memory", "people"):
+                await tab.page.goto(f"{service.url}/#/{name}")
+                table = tab.box.locator("table.acts").last
+                await expect(table).to_be_visible()
+                button = table.get_by_role("button").last
+                await button.scroll_into_view_if_needed()
+                place = await button.bounding_box()
+                first = await table.locator("tbody th").last.bounding_box()
+                assert place
+                assert first
+                assert first["x"] >= 0, "the table was scrolled"
+                assert place["x"] + place["width"] <= options["viewport"]["width"]
+                assert place["x"] >= first["x"] + 100
+                await button.click(trial=True)
+
+
 async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.page.locator("#manage summary").focus()
