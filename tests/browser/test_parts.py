@@ -156,8 +156,24 @@ async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
             await expect(tab.page.locator("#part-title")).to_have_text("Audit")
             await expect(tab.page.locator("#person")).to_have_value("telegram:7")
         async with opened(browser, service, "/#/constructor") as tab:
+            lost = tab.page.locator("#lost")
             await expect(tab.page.locator("#welcome")).to_be_visible()
             await expect(tab.page.locator("#part")).to_be_hidden()
+            await expect(lost).to_have_text("There is no such part of the page.")
+            await expect(lost).to_be_visible()
+            await tab.page.goto(f"{service.url}/#/usage")
+            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+            await expect(lost).to_be_hidden()
+            await tab.page.goto(f"{service.url}/#/nosuchpart")
+            await expect(lost).to_be_visible()
+            await tab.page.click("#new")
+            await expect(lost).to_be_hidden()
+            assert "#" not in tab.page.url
+            await tab.page.go_back()
+            await expect(lost).to_be_visible()
+            await tab.send("hello")
+            assert await tab.answer() == "hello"
+            await expect(lost).to_be_hidden()
 
 
 async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ export function asked() {
 /** Show what the address says. */
 export async function follow() {
   const wanted = asked();
+  show($("lost"), !wanted && location.hash.startsWith("#/"));
   const address = wanted ? location.hash : "";
   if (address === state.address) return;
   state.address = address;
