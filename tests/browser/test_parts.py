@@ -65,6 +65,28 @@ async def test_every_part_can_be_opened_and_used_by_everybody(
             assert await page.evaluate("window.hit") is None
 
 
+@pytest.mark.parametrize("look", ["light", "phone"])
+async def test_what_can_be_done_with_a_row_is_in_sight(browser: Browser, tmp_path: Path, look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path) as service:
+        await furnish(service)
+        async with opened(browser, service, **options) as tab:
+            for name in ("schedules", "accounts", "memory", "people"):
+                await tab.page.goto(f"{service.url}/#/{name}")
+                table = tab.box.locator("table.acts").last
+                await expect(table).to_be_visible()
+                button = table.get_by_role("button").last
+                await button.scroll_into_view_if_needed()
+                place = await button.bounding_box()
+                first = await table.locator("tbody th").last.bounding_box()
+                assert place
+                assert first
+                assert first["x"] >= 0, "the table was scrolled"
+                assert place["x"] + place["width"] <= options["viewport"]["width"]
+                assert place["x"] >= first["x"] + 100
+                await button.click(trial=True)
+
+
 async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.page.locator("#manage summary").focus()
@@ -105,6 +127,27 @@ async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) 
         assert await tab.answer() == "again"
 
 
+async def test_what_is_asked_in_a_part_goes_away_with_it(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await furnish(service)
+        async with opened(browser, service, "/#/usage") as tab:
+            await expect(tab.box).not_to_contain_text("Loading…")
+            await tab.page.goto(f"{service.url}/#/schedules")
+            await tab.press("New schedule")
+            await expect(tab.dialog).to_be_visible()
+            await tab.page.go_back()
+            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+            await expect(tab.dialog).to_have_count(0)
+            await expect(tab.page.locator("#part-title")).to_be_focused()
+            await tab.page.go_forward()
+            await tab.press("Delete: schedule 1")
+            await expect(tab.dialog).to_be_visible()
+            await tab.page.goto(f"{service.url}/#/memory")
+            await expect(tab.page.locator("#part-title")).to_have_text("Memory")
+            await expect(tab.dialog).to_have_count(0)
+            assert len((await service.http.get("/api/schedules")).json()["schedules"]) == 1
+
+
 async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -113,8 +156,24 @@ async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
             await expect(tab.page.locator("#part-title")).to_have_text("Audit")
             await expect(tab.page.locator("#person")).to_have_value("telegram:7")
         async with opened(browser, service, "/#/constructor") as tab:
+            lost = tab.page.locator("#lost")
             await expect(tab.page.locator("#welcome")).to_be_visible()
             await expect(tab.page.locator("#part")).to_be_hidden()
+            await expect(lost).to_have_text("There is no such part of the page.")
+            await expect(lost).to_be_visible()
+            await tab.page.goto(f"{service.url}/#/usage")
+            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+            await expect(lost).to_be_hidden()
+            await tab.page.goto(f"{service.url}/#/nosuchpart")
+            await expect(lost).to_be_visible()
+            await tab.page.click("#new")
+            await expect(lost).to_be_hidden()
+            assert "#" not in tab.page.url
+            await tab.page.go_back()
+            await expect(lost).to_be_visible()
+            await tab.send("hello")
+            assert await tab.answer() == "hello"
+            await expect(lost).to_be_hidden()
 
 
 async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:

@@ -72,6 +72,43 @@ async def test_the_memory_of_a_group_is_its_own(browser: Browser, tmp_path: Path
         assert found["facts"] == []
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right_form"),
+    [("nonsense", "group:ACCOUNT:CHAT"), ("person:telegram:1001", "person:telegram:telegram:123456789")],
+)
+async def test_whose_memory_can_be_written_anew_after_a_mistake(
+    browser: Browser, tmp_path: Path, wrong: str, right_form: str
+) -> None:
+    address = f"/#/memory?scope={wrong}"
+    async with world(tmp_path) as service, opened(browser, service, address, viewport=PHONE) as tab:
+        person = {"scope": "person:telegram:telegram:1001"}
+        await service.http.post("/api/memory/facts", params=person, json={"content": "Likes tea."})
+        await expect(tab.box.get_by_role("alert")).to_contain_text(right_form)
+        await expect(tab.box.get_by_role("button", name="Forget everything")).to_have_count(0)
+        whose = tab.box.get_by_label("Whose")
+        await expect(whose).to_have_value(wrong)
+        await expect(tab.box.locator("small")).to_contain_text("person:ACCOUNT:PLATFORM:ID")
+        inside = "hint => hint.getBoundingClientRect().right <= innerWidth && hint.clientHeight > 0"
+        assert await tab.box.locator("small").evaluate(inside)
+        assert await tab.fits()
+        await whose.fill(person["scope"])
+        await tab.press("Show")
+        await tab.row("Likes tea.", "manual")
+        await expect(tab.box.get_by_role("alert")).to_have_count(0)
+
+
+async def test_what_the_service_refuses_stands_beside_the_field(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service, opened(browser, service) as tab:
+        tab.refused = (503,)
+        away = {"status": 503, "json": {"detail": "away"}}
+        await tab.page.route("**/api/memory*scope=group**", lambda route: route.fulfill(**away))
+        await tab.page.goto(f"{service.url}/#/memory?scope=group:telegram:-100")
+        await expect(tab.box.get_by_role("alert")).to_contain_text("away")
+        await tab.box.get_by_label("Whose").fill("")
+        await tab.press("Show")
+        await expect(tab.box).to_contain_text("person:web:web:owner")
+
+
 async def test_skills_are_switched_and_installed(browser: Browser, tmp_path: Path, extensions: Path) -> None:
     skill(tmp_path / "skills" / "custom", "broken", content="x")
     made = archive(tmp_path / "mine.skill", {"mine/SKILL.md": text("mine"), "mine/run.sh": "echo hi"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,26 @@ async def test_a_month_of_firings(browser: Browser, tmp_path: Path) -> None:
             await tab.page.go_back()
             await first.get_by_role("link", name="every day").click()
             await expect(tab.box.locator("h2").first).to_contain_text("Schedule")
+
+
+async def test_firings_are_shown_in_the_zone_of_their_schedule(browser: Browser, tmp_path: Path) -> None:
+    zone = "Pacific/Kiritimati"
+    first = re.compile(rf"1:00\s?AM {zone}")
+    async with world(tmp_path) as service:
+        one = await made(service, when="0 1 1 * *", text="the first", zone=zone)
+        now = datetime.now()
+        later = f"{now.year + (now.month >= 11)}-{(now.month + 1) % 12 + 1:02}"
+        async with opened(browser, service, "/#/schedules", timezone_id="America/New_York") as tab:
+            due = tab.box.locator("tbody td").filter(has_text=first)
+            await expect(due).to_have_count(1)
+            await tab.press(f"Edit: schedule {one['id']}")
+            await expect(tab.dialog.locator(".preview li").first).to_contain_text(first)
+            await tab.page.keyboard.press("Escape")
+            await tab.page.goto(f"{service.url}/#/schedules/calendar?month={later}")
+            entry = tab.box.locator(".calendar a")
+            await expect(entry).to_have_count(1)
+            await expect(entry).to_contain_text(re.compile(rf"01:00\s?AM the first {zone}"))
+            day = tab.box.locator(".calendar td", has=tab.page.locator("a")).locator(".day")
+            await expect(day).to_have_text("1")
+            await tab.page.goto(f"{service.url}/#/schedules/{one['id']}")
+            await expect(tab.box.locator(".steps li").first).to_contain_text(zone)

@@ -39,6 +39,11 @@ export function form(title, children, yes, send) {
   return answered(dialog);
 }
 
+/** Close what is open without an answer: what it asked about is not shown any more. */
+export function dismiss() {
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close("");
+}
+
 function box(title, ...children) {
   const heading = el("h2", { id: "dialog-title" }, title);
   return el("dialog", { className: "dialog", "aria-labelledby": "dialog-title" }, heading, ...children);

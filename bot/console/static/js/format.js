@@ -12,17 +12,29 @@ export function time(seconds, zone) {
   return el("time", { dateTime: at.toISOString() }, written(at, zone));
 }
 
+/** An instant in a time zone, with the zone's name. */
+export function zoned(seconds, zone) {
+  if (!seconds) return NOTHING;
+  const shown = knownZone(zone);
+  return el("span", {}, time(seconds, shown), ` ${shown}`);
+}
+
+/** This zone, or the reader's where the browser does not know it. */
+export function knownZone(zone) {
+  try {
+    if (zone && new Intl.DateTimeFormat(undefined, { timeZone: zone })) return zone;
+  } catch {
+    // The reader's own.
+  }
+  return Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+}
+
 /** An instant as the agent writes it (ISO 8601, "" for never). */
 export const since = (text) => time(text ? Date.parse(text) / 1000 : 0);
 
 function written(at, zone) {
-  const how = { dateStyle: "medium", timeStyle: "short" };
-  try {
-    return new Intl.DateTimeFormat(undefined, { ...how, timeZone: zone }).format(at);
-  } catch {
-    // A zone that this browser does not know.
-    return new Intl.DateTimeFormat(undefined, how).format(at);
-  }
+  const timeZone = knownZone(zone);
+  return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", timeZone }).format(at);
 }
 
 /** How long something took, from one instant to another (0: it has not ended). */

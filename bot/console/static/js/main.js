@@ -36,7 +36,7 @@ function busy() {
 
 /** Show a conversation (null: one that begins with the next message). */
 function open(id, push = false) {
-  if (push && (id !== state.conversation || parts.asked())) address(id);
+  if (push && (id !== state.conversation || location.hash)) address(id);
   if (id === state.conversation && state.stream) return closeSide();
   state.stream?.close();
   state.stream = null;
@@ -123,7 +123,7 @@ async function ensure() {
   if (state.conversation) return state.conversation;
   const made = await post("/api/conversations", {});
   state.conversation = made.id;
-  history.pushState({ id: made.id }, "", `?c=${made.id}`);
+  address(made.id);
   conversations.select(made.id);
   watch(made.id);
   return made.id;

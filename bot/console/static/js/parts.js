@@ -1,5 +1,6 @@
 // Which part of the page is shown follows from the address: the chat, or what `#/name` says.
 
+import { dismiss } from "./dialog.js";
 import { $, el, show } from "./dom.js";
 import { closeSide } from "./drawer.js";
 import { tell, View, warn } from "./view.js";
@@ -33,6 +34,7 @@ export function asked() {
 /** Show what the address says. */
 export async function follow() {
   const wanted = asked();
+  show($("lost"), !wanted && location.hash.startsWith("#/"));
   const address = wanted ? location.hash : "";
   if (address === state.address) return;
   state.address = address;
@@ -45,6 +47,7 @@ export async function follow() {
 }
 
 function leave() {
+  if (state.view) dismiss();
   state.view?.close();
   state.view = null;
   clearInterval(state.timer);

@@ -13,6 +13,7 @@ export function table(label, heads, rows) {
     el("tr", {}, el("th", { scope: "row" }, first), ...rest.map(cellOf)),
   );
   const made = el("table", { "aria-label": label }, el("thead", {}, head), el("tbody", {}, ...body));
+  made.classList.toggle("acts", heads.at(-1) === "Actions");
   return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, made);
 }
 

@@ -1,8 +1,9 @@
-// Turns as rows of a table and as a transcript; what was said is put in as text.
+// Turns as rows of a table and as a transcript; what people said is put in as text.
 
 import { post } from "./api.js";
 import { el } from "./dom.js";
 import { excerpt, lasted, NOTHING, number, time } from "./format.js";
+import { copyButtons, render } from "./markdown.js";
 import { badge, deed, link, toolbar } from "./pieces.js";
 import { steps, tokens } from "./steps.js";
 
@@ -42,7 +43,9 @@ export function delivery(turn) {
 /** What was said in turns, oldest first. */
 export function transcript(view, turns) {
   const items = turns.map((turn) => said(view, turn));
-  return el("ol", { className: "talk", "aria-label": "Transcript" }, ...items);
+  const made = el("ol", { className: "talk", "aria-label": "Transcript" }, ...items);
+  copyButtons(made);
+  return made;
 }
 
 function said(view, turn) {
@@ -54,7 +57,7 @@ function said(view, turn) {
   const answered = turn.parts.map((part) =>
     part.kind === "file"
       ? el("p", {}, el("a", { href: `${part.url}?download=true`, download: part.filename }, part.filename))
-      : el("p", { className: "words" }, part.text),
+      : answer(part),
   );
   const head = el("h3", {}, `Turn ${turn.id} `, state(turn), " ", delivery(turn));
   const called = steps(turn);
@@ -64,6 +67,13 @@ function said(view, turn) {
   for (const part of turn.parts) if (part.choices.length) box.append(offer(view, turn, part));
   if (turn.usage) box.append(el("p", { className: "by" }, `Tokens: ${tokens(turn.usage)}`));
   if (turn.error) box.append(el("p", { className: "problem" }, turn.error));
+  return box;
+}
+
+/** Part of an answer, as the chat shows it. */
+function answer(part) {
+  const box = el("div", { className: "markdown" });
+  render(box, part.html);
   return box;
 }
 

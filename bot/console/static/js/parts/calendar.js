@@ -1,26 +1,22 @@
-// The firings of a month, in the time zone of who looks.
+// The firings of a month, each on the day and at the time that it is in its schedule's zone.
 
 import { get } from "../api.js";
 import { el } from "../dom.js";
-import { excerpt } from "../format.js";
+import { excerpt, knownZone } from "../format.js";
 import { link, toolbar } from "../pieces.js";
 
 const SHOWN = 3;
-const HOURS = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+// A month begins in other zones up to so many seconds earlier or later.
+const APART = 26 * 3600;
 const MONTHS = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
 const WEEKDAYS = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 
 export async function calendar(view) {
   const first = month(view.settings.get("month"));
   const after = moved(first, 1);
-  const found = await get(`/api/schedules/calendar?begin=${first / 1000}&end=${after / 1000}`);
-  const known = new Map(found.schedules.map((schedule) => [schedule.id, schedule.text]));
-  const days = new Map();
-  for (const firing of found.firings) {
-    const key = new Date(firing.at * 1000).toDateString();
-    if (!days.has(key)) days.set(key, []);
-    days.get(key).push({ ...firing, text: known.get(firing.schedule) || `Schedule ${firing.schedule}` });
-  }
+  const [begin, end] = [first / 1000 - APART, after / 1000 + APART];
+  const found = await get(`/api/schedules/calendar?begin=${begin}&end=${end}`);
+  const days = byDay(found);
   const title = MONTHS.format(first);
   return [
     toolbar(
@@ -32,6 +28,26 @@ export async function calendar(view) {
     grid(title, first, days),
     found.whole ? null : el("p", { className: "none" }, "There are more firings than are shown here."),
   ];
+}
+
+/** Firings with their schedule's text and zone, by the day that it is there. */
+function byDay({ schedules, firings }) {
+  const known = new Map(schedules.map(({ id, text, zone }) => [id, { text, zone: knownZone(zone) }]));
+  const days = new Map();
+  for (const firing of firings) {
+    const { text, zone } = known.get(firing.schedule) || { text: `Schedule ${firing.schedule}`, zone: knownZone() };
+    const key = dayOf(firing.at * 1000, zone);
+    if (!days.has(key)) days.set(key, []);
+    days.get(key).push({ ...firing, text, zone });
+  }
+  return days;
+}
+
+/** The day of an instant as `2026-3-1`, here or in a zone. */
+function dayOf(at, timeZone) {
+  const how = { timeZone, year: "numeric", month: "numeric", day: "numeric" };
+  const parts = new Intl.DateTimeFormat("en", how).formatToParts(at);
+  return ["year", "month", "day"].map((name) => parts.find(({ type }) => type === name).value).join("-");
 }
 
 /** The first day of a month that is written as `2026-03`; of this one otherwise. */
@@ -65,11 +81,12 @@ function grid(title, first, days) {
 }
 
 function cell(at, first, days) {
-  const key = at.toDateString();
+  const key = dayOf(at);
+  const away = at.getMonth() !== first.getMonth();
   const made = el("td", {}, el("span", { className: "day" }, String(at.getDate())));
-  made.classList.toggle("away", at.getMonth() !== first.getMonth());
-  made.classList.toggle("today", key === new Date().toDateString());
-  const found = (days.get(key) || []).map((firing) => el("li", {}, entry(firing)));
+  made.classList.toggle("away", away);
+  made.classList.toggle("today", key === dayOf(new Date()));
+  const found = (away ? [] : days.get(key) || []).map((firing) => el("li", {}, entry(firing)));
   const shown = found.length === SHOWN + 1 ? found.length : SHOWN;
   if (found.length) made.append(el("ul", {}, ...found.slice(0, shown)));
   if (found.length > shown) {
@@ -81,6 +98,9 @@ function cell(at, first, days) {
 
 function entry(firing) {
   const mark = firing.skipped ? " (left out)" : firing.past && !firing.delivered ? " (not delivered)" : "";
-  const text = `${HOURS.format(firing.at * 1000)} ${excerpt(firing.text, 30)}${mark}`;
-  return link(`#/schedules/${firing.schedule}`, text);
+  const how = { hour: "2-digit", minute: "2-digit", timeZone: firing.zone };
+  const hour = new Intl.DateTimeFormat(undefined, how).format(firing.at * 1000);
+  const made = link(`#/schedules/${firing.schedule}`, `${hour} ${excerpt(firing.text, 30)}${mark} `);
+  made.append(el("small", {}, firing.zone));
+  return made;
 }

@@ -1,6 +1,6 @@
 // What is remembered of a person or a group: seen, mended, taken along, forgotten.
 
-import { call, get, post } from "../api.js";
+import { ApiError, call, get, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el } from "../dom.js";
 import { number, since } from "../format.js";
@@ -9,7 +9,9 @@ import { button, choice, deed, facts, field, link, listing, section, text, toolb
 import { tell } from "../view.js";
 
 const CATEGORIES = ["context", "preference", "knowledge", "behavior", "goal"].map((name) => [name, name]);
-const SCOPE = "person:ACCOUNT:PERSON or group:ACCOUNT:CHAT; empty: yours, as who writes at this page";
+const SCOPE = "person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT; empty: yours, as who writes at this page";
+const PERSON = /^person:[^:]*:[^:]+:./;
+const GROUP = /^group:[^:]*:./;
 const SUMMARIES = [
   ["user", "workContext", "Work"],
   ["user", "personalContext", "Person"],
@@ -21,10 +23,28 @@ const SUMMARIES = [
 
 export async function draw(view) {
   const scope = view.settings.get("scope") || "";
+  const wrong = scope ? refusal(scope) : "";
+  const shown = wrong ? [el("p", { className: "problem", role: "alert" }, wrong)] : await kept(view, scope);
+  return [senior ? chosen(scope) : null, ...shown];
+}
+
+/** Why a text is nobody's memory; "" where it may be somebody's. */
+function refusal(scope) {
+  if (PERSON.test(scope) || GROUP.test(scope)) return "";
+  if (!scope.startsWith("person:")) return "Write whose as person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT.";
+  return "A person is written person:ACCOUNT:PLATFORM:ID, such as person:telegram:telegram:123456789.";
+}
+
+async function kept(view, scope) {
   const api = (path = "") => `/api/memory${path}${scope ? `?scope=${encodeURIComponent(scope)}` : ""}`;
-  const [memory, status] = await Promise.all([get(api()), get(api("/status"))]);
+  let memory, status;
+  try {
+    [memory, status] = await Promise.all([get(api()), get(api("/status"))]);
+  } catch (error) {
+    if (!(error instanceof ApiError)) console.error(error);
+    return [view.failure(error)];
+  }
   return [
-    senior ? chosen(scope) : null,
     section("Memory", about(status), actions(view, api)),
     section("In short", summaries(memory)),
     section("Facts", known(view, api, memory.facts)),

@@ -3,7 +3,7 @@
 import { call, get, post } from "../api.js";
 import { form } from "../dialog.js";
 import { el, say } from "../dom.js";
-import { time } from "../format.js";
+import { zoned } from "../format.js";
 import { accounts } from "../me.js";
 import { choice, field, fill, text } from "../pieces.js";
 import { editing } from "../view.js";
@@ -83,7 +83,7 @@ class Times {
   show(firings) {
     this.shown = this.key;
     say(this.problem, "");
-    this.list.replaceChildren(...firings.map((at) => el("li", {}, time(at, this.values.zone))));
+    this.list.replaceChildren(...firings.map((at) => el("li", {}, zoned(at, this.values.zone))));
   }
 
   /** Show the firings; whether there are any. */

@@ -2,7 +2,7 @@
 
 import { call, get, post } from "../api.js";
 import { el } from "../dom.js";
-import { excerpt, number, time } from "../format.js";
+import { excerpt, number, time, zoned } from "../format.js";
 import { badge, button, deed, facts, id, link, listing, pages, section, toolbar } from "../pieces.js";
 import { calendar } from "./calendar.js";
 import { edit } from "./schedule-form.js";
@@ -24,7 +24,7 @@ async function list(view) {
     `${schedule.when} (${schedule.zone})`,
     id(`${schedule.account} · ${schedule.chat}`),
     badge(schedule.state, STATES[schedule.state]),
-    time(schedule.next_at),
+    zoned(schedule.next_at, schedule.zone),
     number(schedule.failures),
     actions(view, schedule),
   ]);
@@ -38,7 +38,7 @@ async function list(view) {
 async function one(view) {
   const path = `/api/schedules/${view.rest}`;
   const [schedule, runs] = await Promise.all([get(path), pages(view, `${path}/runs`, "runs")]);
-  const next = schedule.firings.map((at) => el("li", {}, time(at, schedule.zone)));
+  const next = schedule.firings.map((at) => el("li", {}, zoned(at, schedule.zone)));
   return [
     toolbar(link("#/schedules", "All schedules"), link("#/schedules/calendar", "Calendar")),
     section(
@@ -67,8 +67,8 @@ async function one(view) {
 function fired(runs, zone) {
   const heads = ["Due", "Began", "Try", "Run", "Delivered", "What went wrong", "Turn"];
   const rows = runs.map((run) => [
-    time(run.due_at, zone),
-    time(run.at, zone),
+    zoned(run.due_at, zone),
+    zoned(run.at, zone),
     number(run.attempt),
     run.skipped ? badge(`left out: ${run.skipped}`, "warn") : run.state || "–",
     run.delivered ? badge("yes", "good") : badge("no", run.skipped ? "" : "warn"),
