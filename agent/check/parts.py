@@ -40,7 +40,7 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
         try:
             load_provider(provider.use, provider.passed_on())
         except GuardrailUnavailable as error:
-            problems.add(("guardrails", "provider"), _advised(error, GUARDRAIL_ADVICE))
+            problems.add(("guardrails", "provider", *error.at), _advised(error, GUARDRAIL_ADVICE))
     return problems.found
 
 
