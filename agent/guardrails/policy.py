@@ -23,11 +23,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from agent.config.errors import KeyPath
 from agent.guardrails.allowlist import matches
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
 from agent.guardrails.passport import Capability, Limit, Passport, passport_in, passport_of, version_of
@@ -52,14 +54,20 @@ class PolicyProvider:
         self._now = now
         self._passport = passport_of(policy) if self._path is None else self._read(self._path)
 
+    def warnings(self) -> tuple[tuple[KeyPath, str], ...]:
+        """Why every call would be denied as the passport was read: the setting, and what to do. Blocking."""
+        assert self._passport is not None
+        if (why := _void(self._passport, self._now())) is None:
+            return ()
+        at: KeyPath = ("policy", why.key) if self._path is None else ("policy",)
+        return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
+
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""
         passport = self._passport if self._path is None else await asyncio.to_thread(self._read, self._path)
         assert passport is not None
-        if passport.status != "active":
-            return Deny(f"the agent's passport is {passport.status}", "passport_not_active")
-        if passport.expires_at is not None and _aware(passport.expires_at) <= self._now():
-            return Deny("the agent's passport has expired", "passport_expired")
+        if (why := _void(passport, self._now())) is not None:
+            return why.denial
         fitting = [c for c in passport.capabilities if matches(request.tool, c.tools)]
         if not fitting:
             return Deny(f"the agent's passport does not cover the tool {request.tool}", "tool_not_allowed")
@@ -70,6 +78,28 @@ class PolicyProvider:
         if self._passport is None or version != self._read_at:
             self._passport, self._read_at = passport_in(path), version
         return self._passport
+
+
+@dataclass(frozen=True, slots=True)
+class _Void:
+    """Why a passport does not count, by which of its keys, and what helps."""
+
+    key: str
+    denial: Deny
+    advice: str
+
+
+def _void(passport: Passport, now: datetime) -> _Void | None:
+    if passport.status != "active":
+        told = f"the agent's passport is {passport.status}"
+        return _Void("status", Deny(told, "passport_not_active"), "active is the status of one that counts")
+    if passport.expires_at is not None and _aware(passport.expires_at) <= now:
+        return _Void(
+            "expires_at",
+            Deny("the agent's passport has expired", "passport_expired"),
+            "give it a later expires_at",
+        )
+    return None
 
 
 def _decided(capability: Capability, limit: Limit | None, request: ToolRequest) -> Decision:

@@ -83,6 +83,17 @@ async def test_a_passport_that_does_not_count_any_more(change: dict[str, str], c
     )
 
 
+def test_what_denies_every_call_is_known_before() -> None:
+    moment = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def warned(change: dict[str, str]) -> list[Any]:
+        return [path for path, _ in PolicyProvider(PASSPORT | change, now=lambda: moment).warnings()]
+
+    assert warned({}) == warned({"expires_at": "2026-11-22T00:00:01Z"}) == []
+    assert warned({"expires_at": "2026-11-22T00:00:00Z"}) == [("policy", "expires_at")]
+    assert warned({"status": "suspended"}) == [("policy", "status")]
+
+
 async def test_of_several_capabilities_the_one_that_allows_most_counts() -> None:
     more = [*PASSPORT["capabilities"], {"id": "shell.read", "tools": ["bash"], "require_approval": True}]
     policy = PASSPORT | {"capabilities": more}
