@@ -93,6 +93,24 @@ def test_an_agent_that_has_a_name_alone_is_kept(home: Path, tmp_path: Path) -> N
         assert [one["name"] for one in client.list_agents()["agents"]] == ["helper", "poet"]
 
 
+def test_the_file_of_mcp_servers_is_in_it_where_it_lies_in_the_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    env = {"ROEBOT_HOME": str(home)}
+    with AgentClient(ECHO, environ=env, home=home) as client:
+        client.update_mcp_config({})
+    beside = tmp_path / "extensions_config.json"
+    assert beside.is_file()
+    without = back_up(home, tmp_path / "without.tar.gz", SILENT)
+    assert "home/extensions_config.json" not in names(without.path)
+    beside.rename(home / "extensions_config.json")
+    with AgentClient(ECHO, environ=env, home=home) as client:
+        client.update_mcp_config({})
+    assert not beside.exists()
+    assert "home/extensions_config.json" in names(back_up(home, tmp_path / "with.tar.gz", SILENT).path)
+
+
 def test_an_archive_of_the_format_before_can_be_restored(home: Path, tmp_path: Path) -> None:
     with (
         tarfile.open(back_up(home, tmp_path / "a.tar.gz", SILENT).path) as new,
