@@ -87,7 +87,14 @@ class ToolUnavailable(AgentError):
 
 
 class GuardrailUnavailable(AgentError):
-    """Who decides about tool calls can't be made; so no call may be made either."""
+    """Who decides about tool calls can't be made; so no call may be made either.
+
+    `at` is the path of the setting that is wrong, as far as that is known.
+    """
+
+    def __init__(self, message: str, *, at: tuple[str | int, ...] = ()) -> None:
+        self.at = at
+        super().__init__(message)
 
 
 class ProfileError(AgentError):

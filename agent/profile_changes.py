@@ -20,6 +20,7 @@ from agent.config.profile import FOLDER, NAME
 from agent.errors import Conflict, Invalid, ProfileBroken
 from agent.extensions.file import put_text
 from agent.given import Given
+from agent.home import private_folder
 from agent.profiles import (
     CONFIG,
     PERSONALITY,
@@ -79,8 +80,7 @@ def make_profile(home: Path, body: NewProfileBody, env: Mapping[str, str], offer
     _check(name, config, personality, env, offer)
     agents = home / FOLDER
     with _changing:
-        for folder in (home, agents):
-            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        private_folder(agents)
         if (agents / name).exists() or (agents / name).is_symlink():
             raise Conflict(f'There is an agent named "{name}" already.')
         _remove_left_over(agents)

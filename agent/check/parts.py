@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.harness import GuardrailProvider
 from agent.config.loader import LoadedAgentConfig
 from agent.config.problems import Problems
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_provider
+from agent.guardrails.policy import PolicyProvider
 from agent.importing import NotImported, Problem
 from agent.models.resolve import check_settings, load_class
 from agent.models.spec import spec_of
@@ -20,7 +22,8 @@ MODEL_ADVICE = "Correct this entry of models, or remove it."
 def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
     """What can't be loaded or made, each with its place and what to do. Blocking.
 
-    A ConfigWarning is what concerns one model alone: the package of its provider is not installed.
+    A ConfigWarning is what leaves the configuration usable: the package of one model's provider is not
+    installed, or the passport of the guardrail does not count any more.
     """
     problems = Problems(loaded.places)
     config = loaded.config
@@ -36,12 +39,20 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
         except ToolUnavailable as error:
             problems.add(("tools", index), _advised(error, TOOL_ADVICE))
     if config.guardrails.enabled:
-        provider = config.guardrails.provider
-        try:
-            load_provider(provider.use, provider.passed_on())
-        except GuardrailUnavailable as error:
-            problems.add(("guardrails", "provider"), _advised(error, GUARDRAIL_ADVICE))
+        _try_guardrail(config.guardrails.provider, problems)
     return problems.found
+
+
+def _try_guardrail(config: GuardrailProvider, problems: Problems) -> None:
+    at = ("guardrails", "provider")
+    try:
+        provider = load_provider(config.use, config.passed_on())
+    except GuardrailUnavailable as error:
+        problems.add((*at, *error.at), _advised(error, GUARDRAIL_ADVICE))
+        return
+    if isinstance(provider, PolicyProvider):
+        for path, warning in provider.warnings():
+            problems.add((*at, *path), warning, ConfigWarning)
 
 
 def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:

@@ -20,7 +20,7 @@ from agent.config.json_document import parse_json
 from agent.config.problems import Problems
 from agent.config.reader import find_file, shown
 from agent.config.validate import load
-from agent.home import DEFAULT_HOME, HOME_VARIABLE
+from agent.home import DEFAULT_HOME, HOME_VARIABLE, private_folder
 
 FILE_NAME = "extensions_config.json"
 PATH_VARIABLE = "ROEBOT_EXTENSIONS_CONFIG_PATH"
@@ -95,7 +95,7 @@ class ExtensionsFile:
     def _new(self) -> Path:
         if os.access(self._cwd, os.W_OK):
             return self._cwd / FILE_NAME
-        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._home)
         return self._home / FILE_NAME
 
 

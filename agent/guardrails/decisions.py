@@ -10,7 +10,14 @@ from agent.context import RunContext
 
 
 class SettingsError(ValueError):
-    """For a provider's constructor: settings that don't fit. People read the text, so it holds no value."""
+    """For a provider's constructor: settings that don't fit. People read the text, so it holds no value.
+
+    `at` is the path of the wrong one, such as `("policy", "limits")`: its line is told.
+    """
+
+    def __init__(self, text: str, *, at: tuple[str | int, ...] = ()) -> None:
+        self.at = at
+        super().__init__(text)
 
 
 @dataclass(frozen=True, slots=True)

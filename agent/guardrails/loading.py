@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from agent.config.errors import key_text
 from agent.errors import GuardrailUnavailable
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import GuardrailProvider, SettingsError
@@ -39,19 +41,30 @@ def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> Guardr
 
 
 def _made(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
+    at: tuple[str | int, ...] = ()
     try:
         if problem := _misfit(found, settings):
             raise SettingsError(problem)
         return found(**settings)
     except SettingsError as error:
-        detail = str(error).rstrip(".")
+        detail, at = str(error).rstrip("."), error.at
     except ValidationError as error:
-        places = [".".join(map(str, one["loc"])) or one["type"] for one in error.errors(include_input=False)]
-        detail = f"wrong: {', '.join(places)}"
+        details = error.errors(include_url=False)
+        detail, at = "; ".join(map(_told, details)), details[0]["loc"]
     except Exception as error:
         detail = type(error).__name__
         raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({detail}).") from error
-    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}.")
+    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}.", at=at)
+
+
+def _told(detail: ErrorDetails) -> str:
+    """The place and what is wrong there; of a message that may hold the value only its kind."""
+    kind = detail["type"]
+    if kind in {"missing", "extra_forbidden"}:
+        what = {"missing": "is missing", "extra_forbidden": "unknown key"}[kind]
+    else:
+        what = detail["msg"] if kind.endswith(("_type", "_parsing")) else f"wrong ({kind})"
+    return ": ".join(filter(None, (key_text(detail["loc"]), what)))
 
 
 def _misfit(found: Any, settings: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@
         allowed: {command: ["git *", "ls*"]}
         blocked: {command: ["*sudo*"]}
 
-A tool that no capability names is denied. Patterns are shell-like (`*`), against the whole argument as text.
+A tool that no capability names is denied, and so is a call without an argument that has a limit. Patterns are
+shell-like (`*`), against the whole argument as text.
 """
 
 from __future__ import annotations
@@ -22,54 +23,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
-
+from agent.config.errors import KeyPath
 from agent.guardrails.allowlist import matches
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Capability(_Strict):
-    """Something that the agent may do: the tools that do it, for whom (empty: for everybody)."""
-
-    id: str
-    tools: tuple[str, ...] = Field(min_length=1)
-    roles: tuple[str, ...] = ()
-    require_approval: bool = False
-
-
-class Limit(_Strict):
-    """By argument: patterns of which one has to fit, and patterns of which none may."""
-
-    allowed: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    blocked: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-
-
-class Passport(BaseModel):
-    """The whole policy; keys that are not known are left to other readers of the same file."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    status: str = "active"
-    expires_at: datetime | None = None
-    capabilities: tuple[Capability, ...] = ()
-    limits: Mapping[str, Limit] = Field(default_factory=dict)
+from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
+from agent.guardrails.passport import Capability, Limit, Passport, passport_in, passport_of, version_of
 
 
 class PolicyProvider:
     """Decides by a passport: a mapping, or the path of a YAML or JSON file, read again when it changes.
 
-    Raises SettingsError for a file that can't be read, pydantic's ValidationError for what is no passport.
-    A file that becomes so later denies everything. Blocking.
+    Raises SettingsError for a file that can't be read, and for what is no passport. A file that becomes so
+    later denies everything. Blocking.
     """
 
     def __init__(
@@ -82,38 +52,62 @@ class PolicyProvider:
         self._passport: Passport | None = None
         self._read_at: tuple[int, int] | None = None
         self._now = now
-        try:
-            self._passport = Passport.model_validate(policy) if self._path is None else self._read(self._path)
-        except OSError as error:
-            raise SettingsError(f"policy: {self._path}: {error.strerror}") from error
-        except (UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SettingsError(f"policy: {self._path} is no YAML") from error
+        self._passport = passport_of(policy) if self._path is None else self._read(self._path)
+
+    def warnings(self) -> tuple[tuple[KeyPath, str], ...]:
+        """Why every call would be denied as the passport was read: the setting, and what to do. Blocking."""
+        assert self._passport is not None
+        if (why := _void(self._passport, self._now())) is None:
+            return ()
+        at: KeyPath = ("policy", why.key) if self._path is None else ("policy",)
+        return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""
         passport = self._passport if self._path is None else await asyncio.to_thread(self._read, self._path)
         assert passport is not None
-        if passport.status != "active":
-            return Deny(f"the agent's passport is {passport.status}", "passport_not_active")
-        if passport.expires_at is not None and _aware(passport.expires_at) <= self._now():
-            return Deny("the agent's passport has expired", "passport_expired")
+        if (why := _void(passport, self._now())) is not None:
+            return why.denial
         fitting = [c for c in passport.capabilities if matches(request.tool, c.tools)]
         if not fitting:
             return Deny(f"the agent's passport does not cover the tool {request.tool}", "tool_not_allowed")
         return _first_allowed([_decided(c, passport.limits.get(c.id), request) for c in fitting])
 
     def _read(self, path: Path) -> Passport:
-        stat = path.stat()
-        version = (stat.st_mtime_ns, stat.st_size)
+        version = version_of(path)
         if self._passport is None or version != self._read_at:
-            self._passport = Passport.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-            self._read_at = version
+            self._passport, self._read_at = passport_in(path), version
         return self._passport
+
+
+@dataclass(frozen=True, slots=True)
+class _Void:
+    """Why a passport does not count, by which of its keys, and what helps."""
+
+    key: str
+    denial: Deny
+    advice: str
+
+
+def _void(passport: Passport, now: datetime) -> _Void | None:
+    if passport.status != "active":
+        told = f"the agent's passport is {passport.status}"
+        return _Void("status", Deny(told, "passport_not_active"), "active is the status of one that counts")
+    if passport.expires_at is not None and _aware(passport.expires_at) <= now:
+        return _Void(
+            "expires_at",
+            Deny("the agent's passport has expired", "passport_expired"),
+            "give it a later expires_at",
+        )
+    return None
 
 
 def _decided(capability: Capability, limit: Limit | None, request: ToolRequest) -> Decision:
     if capability.roles and not set(capability.roles) & set(request.context.roles):
         return Deny(f"{capability.id} is for {', '.join(capability.roles)} only", "role_not_allowed")
+    if limit is not None and (absent := _absent(limit, request.args)):
+        problem = f"its limits are on {', '.join(absent)}, and a call without that is not made"
+        return Deny(f"{capability.id}: {problem}", "argument_missing")
     if limit is not None and (problem := _beyond(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
     if capability.require_approval:
@@ -130,12 +124,17 @@ def _first_allowed(decisions: Sequence[Decision]) -> Decision:
     return decisions[0]
 
 
+def _absent(limit: Limit, args: Mapping[str, Any]) -> list[str]:
+    """The limited arguments that the call does not name: what they will be is not known."""
+    return [name for name in dict.fromkeys([*limit.blocked, *limit.allowed]) if name not in args]
+
+
 def _beyond(limit: Limit, args: Mapping[str, Any]) -> str:
     for name, patterns in limit.blocked.items():
-        if any(fnmatchcase(_text(args.get(name)), pattern) for pattern in patterns):
+        if any(fnmatchcase(_text(args[name]), pattern) for pattern in patterns):
             return f"the value of {name} is blocked"
     for name, patterns in limit.allowed.items():
-        if not any(fnmatchcase(_text(args.get(name)), pattern) for pattern in patterns):
+        if not any(fnmatchcase(_text(args[name]), pattern) for pattern in patterns):
             return f"the value of {name} is not among the allowed ones"
     return ""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
+from agent.home import private_folder
 from agent.memory.document import MemoryDocument
 from agent.memory.scopes import file_name
 from agent.ports.memory import MemoryScope
@@ -100,7 +101,7 @@ class MemoryFiles:
 
     def make(self) -> None:
         """The folder, private."""
-        self.folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        private_folder(self.folder)
 
     def path(self, scope: MemoryScope) -> Path:
         """Where the scope's file is, or would be."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from agent.home import private_folder
 from agent.memory import statements as sql
 from agent.memory.conversation import MOST
 from agent.memory.pending import Pending, Said
@@ -136,7 +137,7 @@ class UpdateQueue:
             connection.execute("COMMIT")
 
     def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._path.parent)
         self._path.touch(mode=0o600)
         connection = sqlite3.connect(
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.errors import AgentError, ApiError, GraphLoadError
+from agent.home import private_folder
 from agent.runtime.domain import Clock
 from agent.runtime.execute import Executor
 from agent.runtime.failures import log_failure
@@ -49,7 +50,7 @@ async def open_runtime(
     faults: Faults | None = None,
 ) -> AsyncIterator[Parts]:
     """Open the databases, take up earlier runs, and close it all again. Raises `HomeInUse`."""
-    await asyncio.to_thread(settings.home.mkdir, parents=True, exist_ok=True, mode=0o700)
+    await asyncio.to_thread(private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
         store = SqliteRuntimeStore(settings.database, clock=clock)

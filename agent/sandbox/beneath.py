@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from agent.home import private_folder
 from agent.ports.sandbox import DirEntry, SandboxError
 
 FILE_BYTES = 10_000_000
@@ -97,7 +98,7 @@ def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator
 
 def make(folder: Path) -> None:
     """Make a folder of our own, mode 0700, and those above it."""
-    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    private_folder(folder)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from agent.home import private_folder
 from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox.program import Start, begin
 from agent.sandbox.running import to_its_end
@@ -165,7 +166,7 @@ def remember(home: Path, command: Command) -> None:
     """Note that this engine was used. Blocking."""
     known = used(home)
     if command not in known:
-        (home / USED).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder((home / USED).parent)
         (home / USED).write_text(json.dumps([*map(list, known), list(command)]))
 
 

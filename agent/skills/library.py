@@ -13,6 +13,7 @@ import structlog
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
 from agent.extensions.changes import CHANGES
+from agent.home import private_folder
 from agent.skills.discovery import Discovery
 from agent.skills.skill import SkillRoots, SkillSet, roots_of
 
@@ -35,6 +36,10 @@ class SkillLibrary:
         self._on: tuple[SkillSet, Extensions, SkillSet] | None = None
         self._check_at = -math.inf
         self._seen = -1
+
+    def make_home(self) -> None:
+        """The folder that skills are installed below, private. Blocking."""
+        private_folder(self._home)
 
     def roots(self, config: SkillsConfig) -> SkillRoots:
         """The folders that the configuration means."""

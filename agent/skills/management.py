@@ -58,6 +58,7 @@ class SkillManagement:
     async def install(self, archive: Path) -> SkillInstalled:
         """Install it from an archive. Raises SkillRefused."""
         config = (await self._source.config()).skills
+        await asyncio.to_thread(self._library.make_home)
         done = await asyncio.to_thread(lambda: install(archive, self._library.roots(config)))
         CHANGES.note()
         message = f'The skill "{done.name}" is installed.'

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent.errors import BadIdentifier, FileMissing
+from agent.home import private_folder
 from agent.ports.sandbox import SandboxError
 from agent.sandbox.beneath import opened
 from agent.uploads.names import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
@@ -48,9 +49,7 @@ class ThreadFolders:
         return self._made(self.thread(thread_id) / "acp-workspace")
 
     def _made(self, path: Path) -> Path:
-        home = self._threads.parent
-        for parent in reversed(path.relative_to(home).parents):
-            (home / parent).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        private_folder(path.parent)
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if path.resolve() != self._threads.resolve() / path.relative_to(self._threads):
             raise BadIdentifier("The thread's folder is a link.")

@@ -16,8 +16,8 @@ from bot.cli.finding import Finding
 TRY_SECONDS = 60.0
 MODULE = "agent.check"
 ROUTE = "/api/config/problems"
-SANDBOX = "sandbox"
-"""Where a problem is that leaves the agent without commands."""
+MODELS = "models["
+"""What stands at the front of the key of a problem of one model."""
 SAID_ELSEWHERE = frozenset({httpx.codes.NOT_FOUND, httpx.codes.SERVICE_UNAVAILABLE})
 """A runtime without the route, and one that is away, which the state of the service tells."""
 
@@ -65,7 +65,7 @@ def findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
     for problem in problems:
         if problem["serious"]:
             yield Finding(False, told(problem))
-        elif problem["where"] == SANDBOX:
+        elif not problem["where"].rpartition(": ")[2].startswith(MODELS):
             yield Finding(None, told(problem))
 
 

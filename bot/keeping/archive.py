@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 
 from bot.errors import BackupFailed
 
-FORMAT = 1
+FORMAT = 2
+KNOWN = frozenset({1, FORMAT})
+"""Formats that can be restored; 1 has no folders."""
 MANIFEST = "roebot-backup.json"
 INSIDE = "home"
 """The folder of the archive that the home is in."""
@@ -25,7 +27,7 @@ ENDINGS_LEFT_OUT = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What an archive says of itself. `made_at` in seconds since the epoch, `size` of all files in bytes;
-    `databases` names those that are in it.
+    `databases` names those that are in it; `folders` counts those that no file is in.
     """
 
     format: int
@@ -34,6 +36,7 @@ class Manifest:
     files: int
     size: int
     databases: tuple[str, ...]
+    folders: int = 0
 
     def text(self) -> bytes:
         """The stored form."""
@@ -47,7 +50,7 @@ def manifest_in(data: bytes) -> Manifest:
         manifest = Manifest(**{**found, "databases": tuple(found["databases"])})
     except (ValueError, TypeError, KeyError) as error:
         raise BackupFailed("what the archive says of itself can't be read, so it may be damaged") from error
-    if manifest.format != FORMAT:
+    if manifest.format not in KNOWN:
         raise BackupFailed(
             f"the archive was made by Roebot {manifest.version} in a format that this version does not know"
         )

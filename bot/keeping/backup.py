@@ -69,9 +69,11 @@ def _made(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) 
             _copy(home / name, folder / name)
             tell(f"{name}: {(folder / name).stat().st_size / 1e6:.1f} MB")
             copies.append(name)
-    files, skipped = _files(home)
+    files, folders, skipped = _found(home)
     sizes = [(folder / name).stat().st_size for name in copies] + [size for _, size in files]
-    manifest = Manifest(FORMAT, version("roebot"), time.time(), len(sizes), sum(sizes), tuple(copies))
+    manifest = Manifest(
+        FORMAT, version("roebot"), time.time(), len(sizes), sum(sizes), tuple(copies), len(folders)
+    )
     waiting = folder / "archive"
     with waiting.open("xb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
         waiting.chmod(0o600)
@@ -79,6 +81,8 @@ def _made(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) 
         for name in copies:
             with (folder / name).open("rb") as file:
                 _add(tar, f"{INSIDE}/{name}", file, (folder / name).stat().st_size)
+        for path in folders:
+            _add_folder(tar, f"{INSIDE}/{path}")
         tell(f"{len(files)} other files")
         for path, _ in files:
             skipped += not _add_file(tar, home, path)
@@ -96,15 +100,22 @@ def _copy(database: Path, copy: Path) -> None:
         source.backup(target, pages=PAGES)
 
 
-def _files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], int]:
-    """Every plain file that is taken, with its size, and how many other things are not."""
-    found, skipped = [], 0
+def _found(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
+    """Every plain file that is taken, with its size, the folders without one, and how many other things are
+    not taken.
+    """
+    files: list[tuple[PurePosixPath, int]] = []
+    folders: list[PurePosixPath] = []
+    skipped = 0
     for path, status in _walk(home, PurePosixPath()):
-        if stat.S_ISREG(status.st_mode):
-            found.append((path, status.st_size))
+        if stat.S_ISDIR(status.st_mode):
+            folders.append(path)
+        elif stat.S_ISREG(status.st_mode):
+            files.append((path, status.st_size))
         else:
             skipped += 1
-    return found, skipped
+    filled = {folder for path, _ in files for folder in path.parents}
+    return files, [folder for folder in folders if folder not in filled], skipped
 
 
 def _walk(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
@@ -112,10 +123,15 @@ def _walk(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.
         path = below / entry.name
         if is_left_out(path):
             continue
+        yield path, entry.stat(follow_symlinks=False)
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(home, path)
-        else:
-            yield path, entry.stat(follow_symlinks=False)
+
+
+def _add_folder(tar: tarfile.TarFile, name: str) -> None:
+    member = tarfile.TarInfo(name)
+    member.type, member.mode, member.mtime = tarfile.DIRTYPE, 0o700, time.time()
+    tar.addfile(member)
 
 
 def _add_file(tar: tarfile.TarFile, home: Path, path: PurePosixPath) -> bool:

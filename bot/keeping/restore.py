@@ -66,11 +66,13 @@ def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest
         manifest = manifest_in(opened.read())
         tell(f"made by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
         new.mkdir(mode=0o700)
-        files = size = 0
+        files = folders = size = 0
         while (member := tar.next()) is not None:
             size += member.size
-            files += 1
-            if files > manifest.files or size > manifest.size + PIECE:
+            folders += member.isdir()
+            files += not member.isdir()
+            more = files > manifest.files or folders > manifest.folders
+            if more or size > manifest.size + PIECE:
                 raise BackupFailed(f"{archive} holds more than it says")
             _extract(tar, member, new)
         if files < len(manifest.databases):
@@ -79,13 +81,16 @@ def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
-    """Write a plain file below the new home; anything else is no part of an archive that we made."""
+    """Make a plain file or a folder below the new home; anything else is in no archive that we made."""
     path = PurePosixPath(member.name)
     inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
-    if not member.isreg() or not inside or path.is_absolute() or "\\" in member.name:
+    if not (member.isreg() or member.isdir()) or not inside or path.is_absolute() or "\\" in member.name:
         raise BackupFailed(f"the archive holds {member.name!r}, which no archive of a home does")
     target = new.joinpath(*path.parts[1:])
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if member.isdir():
+        target.mkdir(mode=0o700, exist_ok=True)
+        return
     source = tar.extractfile(member)
     assert source is not None
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

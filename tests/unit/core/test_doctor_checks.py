@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.cli import doctor, doctor_agent, doctor_home, doctor_models, doctor_outside
+from bot.cli.config import check_command
 from bot.cli.doctor import look
 from bot.cli.doctor_service import service
 from bot.cli.finding import Finding
@@ -250,6 +251,31 @@ async def test_the_schedules_of_a_real_service_are_asked_for(tmp_path: Path) -> 
         answer = await http.get("/api/schedules", params={"limit": 200})
         assert answer.status_code == 200
         assert answer.json()["schedules"] == []
+
+
+@pytest.mark.parametrize("in_a_file", [False, True], ids=["in the configuration", "in a file"])
+def test_a_passport_that_is_too_old_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_a_file: bool
+) -> None:
+    passport = tmp_path / "passport.yaml"
+    passport.write_text("{expires_at: 2020-01-01T00:00:00Z, capabilities: [{id: all, tools: ['*']}]}\n")
+    policy = str(passport) if in_a_file else passport.read_text()
+    provider = f"{{use: 'agent.guardrails:PolicyProvider', policy: {policy}}}"
+    config(tmp_path, f"guardrails:\n  enabled: true\n  provider: {provider}")
+    place = f"config.yaml:4: guardrails.provider.policy{'' if in_a_file else '.expires_at'}: "
+    line = f"{place}the agent's passport has expired, so every call is denied; give it a later expires_at."
+    found = list(doctor_agent.findings(doctor_agent.here(tmp_path / "config.yaml", tmp_path / "home")))
+    assert [(one.good, line in one.text) for one in found if "expired" in one.text] == [(None, True)]
+    assert check_command(tmp_path / "home", tmp_path / "config.yaml") == 0
+    [told] = [text for text in capsys.readouterr().out.splitlines() if "expired" in text]
+    assert told.startswith("warning: ")
+    assert told.endswith(line)
+
+
+def test_what_one_model_lacks_is_said_when_it_is_asked() -> None:
+    problem = {"where": "config.yaml:3: models[0]", "what": "its package is missing.", "serious": False}
+    assert list(doctor_agent.findings([problem])) == []
+    assert [one.good for one in doctor_agent.findings([problem | {"where": "sandbox"}])] == [None]
 
 
 def test_a_skill_that_is_broken(tmp_path: Path) -> None:

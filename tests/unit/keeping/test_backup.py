@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sqlite3
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.client import AgentClient
 from bot.errors import BackupFailed, StartError
 from bot.home import owned, prepare_home
 from bot.keeping.archive import FORMAT, INSIDE, MANIFEST, Manifest
@@ -22,6 +24,7 @@ from bot.store import BotStore, open_database
 from tests.contract.store.made import accept, admission, message
 
 pytestmark = pytest.mark.may_block
+ECHO = {"models": [{"name": "echo", "use": "agent.testing:ScriptedChatModel"}]}
 SILENT = lambda _line: None  # noqa: E731
 
 
@@ -59,6 +62,7 @@ async def test_there_and_back(home: Path, tmp_path: Path) -> None:
         MANIFEST,
         "home/bot.db",
         "home/agent.db",
+        "home/inbox",
         "home/memory/person.json",
         "home/threads/t1/user-data/uploads/plan ☂.txt",
     ]
@@ -74,6 +78,55 @@ async def test_there_and_back(home: Path, tmp_path: Path) -> None:
     database = await open_database(new)
     assert len(await BotStore(database).conversations("tg")) == 1
     await database.close()
+
+
+def test_an_agent_that_has_a_name_alone_is_kept(home: Path, tmp_path: Path) -> None:
+    with AgentClient(ECHO, read_file=False, home=home, environ={}) as client:
+        client.create_agent("helper")
+        client.create_agent("poet", personality="You rhyme.")
+    assert list((home / "agents/helper").iterdir()) == []
+    made = back_up(home, tmp_path / "a.tar.gz", SILENT)
+    assert (made.manifest.files, made.manifest.folders) == (5, 2)
+    new = restore(made.path, tmp_path / "new", replace=False, tell=SILENT).home
+    assert stat.S_IMODE((new / "agents/helper").stat().st_mode) == 0o700
+    with AgentClient(ECHO, read_file=False, home=new, environ={}) as client:
+        assert [one["name"] for one in client.list_agents()["agents"]] == ["helper", "poet"]
+
+
+def test_the_file_of_mcp_servers_is_in_it_where_it_lies_in_the_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    env = {"ROEBOT_HOME": str(home)}
+    with AgentClient(ECHO, environ=env, home=home) as client:
+        client.update_mcp_config({})
+    beside = tmp_path / "extensions_config.json"
+    assert beside.is_file()
+    without = back_up(home, tmp_path / "without.tar.gz", SILENT)
+    assert "home/extensions_config.json" not in names(without.path)
+    beside.rename(home / "extensions_config.json")
+    with AgentClient(ECHO, environ=env, home=home) as client:
+        client.update_mcp_config({})
+    assert not beside.exists()
+    assert "home/extensions_config.json" in names(back_up(home, tmp_path / "with.tar.gz", SILENT).path)
+
+
+def test_an_archive_of_the_format_before_can_be_restored(home: Path, tmp_path: Path) -> None:
+    with (
+        tarfile.open(back_up(home, tmp_path / "a.tar.gz", SILENT).path) as new,
+        tarfile.open(tmp_path / "old.tar.gz", "w:gz") as old,
+    ):
+        for one in new:
+            opened = new.extractfile(one)
+            content = opened.read() if opened else b""
+            if one.name == MANIFEST:
+                said = json.loads(content)
+                del said["folders"]
+                content = json.dumps(said | {"format": 1}).encode()
+                one.size = len(content)
+            if not one.isdir():
+                old.addfile(one, io.BytesIO(content))
+    assert restore(tmp_path / "old.tar.gz", tmp_path / "new", replace=False, tell=SILENT).conversations == 1
 
 
 def test_while_it_is_written_to_each_database_is_of_one_moment(home: Path, tmp_path: Path) -> None:
@@ -135,7 +188,7 @@ def test_what_can_not_be_backed_up_says_why(home: Path, tmp_path: Path) -> None:
 
 def forged(path: Path, *members: tuple[tarfile.TarInfo, bytes], files: int = 9, size: int = 10**6) -> Path:
     """An archive that says it is one of a home."""
-    manifest = Manifest(FORMAT, "0.1.0", 0.0, files, size, ("bot.db",)).text()
+    manifest = Manifest(FORMAT, "0.1.0", 0.0, files, size, ("bot.db",), folders=1).text()
     with tarfile.open(path, "w:gz") as tar:
         first = tarfile.TarInfo(MANIFEST)
         first.size = len(manifest)
@@ -159,6 +212,8 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
         member("/home/evil"),
         member("elsewhere/evil"),
         member("home"),
+        member("home/../evil", tarfile.DIRTYPE),
+        member("/home/folder", tarfile.DIRTYPE),
         member("home/a\\b"),
         member("home/link", tarfile.SYMTYPE, "/etc/passwd"),
         member("home/hard", tarfile.LNKTYPE, "home/bot.db"),
@@ -187,10 +242,24 @@ def test_what_no_archive_of_a_home_holds(tmp_path: Path, bad: tarfile.TarInfo) -
             lambda archive: forged(archive, (member("home/a"), b"xx"), (member("home/b"), b""), files=1),
             "more than",
         ),
+        (
+            lambda archive: forged(archive, *[(member(f"home/{n}", tarfile.DIRTYPE), b"") for n in range(9)]),
+            "more than",
+        ),
         (lambda archive: forged(archive, (member("home/a"), b"x" * 3_000_000), size=10), "more than"),
         (lambda archive: archive.unlink(), "No such file"),
     ],
-    ids=["text", "empty", "cut", "nothing in it", "no database", "more files", "larger", "gone"],
+    ids=[
+        "text",
+        "empty",
+        "cut",
+        "nothing in it",
+        "no database",
+        "more files",
+        "more folders",
+        "larger",
+        "gone",
+    ],
 )
 def test_an_archive_that_can_not_be_used_changes_nothing(
     home: Path, tmp_path: Path, change: object, told: str

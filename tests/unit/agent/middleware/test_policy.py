@@ -3,12 +3,14 @@
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel
 
+from agent.check.parts import refused
+from agent.config import load_agent_config
 from agent.context import RunContext
 from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest
@@ -50,7 +52,7 @@ async def decision(tool: str, *roles: str, policy: Any = PASSPORT, **args: Any) 
         ("bash", (), {"command": "git status"}, "role_not_allowed"),
         ("bash", ("owner",), {"command": "rm -rf /"}, "limit_exceeded"),
         ("bash", ("owner",), {"command": "git log; sudo ls"}, "limit_exceeded"),
-        ("bash", ("owner",), {}, "limit_exceeded"),
+        ("bash", ("owner",), {}, "argument_missing"),
         ("mail_send", (), {}, Ask),
         ("delete", (), {"path": "/mnt/user-data/outputs/a"}, Allow),
         ("delete", (), {"path": "/mnt/user-data/uploads/a"}, "limit_exceeded"),
@@ -81,6 +83,17 @@ async def test_a_passport_that_does_not_count_any_more(change: dict[str, str], c
     )
 
 
+def test_what_denies_every_call_is_known_before() -> None:
+    moment = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def warned(change: dict[str, str]) -> list[Any]:
+        return [path for path, _ in PolicyProvider(PASSPORT | change, now=lambda: moment).warnings()]
+
+    assert warned({}) == warned({"expires_at": "2026-11-22T00:00:01Z"}) == []
+    assert warned({"expires_at": "2026-11-22T00:00:00Z"}) == [("policy", "expires_at")]
+    assert warned({"status": "suspended"}) == [("policy", "status")]
+
+
 async def test_of_several_capabilities_the_one_that_allows_most_counts() -> None:
     more = [*PASSPORT["capabilities"], {"id": "shell.read", "tools": ["bash"], "require_approval": True}]
     policy = PASSPORT | {"capabilities": more}
@@ -108,9 +121,103 @@ async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken
     assert "could not be checked" in await told()
 
 
-def test_a_mapping_that_is_no_passport_is_refused() -> None:
-    with pytest.raises(ValidationError):
-        PolicyProvider({"capabilities": [{"id": "x", "tools": []}]})
+class Checked(BaseModel):
+    """A provider whose settings pydantic checks."""
+
+    level: int
+    kind: Literal["a", "b"]
+
+
+PAY = {"capabilities": [{"id": "money", "tools": ["pay"]}]}
+
+
+@pytest.mark.parametrize("kind", ["blocked", "allowed"])
+async def test_a_limit_on_an_argument_that_the_call_lacks_denies_it(kind: str) -> None:
+    policy = PAY | {"limits": {"money": {kind: {"amont": ["9*"]}}}}
+    found = await decision("pay", policy=policy, amount="999")
+    assert isinstance(found, Deny)
+    assert (found.code, "amont" in found.reason) == ("argument_missing", True)
+    assert isinstance(await decision("pay", policy=policy, amont="1" if kind == "blocked" else "9"), Allow)
+
+
+async def test_a_role_that_only_a_program_of_ones_own_gives_is_no_mistake() -> None:
+    policy = {"capabilities": [{"id": "money", "tools": ["pay"], "roles": ["king"]}]}
+    assert (await decision("pay", "owner", policy=policy)).code == "role_not_allowed"
+    assert isinstance(await decision("pay", "king", policy=policy), Allow)
+
+
+@pytest.mark.parametrize(
+    ("change", "told", "at"),
+    [
+        (
+            {"limits": {"mony": {"blocked": {"amount": ["9*"]}}}},
+            "limits.mony: no capability has this id; known: money",
+            ("limits", "mony"),
+        ),
+        (
+            {"limits": {"money": {"bloked": {}}}},
+            r"limits\.money\.bloked: unknown key; did you mean blocked\?",
+            ("limits", "money", "bloked"),
+        ),
+        ({"limit": {}}, r"limit: unknown key; did you mean limits\?", ("limit",)),
+        (
+            {"expires_at": "soon"},
+            "expires_at: expected a moment such as 2027-06-30T00:00:00Z",
+            ("expires_at",),
+        ),
+        (
+            {"capabilities": [{"id": "x", "tool": ["pay"]}]},
+            r"capabilities\[0\]\.tools: is missing; add it; "
+            r"capabilities\[0\]\.tool: unknown key; did you mean tools\?",
+            ("capabilities", 0, "tools"),
+        ),
+        (
+            {"capabilities": [{"id": "x", "tools": "pay"}]},
+            r"capabilities\[0\]\.tools: expected a list, got a string",
+            ("capabilities", 0, "tools"),
+        ),
+        (
+            {"capabilities": [{"id": "x", "tools": []}]},
+            r"capabilities\[0\]\.tools: expected at least one",
+            ("capabilities", 0, "tools"),
+        ),
+    ],
+)
+def test_a_mapping_that_is_no_passport_is_refused_and_told_by_place(
+    tmp_path: Path, change: dict[str, Any], told: str, at: tuple[str | int, ...]
+) -> None:
+    with pytest.raises(SettingsError, match=told) as caught:
+        PolicyProvider(PAY | change)
+    assert caught.value.at == ("policy", *at)
+    path = tmp_path / "passport.yaml"
+    path.write_text(yaml.safe_dump(PAY | change))
+    with pytest.raises(SettingsError, match=f"passport.yaml: {told}"):
+        PolicyProvider(path)
+
+
+def test_a_key_of_another_reader_of_the_file_is_left_to_it() -> None:
+    others = ["spec_version", "passport_id", "issued_at", "created_at", "updated_at", "metadata", "kind"]
+    PolicyProvider(PAY | dict.fromkeys(others, "x"))
+
+
+def test_what_is_wrong_is_told_on_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "config_version: 1\n"
+        "guardrails:\n"
+        "  enabled: true\n"
+        "  provider:\n"
+        "    use: agent.guardrails:PolicyProvider\n"
+        "    policy:\n"
+        "      capabilities:\n"
+        "        - id: money\n"
+        "          tools: [pay]\n"
+        "      limits:\n"
+        "        mony: {blocked: {amount: ['9*']}}\n"
+    )
+    [found] = refused(load_agent_config(path, {}, tmp_path))
+    assert str(found).startswith("config.yaml:11: guardrails.provider.policy.limits.mony: ")
+    assert "known: money" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +225,7 @@ def test_a_mapping_that_is_no_passport_is_refused() -> None:
     [
         (None, "policy: .*passport.yaml: No such file or directory"),
         ("[", "policy: .*passport.yaml is no YAML"),
-        ("capabilities: [{id: x}]", "wrong: capabilities.0.tools"),
+        ("capabilities: [{id: x}]", r"capabilities\[0\]\.tools: is missing"),
     ],
 )
 def test_a_file_that_is_no_passport_is_told_when_it_is_named(
@@ -152,7 +259,12 @@ def test_a_provider_is_loaded_by_name() -> None:
         (
             "agent.guardrails:PolicyProvider",
             {"policy": {"capabilities": [{"id": "secret", "tools": []}]}},
-            "don't fit: wrong: capabilities.0.tools",
+            r"don't fit: capabilities\[0\]\.tools: expected at least one",
+        ),
+        (
+            "tests.unit.agent.middleware.test_policy:Checked",
+            {"level": "secret", "kind": "secret"},
+            r"fit: level: Input should be a valid integer.*; kind: wrong \(literal_error\)",
         ),
         ("os:sep", {"key": "secret"}, r"don't fit \(TypeError\)"),
         ("agent.context:RunContext", {}, "no method evaluate"),

@@ -1,0 +1,117 @@
+"""What a passport is, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from agent.config.errors import key_text, listed
+from agent.config.validate import known_keys, message_of
+from agent.guardrails.decisions import SettingsError
+
+NEAR = 0.8
+"""A key as close as this to one of ours is taken for a mistake and not for one of another reader."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Capability(_Strict):
+    """Something that the agent may do: the tools that do it, for whom (empty: for everybody)."""
+
+    id: str
+    tools: tuple[str, ...] = Field(min_length=1)
+    roles: tuple[str, ...] = ()
+    require_approval: bool = False
+
+
+class Limit(_Strict):
+    """By argument: patterns of which one has to fit, and patterns of which none may."""
+
+    allowed: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    blocked: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class Passport(BaseModel):
+    """The whole policy; keys that are not known are left to other readers of the same file."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    status: str = "active"
+    expires_at: datetime | None = None
+    capabilities: tuple[Capability, ...] = ()
+    limits: Mapping[str, Limit] = Field(default_factory=dict)
+
+
+def passport_of(policy: Any) -> Passport:
+    """The passport. Raises SettingsError that says of each wrong part what is expected."""
+    try:
+        passport = Passport.model_validate(policy)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise SettingsError("; ".join(map(_told, details)), at=("policy", *details[0]["loc"])) from error
+    _check_keys(policy)
+    _check_limits(passport)
+    return passport
+
+
+def _told(detail: ErrorDetails) -> str:
+    place, kind = key_text(detail["loc"]), detail["type"]
+    if kind.startswith("datetime"):
+        what = "expected a moment such as 2027-06-30T00:00:00Z"
+    elif kind == "too_short":
+        what = "expected at least one"
+    else:
+        what = message_of(detail, known_keys(Passport, detail["loc"][:-1]))
+    return ": ".join(filter(None, (place, what)))
+
+
+def version_of(path: Path) -> tuple[int, int]:
+    """What changes with the file. Raises SettingsError."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return (stat.st_mtime_ns, stat.st_size)
+
+
+def passport_in(path: Path) -> Passport:
+    """The passport of a YAML or JSON file. Raises SettingsError."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"policy: {path} is no YAML") from error
+    try:
+        return passport_of(data)
+    except SettingsError as error:
+        raise SettingsError(f"policy: {path}: {error}", at=("policy",)) from error
+
+
+def _unreadable(path: Path, error: OSError) -> SettingsError:
+    return SettingsError(f"policy: {path}: {error.strerror}")
+
+
+def _check_keys(policy: Any) -> None:
+    """Other readers of the file may have keys of their own, but none that looks like ours."""
+    for key in policy if isinstance(policy, Mapping) else ():
+        near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=NEAR)
+        if near and key not in Passport.model_fields:
+            raise SettingsError(f"{key}: unknown key; did you mean {near[0]}?", at=("policy", key))
+
+
+def _check_limits(passport: Passport) -> None:
+    known = [capability.id for capability in passport.capabilities]
+    for name in passport.limits:
+        if name not in known:
+            told = f"no capability has this id; known: {listed(sorted(known), 'and') or 'none'}"
+            raise SettingsError(f"limits.{name}: {told}", at=("policy", "limits", name))
