@@ -68,4 +68,4 @@ def needs_package(error: ModelUnavailable) -> bool:
 
 def _advised(error: Exception, advice: str) -> str:
     text = " ".join(str(error).split())
-    return f"{text if text.endswith('.') else f'{text}.'} {advice}"
+    return f"{text if text.endswith(('.', '?')) else f'{text}.'} {advice}"

@@ -54,7 +54,8 @@ def _made(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
     except Exception as error:
         detail = type(error).__name__
         raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({detail}).") from error
-    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}.", at=at)
+    end = "" if detail.endswith("?") else "."
+    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}{end}", at=at)
 
 
 def _told(detail: ErrorDetails) -> str:

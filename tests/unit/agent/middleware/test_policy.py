@@ -217,7 +217,10 @@ def test_what_is_wrong_is_told_on_its_line(tmp_path: Path) -> None:
     )
     [found] = refused(load_agent_config(path, {}, tmp_path))
     assert str(found).startswith("config.yaml:11: guardrails.provider.policy.limits.mony: ")
-    assert "known: money" in str(found)
+    assert "known: money. Correct guardrails.provider" in str(found)
+    path.write_text(path.read_text().replace("mony: {blocked", "money: {bloked"))
+    [found] = refused(load_agent_config(path, {}, tmp_path))
+    assert "did you mean blocked? Correct guardrails.provider" in str(found)
 
 
 @pytest.mark.parametrize(
