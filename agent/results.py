@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.memory.document import Fact
 
@@ -12,9 +12,9 @@ class _Result(BaseModel):
 
 
 class Listing(_Result):
-    """A list, or a page of one: `next` is the cursor of the page that follows, null at the end."""
+    """A list, or a page of one: `next` is the cursor of the page that follows, left out at the end."""
 
-    next: str | None = None
+    next: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class ModelInfo(_Result):

@@ -16,7 +16,7 @@ MOST = 200
 
 
 def paged(request: Request, found: Listing, field: str, name: str = "name") -> Response:
-    """The part of a list that is asked for; its `next` is the cursor of what follows, null at the end. A
+    """The part of a list that is asked for; its `next` is the cursor of what follows, left out at the end. A
     cursor is the name of the last item before. Raises Invalid for a limit or cursor that is none.
     """
     items: list[Any] = getattr(found, field)

@@ -16,6 +16,7 @@ TABLE = """
 EditsMessages      x      x         x        x      x        x
 DeletesMessages    x      x         x        x      x        x
 RepeatsSafely      x      x         .        x      x        x
+ShowsAlone         .      .         .        x      .        .
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .

@@ -50,7 +50,7 @@ async def put(http: httpx.AsyncClient, thread: str, name: str) -> None:
 async def test_uploads_of_a_thread_are_its_own(http: httpx.AsyncClient) -> None:
     await put(http, ANN, "salary.txt")
     assert (await http.get(f"/api/threads/{ANN}/uploads/list")).json()["count"] == 1
-    assert (await http.get(f"/api/threads/{BEN}/uploads/list")).json()["files"] == []
+    assert (await http.get(f"/api/threads/{BEN}/uploads/list")).json() == {"files": [], "count": 0}
     assert (await http.delete(f"/api/threads/{BEN}/uploads/salary.txt")).status_code == 404
     assert (await http.delete(f"/api/threads/{BEN}")).is_success
     assert (await http.get(f"/api/threads/{ANN}/uploads/list")).json()["count"] == 1
