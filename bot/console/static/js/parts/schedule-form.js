@@ -8,7 +8,7 @@ import { accounts } from "../me.js";
 import { choice, field, fill, text } from "../pieces.js";
 import { editing } from "../view.js";
 
-const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or cron: 0 9 * * mon-fri";
+const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or the five fields of cron, such as 0 9 * * mon-fri";
 const KINDS = [
   ["prompt", "Ask the agent"],
   ["message", "Say a text"],
