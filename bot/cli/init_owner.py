@@ -45,14 +45,14 @@ def owner_of(account: AccountConfig, identity: str, manifest: Manifest) -> Known
 
 
 def _found(account: AccountConfig, identity: str, manifest: Manifest) -> Known:
-    others: list[str] = []
+    passed: list[str] = []
     print(f"\n{manifest.write_to_it}")
 
     def ready() -> None:
         print(f"Waiting for a message to {identity} …", flush=True)
 
     while True:
-        heard = run_loop(first_writer(account, WAIT_SECONDS, ready, others))
+        heard = run_loop(first_writer(account, WAIT_SECONDS, ready, passed))
         if heard is None:
             print(f"Nobody wrote within {WAIT_SECONDS / 60:.0f} minutes: the bot will give you a code.")
             return Known()
@@ -60,7 +60,7 @@ def _found(account: AccountConfig, identity: str, manifest: Manifest) -> Known:
         owner = f"{account.platform}:{sender.id}"
         if agreed(f"{_who(heard)} wrote: {_shown(heard.text)}\nIs that you?", default=False):
             return Known(owner, wrote=True)
-        others.append(heard.event_id)
+        passed.append(heard.event_id)
         if not agreed("Wait for another message?", default=True):
             return Known()
 

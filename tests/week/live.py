@@ -29,6 +29,8 @@ STARTING = 0.6
 MOST_CUTS = 2
 """The runtime gives a run up that was cut off three times."""
 PATIENCE = 120.0
+MEETING = 2.0
+"""Seconds within which the bot has stored what it was sent."""
 
 
 class Minutes:
@@ -48,8 +50,11 @@ class Minutes:
         """Let everybody act for so long, then wait until everything is answered."""
         self.service.start()
         await self.service.ready()
-        acting, *trouble = [asyncio.create_task(one) for one in (self._act(), self._disturb(), self._kill())]
+        acting = asyncio.create_task(self._act())
+        trouble: list[asyncio.Task[None]] = []
         try:
+            await self._met(acting)
+            trouble += [asyncio.create_task(one) for one in (self._disturb(), self._kill())]
             await _for(seconds, acting, *trouble)
             self.closing = True
             await _cancelled(*trouble)
@@ -61,6 +66,16 @@ class Minutes:
         finally:
             await _cancelled(acting, *trouble)
         await asyncio.sleep(3.0)
+
+    async def _met(self, acting: asyncio.Task[None]) -> None:
+        """Wait until the bot has heard of everybody: Discord lists direct messages nowhere, so the very first
+        one of a person can't be found again where the bot dies over it.
+        """
+        missing = (one.name for one in self.people if not one.done)
+        await until(
+            lambda: acting.done() or all(one.done for one in self.people), PATIENCE, lambda: str([*missing])
+        )
+        await asyncio.sleep(MEETING)
 
     def _never_came(self) -> str:
         return f"never came: {self._open()}"
