@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from bot.faults import VARIABLE, Step
-from tests.faults.test_approvals import ASK, DECIDING, TOOL
+from tests.faults.rooms import ASK, TOOL
+from tests.faults.test_approvals import DECIDING
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns
