@@ -88,8 +88,10 @@ async def settled(
     """Wait until the answer stands and every turn is closed."""
 
     async def done() -> bool:
+        # Looking sends again what a person at the page wrote and the service did not take.
+        standing = await chat.standing()
         closed = turns(service.home) > 0 and open_turns(service.home) == 0
-        return closed and bool(whole(await chat.standing(), answer))
+        return closed and bool(whole(standing, answer))
 
     await eventually(done, service, chat, deadline)
 
