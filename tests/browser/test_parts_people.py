@@ -80,17 +80,17 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
             await tab.dialog.get_by_label("Role").select_option("blocked")
             await save.click()
             await expect(tab.dialog.get_by_role("alert")).to_contain_text(told)
-        await who.fill("slack:U1")
+        await who.fill("slack:U1A")
         await tab.dialog.get_by_label("Role").select_option("member")
         await save.click()
-        await tab.row("slack:U1", "member")
-        await tab.press("Change: slack:U1")
+        await tab.row("slack:U1A", "member")
+        await tab.press("Change: slack:U1A")
         await tab.dialog.get_by_label("Role").select_option("admin")
         await save.click()
-        await tab.row("slack:U1", "admin")
-        assert await roles(service) == {"slack:U1": "admin"}
-        await tab.press("Revoke: slack:U1", sure=True)
-        await expect(tab.said).to_have_text("slack:U1 has no role any more.")
+        await tab.row("slack:U1A", "admin")
+        assert await roles(service) == {"slack:U1A": "admin"}
+        await tab.press("Revoke: slack:U1A", sure=True)
+        await expect(tab.said).to_have_text("slack:U1A has no role any more.")
         await expect(tab.box).to_contain_text("Nobody was given a role.")
         assert await roles(service) == {}
 
