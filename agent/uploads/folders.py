@@ -6,6 +6,7 @@ Blocking file work; call it through `asyncio.to_thread`.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,3 +129,20 @@ def create_unique(folder: Path, name: str) -> tuple[Path, int]:
             return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
         except FileExistsError:
             number += 1
+
+
+def put_private(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all, in a folder that is made where it is missing. Blocking.
+
+    Raises OSError.
+    """
+    path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    new = path.parent / f".{secrets.token_hex(8)}"
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

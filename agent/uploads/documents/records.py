@@ -6,7 +6,6 @@ Blocking.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent.results import MarkdownInfo, OutlineEntry
 from agent.uploads.documents.report import Report
-from agent.uploads.folders import FILE_MODE, FOLDER_MODE, UPLOADS, ThreadFolders
+from agent.uploads.folders import UPLOADS, ThreadFolders, put_private
 
 FOLDER = "documents"
 _ENDING = ".json"
@@ -59,17 +58,7 @@ class Records:
 
     def write(self, thread_id: str, name: str, record: Record) -> None:
         """Put it in the place of what was known of this name. Raises OSError."""
-        path = self._path(thread_id, name)
-        path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        new = path.parent / f".{secrets.token_hex(8)}"
-        try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(record.model_dump_json())
-            new.replace(path)
-        except OSError:
-            new.unlink(missing_ok=True)
-            raise
+        put_private(self._path(thread_id, name), record.model_dump_json())
 
     def remove(self, thread_id: str, name: str) -> None:
         """Forget what is known of this name."""
