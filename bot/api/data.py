@@ -12,7 +12,8 @@ from bot.api.acting import actor
 from bot.api.callers import NOT_YOURS, By, Caller, open_to
 from bot.api.failures import missing
 from bot.api.services import ApiServices, Services
-from bot.config import AccessEntry
+from bot.config import AccessEntry, wrong_person
+from bot.config.accounts import PLATFORMS
 from bot.forgetting.exported import exported, scopes_of
 from bot.store.audit import Deed
 from bot.store.forgetting import Person
@@ -55,9 +56,23 @@ def _person(services: ApiServices, by: Caller, text: str) -> Person:
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
         raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
-    if text != by.person and not by.role.may_give(Role.STRANGER, services.held(AccessEntry(platform, id_))):
-        raise missing("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+    if text != by.person:
+        _check(services, by, AccessEntry(platform, id_))
     return Person(platform, id_)
+
+
+def _check(services: ApiServices, by: Caller, who: AccessEntry) -> None:
+    """Refuse whom the caller may not ask about (404 and 403), and what is nobody's id (422): nothing is kept
+    there, and to say so would sound as if somebody's data were gone.
+    """
+    if not by.role.may_give(Role.STRANGER, services.held(who)):
+        raise missing("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+    known = {*PLATFORMS, *(platform for platform, _ in services.accounts.states().values())}
+    if who.scope not in known:
+        expected = ", ".join(sorted(known))
+        raise HTTPException(422, f"person: there is no platform {who.scope}; expected one of {expected}")
+    if problem := wrong_person(who.scope, who):
+        raise HTTPException(422, f"person: {problem}")
 
 
 def _scopes(services: ApiServices, person: Person) -> list[str]:

@@ -12,7 +12,7 @@ from bot.config.accounts import (
     TerminalAccount,
     WebAccount,
 )
-from bot.config.checks import wrong_entry
+from bot.config.checks import wrong_entry, wrong_person
 from bot.config.loader import LoadedConfig, load_config
 from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
 from bot.config.redact import masked, secrets_of
@@ -50,4 +50,5 @@ __all__ = [
     "schema",
     "secrets_of",
     "wrong_entry",
+    "wrong_person",
 ]

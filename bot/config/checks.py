@@ -114,6 +114,14 @@ def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
     return problem if problem is None or entry.kind else f"{problem}, or {kind.group_words}"
 
 
+def wrong_person(platform: str, entry: AccessEntry) -> str | None:
+    """What is wrong with the id of a person of that platform; None for nothing, and for a platform whose ids
+    are not known.
+    """
+    kind = PLATFORMS.get(platform)
+    return _wrong_id(kind, "admins", entry) if kind else None
+
+
 def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str | None:
     if entry.kind:
         return _wrong_kind(kind, entry)

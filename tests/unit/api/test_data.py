@@ -38,6 +38,20 @@ async def test_who_is_meant_must_be_clear(tmp_path: Path) -> None:
             assert (answer.status_code, "expected platform:id" in answer.text) == (422, True)
 
 
+async def test_what_is_nobodys_id_is_not_said_to_be_erased(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        for nobody, told in (
+            ("telegrem:5", "there is no platform telegrem; expected one of discord"),
+            ("telegram:-1005", "person: expected"),
+            ("slack:anna", "person: expected"),
+        ):
+            for method in ("GET", "DELETE"):
+                answer = await service.http.request(method, f"/api/people/{nobody}/data")
+                assert (answer.status_code, told in answer.text) == (422, True), answer.text
+        assert (await service.http.get("/api/audit")).json()["entries"] == []
+        assert (await service.http.delete("/api/people/telegram:5/data")).status_code == 200
+
+
 async def test_an_export_at_the_page_is_a_file_to_save(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
