@@ -15,6 +15,7 @@ PARTS = {
     "memory": "What is remembered: put before the model, queued, read, against doing without",
     "subagents": "Work handed to a subagent, against the same work by a plain agent",
     "load": "The whole service against a bare relay",
+    "conversations": "A turn among 100,000 known conversations, against one among ten",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "sandbox": "A command in the sandbox against a plain subprocess",
     "documents": "Documents read in a process of their own, against the same code here",

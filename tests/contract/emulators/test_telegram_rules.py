@@ -218,6 +218,16 @@ async def test_updates_are_kept_until_confirmed(emulator: TelegramEmulator, bot:
     assert emulator.queue.confirmed == 4
 
 
+async def test_what_is_repeated_comes_although_a_poll_has_just_confirmed_its_number(
+    emulator: TelegramEmulator, bot: Bot
+) -> None:
+    emulator.people.says_many([{"text": text, "user": 7} for text in ("one", "two")])
+    one, two = [update.update_id for update in await bot.get_updates()]
+    emulator.repeat(2)
+    assert [update.update_id for update in await bot.get_updates(offset=two + 1)] == [one, two]
+    assert not await bot.get_updates(offset=two + 1, timeout=0)
+
+
 async def test_only_what_was_asked_for(emulator: TelegramEmulator, bot: Bot) -> None:
     await bot.get_updates(allowed_updates=["message"])
     said = emulator.people.says("a", user=7)

@@ -19,7 +19,7 @@ class PollCut(Exception):
 
 
 class UpdateQueue:
-    """Updates in order; an id below a poll's offset is confirmed and dropped.
+    """Updates in order; once delivered, one with an id below a poll's offset is confirmed and dropped.
 
     `stalled` keeps polls open without an answer; `ignore_confirmations` counts down polls whose offset is not
     honoured, so that the same updates come again; `twice` queues each update two times.
@@ -27,6 +27,8 @@ class UpdateQueue:
 
     def __init__(self) -> None:
         self._pending: deque[dict[str, Any]] = deque()
+        self._delivered = 0
+        """How many of the pending ones, from the left, a poll brought; the others can't be confirmed yet."""
         self._next_id = FIRST_UPDATE
         self._poller: asyncio.Future[str] | None = None
         self._kinds: frozenset[str] | None = None
@@ -96,9 +98,12 @@ class UpdateQueue:
             self.ignore_confirmations -= 1
             return
         while self._pending and (
-            len(self._pending) > -offset if offset < 0 else _is_before(self._pending[0], offset)
+            len(self._pending) > -offset
+            if offset < 0
+            else self._delivered > 0 and _is_before(self._pending[0], offset)
         ):
             self._pending.popleft()
+            self._delivered = max(self._delivered - 1, 0)
             self.confirmed += 1
 
     async def poll(
@@ -117,7 +122,9 @@ class UpdateQueue:
             if (left <= 0 and not self.stalled) or gone.done():
                 return []
             await self._wait(None if self.stalled else left, gone)
-        return [self._pending[index] for index in range(min(limit, len(self._pending)))]
+        count = min(limit, len(self._pending))
+        self._delivered = max(self._delivered, count)
+        return [self._pending[index] for index in range(count)]
 
     def release(self) -> None:
         """Let a stalled poll go on, and answer from now on."""
@@ -127,6 +134,7 @@ class UpdateQueue:
     def reset(self) -> None:
         """Forget all pending updates and misbehaviour; numbering goes on."""
         self._pending.clear()
+        self._delivered = 0
         self._past.clear()
         self.confirmed = 0
         self.ignore_confirmations = 0
