@@ -24,29 +24,35 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
-from agent.blocking import OwnLoop
-from agent.check.report import offer_of, report
+from agent.config.custom_agent_changes import (
+    NewProfileBody,
+    ProfileBody,
+    change_profile,
+    make_profile,
+    remove_profile,
+)
+from agent.config.custom_agents import Offer, describe_profile, describe_profiles
+from agent.config.extensions_source import ExtensionsSource
 from agent.config.memory import MemoryConfig
+from agent.core.background_loop import OwnLoop
+from agent.core.client_events import MODES, StreamEvent, events_of
+from agent.core.home import home_from_environment
+from agent.core.logging_defaults import quiet_logs
+from agent.core.run_options import Switches
+from agent.core.schemas import SuggestionList
 from agent.errors import Conflict
-from agent.events import MODES, StreamEvent, events_of
-from agent.extensions.source import ExtensionsSource
 from agent.features import Middleware, RuntimeFeatures
-from agent.files import ThreadFiles
-from agent.home import home_from_environment
+from agent.harness.suggestions import FollowUps, SuggestionsBody
 from agent.lead import Additions, Graph, LeadAgent
+from agent.management.check.report import offer_of, report
+from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
 from agent.memory.bodies import FactBody, NewFactBody
-from agent.memory.manage import ManagedMemory
 from agent.memory.scopes import OWNER, parse_scope
+from agent.memory.service import ManagedMemory
 from agent.models.source import ModelSource
-from agent.profile_changes import NewProfileBody, ProfileBody, change_profile, make_profile, remove_profile
-from agent.profiles import Offer, describe_profile, describe_profiles
-from agent.quiet import quiet_logs
-from agent.results import SuggestionList
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
-from agent.suggestions import FollowUps, SuggestionsBody
-from agent.switches import Switches
 
 _SWITCHES = (
     "model_name",
@@ -118,7 +124,7 @@ class AgentClient:
 
         Without `thread_id` each message has a thread of its own. `switches`: `model_name`,
         `thinking_enabled`, `reasoning_effort`, `is_plan_mode`, `subagent_enabled`, `agent_name`, and what
-        `agent.context.RunContext` knows. Raises TypeError for others, AgentError or ConfigErrors.
+        `agent.core.run_context.RunContext` knows. Raises TypeError for others, AgentError or ConfigErrors.
         """
         answer, asked = "", []
         async with aclosing(self._events(message, thread_id, switches)) as events:
@@ -132,7 +138,7 @@ class AgentClient:
     def astream(
         self, message: str | Mapping[str, str], thread_id: str | None = None, **switches: Any
     ) -> AsyncIterator[StreamEvent]:
-        """The events of a turn as they come (see `agent.events`). Raises as `achat` does.
+        """The events of a turn as they come (see `agent.core.client_events`). Raises as `achat` does.
 
         Where several things are asked at once (approvals of tools), `message` has the answer of each by the
         id of its interrupt; Conflict where nothing is asked.
@@ -147,29 +153,31 @@ class AgentClient:
             agent.reset()
 
     def get_config_problems(self) -> Json:
-        """What of the configuration can't be used, as `agent.results.ConfigReport`. Raises ConfigErrors."""
+        """What of the configuration can't be used, as `agent.core.schemas.ConfigReport`. Raises
+        ConfigErrors.
+        """
         self._source.expire()
         return self._own.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
 
     def list_models(self) -> Json:
-        """`{"models": [...], "default", "reason"}`, as `agent.results.ModelList`."""
+        """`{"models": [...], "default", "reason"}`, as `agent.core.schemas.ModelList`."""
         return self._own.run(self._source.catalog()).listing().model_dump()
 
     def get_model(self, name: str) -> Json:
-        """One of them, as `agent.results.ModelInfo`. Raises ModelUnknown."""
+        """One of them, as `agent.core.schemas.ModelInfo`. Raises ModelUnknown."""
         catalog = self._own.run(self._source.catalog())
         return catalog.info(catalog.pick(name)).model_dump()
 
     def list_agents(self) -> Json:
-        """The agents of one's own: `{"agents": [...]}`, as `agent.results.AgentList`."""
+        """The agents of one's own: `{"agents": [...]}`, as `agent.core.schemas.AgentList`."""
         return describe_profiles(self._home, self._environ, self._offer()).model_dump()
 
     def get_agent(self, name: str) -> Json:
-        """One of them, as `agent.results.AgentInfo`. Raises ProfileUnknown."""
+        """One of them, as `agent.core.schemas.AgentInfo`. Raises ProfileUnknown."""
         return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
 
     def create_agent(self, name: str, **parts: Any) -> Json:
-        """Make one (`agent.results.AgentInfo`).
+        """Make one (`agent.core.schemas.AgentInfo`).
 
         `parts`: `description`, `model`, `tool_groups`, `skills`, `personality`. Raises Invalid or Conflict.
         """
@@ -177,7 +185,7 @@ class AgentClient:
         return make_profile(self._home, body, self._environ, self._offer()).model_dump()
 
     def update_agent(self, name: str, **parts: Any) -> Json:
-        """Change some of its parts; None is the usual again (`agent.results.AgentInfo`).
+        """Change some of its parts; None is the usual again (`agent.core.schemas.AgentInfo`).
 
         Raises ProfileUnknown, Invalid or Conflict, and nothing is changed then.
         """
@@ -185,57 +193,57 @@ class AgentClient:
         return change_profile(self._home, name, body, self._environ, self._offer()).model_dump()
 
     def delete_agent(self, name: str) -> Json:
-        """Delete it with its folder, as `agent.results.Outcome`. Raises ProfileUnknown."""
+        """Delete it with its folder, as `agent.core.schemas.Outcome`. Raises ProfileUnknown."""
         return remove_profile(self._home, name).model_dump()
 
     def get_mcp_config(self) -> Json:
-        """`{"mcp_servers": {...}}`, secrets hidden, as `agent.results.McpConfig`."""
+        """`{"mcp_servers": {...}}`, secrets hidden, as `agent.core.schemas.McpConfig`."""
         return self._own.run(self._mcp.config()).model_dump()
 
     def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
-        """Put these in the place of all servers; the agent is made anew (`agent.results.McpConfig`).
+        """Put these in the place of all servers; the agent is made anew (`agent.core.schemas.McpConfig`).
 
         What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
         """
         return self._changed(self._own.run(self._mcp.update(servers)))
 
     def list_mcp_servers(self) -> Json:
-        """How the servers do, and their tools (`agent.results.McpServerList`); starts those that are on."""
+        """How the servers do, and their tools (`agent.core.schemas.McpServerList`); starts enabled ones."""
         return self._own.run(self._mcp.servers()).model_dump()
 
     def update_mcp_server(self, name: str, enabled: bool) -> Json:
-        """Switch one on or off; the agent is made anew (`agent.results.McpServerState`).
+        """Switch one on or off; the agent is made anew (`agent.core.schemas.McpServerState`).
 
         Raises NotFound or Invalid.
         """
         return self._changed(self._own.run(self._mcp.switch(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
-        """`{"skills": [...], "problems": [...]}`, as `agent.results.SkillList`."""
+        """`{"skills": [...], "problems": [...]}`, as `agent.core.schemas.SkillList`."""
         return self._own.run(self._skills.listed()).model_dump()
 
     def get_skill(self, name: str) -> Json:
-        """One of them, as `agent.results.SkillInfo`. Raises SkillUnknown."""
+        """One of them, as `agent.core.schemas.SkillInfo`. Raises SkillUnknown."""
         return self._own.run(self._skills.one(name)).model_dump()
 
     def update_skill(self, name: str, enabled: bool) -> Json:
-        """Switch it on or off; the agent is made anew (`agent.results.SkillInfo`). Raises SkillError."""
+        """Switch it on or off; the agent is made anew (`agent.core.schemas.SkillInfo`). Raises SkillError."""
         return self._changed(self._own.run(self._skills.switch(name, enabled=enabled)))
 
     def install_skill(self, path: Path | str) -> Json:
-        """Install it from a `.skill` archive (`agent.results.SkillInstalled`). Raises SkillRefused."""
+        """Install it from a `.skill` archive (`agent.core.schemas.SkillInstalled`). Raises SkillRefused."""
         return self._changed(self._own.run(self._skills.install(Path(path))))
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
-        """Copy local files into the thread, all or none (`agent.results.UploadResult`). Raises FileError."""
+        """Copy local files into the thread (`agent.core.schemas.UploadResult`). Raises FileError."""
         return self._own.run(self._files.upload(thread_id, [Path(file) for file in files])).model_dump()
 
     def list_uploads(self, thread_id: str) -> Json:
-        """The thread's uploads, as `agent.results.UploadList`. Raises BadIdentifier."""
+        """The thread's uploads, as `agent.core.schemas.UploadList`. Raises BadIdentifier."""
         return self._own.run(self._files.listed(thread_id)).model_dump()
 
     def delete_upload(self, thread_id: str, filename: str) -> Json:
-        """Delete one of them, as `agent.results.Outcome`. Raises BadIdentifier or FileMissing."""
+        """Delete one of them, as `agent.core.schemas.Outcome`. Raises BadIdentifier or FileMissing."""
         return self._own.run(self._files.delete(thread_id, filename)).model_dump()
 
     def get_artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
@@ -243,11 +251,11 @@ class AgentClient:
         return self._own.run(self._files.artifact(thread_id, path))
 
     def delete_thread_data(self, thread_id: str) -> Json:
-        """Delete the thread's local files, as `agent.results.Deleted`. Raises BadIdentifier."""
+        """Delete the thread's local files, as `agent.core.schemas.Deleted`. Raises BadIdentifier."""
         return self._own.run(self._files.forget(thread_id)).model_dump()
 
     def get_suggestions(self, thread_id: str, **wanted: Any) -> Json:
-        """What a person may want to say next: `{"suggestions": [...]}` (`agent.results.SuggestionList`).
+        """What a person may want to say next: `{"suggestions": [...]}` (`agent.core.schemas.SuggestionList`).
 
         `wanted`: `n`, `model_name`, and `messages` in the place of what was said in the thread. Raises
         Invalid, ModelUnknown, ModelCallFailed or ConfigErrors.
@@ -267,20 +275,21 @@ class AgentClient:
         return self._own.run(self._memory.reload(parse_scope(scope))).model_dump()
 
     def get_memory_config(self, scope: str | None = None) -> Json:
-        """How memory is configured (`agent.results.MemorySettings`). Raises BadIdentifier."""
+        """How memory is configured (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
+
         parse_scope(scope)
         return self._own.run(self._memory.settings()).model_dump()
 
     def get_memory_status(self, scope: str | None = None) -> Json:
-        """How much is remembered, and what waits (`agent.results.MemoryStatus`). Raises BadIdentifier."""
+        """How much is remembered (`agent.core.schemas.MemoryStatus`). Raises BadIdentifier."""
         return self._own.run(self._memory.status(parse_scope(scope))).model_dump()
 
     def forget_memory(self, scope: str | None = None) -> Json:
-        """Erase it all (`agent.results.Outcome`). Raises BadIdentifier."""
+        """Erase it all (`agent.core.schemas.Outcome`). Raises BadIdentifier."""
         return self._own.run(self._memory.forget(parse_scope(scope))).model_dump()
 
     def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Add a fact; `parts` are `category` and `confidence` (`agent.results.MemoryChange`).
+        """Add a fact; `parts` are `category` and `confidence` (`agent.core.schemas.MemoryChange`).
 
         Raises BadIdentifier, Invalid or Conflict.
         """
@@ -288,7 +297,7 @@ class AgentClient:
         return self._own.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
 
     def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Change a fact's `content`, `category` or `confidence` (`agent.results.MemoryChange`).
+        """Change a fact's `content`, `category` or `confidence` (`agent.core.schemas.MemoryChange`).
 
         Raises BadIdentifier, NotFound, Invalid or Conflict.
         """
@@ -298,7 +307,7 @@ class AgentClient:
         ).model_dump()
 
     def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
-        """Forget one fact (`agent.results.Outcome`). Raises BadIdentifier or NotFound."""
+        """Forget one fact (`agent.core.schemas.Outcome`). Raises BadIdentifier or NotFound."""
         return self._own.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
 
     def close(self) -> None:

@@ -13,10 +13,10 @@ from langchain_core.tools import tool as as_tool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from agent.assembly import SLOTS, assemble, brought
+from agent.core.state import ThreadState
 from agent.features import Middleware, RuntimeFeatures
+from agent.harness.assembly import SLOTS, assemble, brought
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.state import ThreadState
 from agent.subagents.chain import SHARED, subagent_chain
 from agent.subagents.kinds import TASK
 from agent.subagents.runner import GraphSubagents

@@ -20,35 +20,35 @@ from langgraph.types import Checkpointer
 
 from agent.acp.runner import AcpAgents
 from agent.acp.tool import acp_section, enabled
-from agent.assembly import tools_of
-from agent.chain import Parts, chain_of
+from agent.config.custom_agents import Profile, model_of, read_profile
 from agent.config.extensions import Extensions
+from agent.config.extensions_source import ExtensionsSource
 from agent.config.harness import SandboxConfig
 from agent.config.memory import MemoryConfig
 from agent.config.models import AgentConfig
 from agent.config.skills import SkillsConfig
+from agent.core.home import home_from_environment
+from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.run_options import Switches
 from agent.errors import ModelUnavailable
-from agent.extensions.source import ExtensionsSource
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
-from agent.home import home_from_environment
+from agent.harness.assembly import tools_of
+from agent.harness.lead_chain import Parts, chain_of
+from agent.harness.prompt import system_prompt
 from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
 from agent.mcp.process import open_pool
-from agent.memory.asker import MemoryModel
+from agent.memory.extraction_model import MemoryModel
 from agent.memory.store import FileMemory
-from agent.models.lineup import LineUp, line_up
+from agent.models.fallback_chain import LineUp, line_up
 from agent.models.resolve import build
 from agent.models.source import ModelSource, source_of
 from agent.models.spec import Catalog, ModelSpec
-from agent.ports.sandbox import SandboxProvider, SandboxUnavailable
-from agent.profiles import Profile, model_of, read_profile
-from agent.prompt import system_prompt
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
 from agent.skills.library import SkillLibrary
 from agent.skills.section import skills_section
 from agent.skills.skill import CATEGORIES, Skill, SkillSet
-from agent.switches import Switches
 from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore

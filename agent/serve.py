@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.core.gc_tuning import loading
 from agent.errors import AgentError
-from agent.heap import loading
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 SAYS = "roebot agent: "

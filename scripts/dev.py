@@ -17,9 +17,9 @@ from pathlib import Path
 
 import httpx
 
-from bot.cli.chat_input import Lines
+from bot.app.home import Running, running
+from bot.cli.chat.input import Lines
 from bot.domain import OPEN_STATES
-from bot.home import Running, running
 from bot.testing.emulators.telegram import TelegramEmulator
 from scripts.person import FIRST_PERSON, Person, Transcript, said_by_bot
 

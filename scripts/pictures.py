@@ -14,7 +14,7 @@ from playwright.async_api import Browser, async_playwright, expect
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bot.console.page import PARTS  # noqa: E402
+from bot.server.console.page import PARTS  # noqa: E402
 from bot.store.usage import Spent  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
 from tests.browser.tab import PHONE, opened  # noqa: E402

@@ -14,15 +14,15 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from agent.acp.hearing import Hearing
+from agent.acp.incoming_updates import Hearing
 from agent.acp.launchers import hint
 from agent.acp.program import NoProgram, Program, ProgramOver, found, started
 from agent.acp.workspace import Workspace, seen, told_of
 from agent.config.acp import AcpAgent
+from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, Told
 from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
 from agent.mcp.stderr import StderrTail
 from agent.models.errors import scrubbed
-from agent.ports.subagents import SubagentResult, SubagentStatus, Told
 from agent.uploads.folders import ThreadFolders
 
 log = structlog.get_logger(__name__)

@@ -31,12 +31,12 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from agent.acp.blocks import Asked, asked
-from agent.acp.telling import Telling
+from agent.acp.content_blocks import Asked, asked
+from agent.acp.outgoing_updates import Telling
 from agent.client import AgentClient, question_text
 from agent.config.errors import ConfigErrors
+from agent.core.client_events import StreamEvent
 from agent.errors import AgentError
-from agent.events import StreamEvent
 from agent.middleware.guardrail import APPROVE, REJECT
 from agent.uploads.folders import create_unique
 from agent.uploads.names import safe_name

@@ -15,11 +15,11 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from agent.acp.hearing import line
+from agent.acp.incoming_updates import line
 from agent.acp.runner import AcpAgents
 from agent.config.acp import AcpAgent
-from agent.context import RunContext
-from agent.ports.subagents import SubagentResult, SubagentStatus, SubagentStep
+from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, SubagentStep
+from agent.core.run_context import RunContext
 from agent.sandbox.paths import ACP_WORKSPACE
 from agent.uploads.folders import OUTPUTS
 

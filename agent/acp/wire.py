@@ -21,7 +21,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from agent.acp.hearing import Hearing, line
+from agent.acp.incoming_updates import Hearing, line
 from agent.acp.permission import chosen
 from agent.acp.program import Program
 from agent.models.errors import scrubbed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from agent.config.extensions import SERVER_NAME, Hidden
-from agent.config.fields import Number, Section, Switch, Text
+from agent.config.types import Number, Section, Switch, Text
 
 
 class AcpAgent(Section):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
-from agent.config.fields import Number, Section, Switch, Text, Url
+from agent.config.types import Number, Section, Switch, Text, Url
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from agent.config.fields import Count, Int, ManyIds, Number, Section, Switch, Text
-from agent.config.passed import ImportString, OpenSection
+from agent.config.extra_keys import ImportString, OpenSection
+from agent.config.types import Count, Int, ManyIds, Number, Section, Switch, Text
 
 LOCAL_SANDBOX = "agent.sandbox.local:LocalSandboxProvider"
 ALLOWLIST = "agent.middleware.guardrail:AllowlistProvider"

@@ -15,7 +15,7 @@ from agent.config.errors import ConfigWarning
 from agent.config.models import AgentConfig
 from agent.config.problems import Problems
 from agent.config.reader import find_config, shown
-from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern, refuse_unavailable
+from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern, refuse_unavailable
 from agent.config.validate import load, unknown_key
 from agent.config.versions import modernized
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from agent.config.acp import AcpAgent, checked_names
-from agent.config.fields import Count, Int, Section, Switch, Text
+from agent.config.extra_keys import ImportString, OpenSection, PassedOn, reveal
 from agent.config.harness import (
     GuardrailsConfig,
     ModelCallsConfig,
@@ -17,10 +17,10 @@ from agent.config.harness import (
     TitleConfig,
 )
 from agent.config.memory import MemoryConfig
-from agent.config.passed import ImportString, OpenSection, PassedOn, reveal
 from agent.config.skills import SkillsConfig
 from agent.config.subagents import SubagentsConfig
 from agent.config.tools import ToolEntry, ToolGroup
+from agent.config.types import Count, Int, Section, Switch, Text
 
 CONFIG_VERSION = 1
 """The newest `config_version` that this release knows."""

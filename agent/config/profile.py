@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agent.config.fields import ManyIds, OneId, Section, Text
-from agent.config.unavailable import Pattern
+from agent.config.types import ManyIds, OneId, Section, Text
+from agent.config.unsupported import Pattern
 
 FOLDER = "agents"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

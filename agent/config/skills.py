@@ -6,7 +6,7 @@ import re
 
 from pydantic import Field, field_validator
 
-from agent.config.fields import Section, Text
+from agent.config.types import Section, Text
 
 CONTAINER_PATH = "/mnt/skills"
 

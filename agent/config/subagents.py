@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.config.fields import Count, Number, Section, Switch
+from agent.config.types import Count, Number, Section, Switch
 
 
 class SubagentsConfig(Section):

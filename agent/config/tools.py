@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.config.fields import Section, Text
-from agent.config.passed import ImportString, OpenSection
+from agent.config.extra_keys import ImportString, OpenSection
+from agent.config.types import Section, Text
 
 
 class ToolEntry(OpenSection):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 
 
 class SettingsError(ValueError):

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.config.errors import key_text
+from agent.core.import_string import NotImported, imported
 from agent.errors import GuardrailUnavailable
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import GuardrailProvider, SettingsError
-from agent.importing import NotImported, imported
 
 _NO_LIST = (
     "The guardrail is switched on, but it has no list: below guardrails.provider write `allowed` (the tools "

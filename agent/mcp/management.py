@@ -7,14 +7,14 @@ from typing import Any
 
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import McpServer
+from agent.config.extensions_file import Loaded
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.schemas import McpConfig, McpServerInfo, McpServerList, McpServerState, McpToolInfo
 from agent.errors import Invalid, NotFound
-from agent.extensions.file import Loaded
-from agent.extensions.source import ExtensionsSource
 from agent.mcp.masking import left_hidden, restored, shown
 from agent.mcp.pool import McpPool
 from agent.mcp.process import open_pool
 from agent.mcp.server import Server
-from agent.results import McpConfig, McpServerInfo, McpServerList, McpServerState, McpToolInfo
 
 _PLACES = ("command", "url", "type")
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ import structlog
 from langchain_core.tools import BaseTool
 
 from agent.config.extensions import McpServer
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 from agent.mcp.server import Server
 
 log = structlog.get_logger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TextIO
 
-from agent.pipes import PipeReader
+from agent.core.pipes import PipeReader
 
 KEPT = 4_096
 

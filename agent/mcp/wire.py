@@ -22,9 +22,9 @@ from mcp import types as protocol
 from mcp.client.stdio import stdio_client
 
 from agent.config.extensions import McpServer
+from agent.mcp.failing_fast_http import Report, watched_client
 from agent.mcp.oauth import TokenAuth
 from agent.mcp.stderr import StderrTail
-from agent.mcp.watched import Report, watched_client
 
 DESCRIPTION = 2_000
 TEXT = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
-from agent.given import Given
+from agent.core.request_model import Given
 from agent.memory.document import Category, Confidence
 
 

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agent.memory.pending import Said
-from agent.ports.memory import MemoryScope
+from agent.core.interfaces.memory import MemoryScope
+from agent.memory.queued_exchange import Said
 
 SENDER = "sender"
 """In a message's `additional_kwargs`: who wrote it, as `platform:id`."""

@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
-from agent.home import private_folder
+from agent.core.home import private_folder
+from agent.core.interfaces.memory import MemoryScope
 from agent.memory.document import MemoryDocument
 from agent.memory.scopes import file_name
-from agent.ports.memory import MemoryScope
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from agent.home import private_folder
+from agent.core.home import private_folder
+from agent.core.interfaces.memory import MemoryScope
 from agent.memory import statements as sql
 from agent.memory.conversation import MOST
-from agent.memory.pending import Pending, Said
+from agent.memory.queued_exchange import Pending, Said
 from agent.memory.scopes import parse_scope, scope_text
-from agent.ports.memory import MemoryScope
 
 LONGEST_WAIT = 10
 """Times the quiet seconds that an entry waits at most, however much is said meanwhile."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from urllib.parse import quote, unquote
 
+from agent.core.interfaces.memory import MemoryScope
 from agent.errors import BadIdentifier
-from agent.ports.memory import MemoryScope
 
 KINDS = ("person", "group")
 OWNER = MemoryScope("person", "", "local:owner")

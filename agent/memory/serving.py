@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from agent.config.models import AgentConfig
-from agent.home import home_from_environment
+from agent.core.home import home_from_environment
 from agent.memory.folder import MemoryFolder, folder_path
 from agent.models.source import ModelSource
 

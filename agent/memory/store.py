@@ -10,22 +10,23 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage
 
 from agent.config.memory import MemoryConfig
+from agent.core.interfaces.memory import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import said
 from agent.memory.folder import Clock, MemoryFolder, folder_path
-from agent.memory.pending import Pending
-from agent.memory.rules import Limits
+from agent.memory.merge import Limits
+from agent.memory.prompt_section import shown
+from agent.memory.queued_exchange import Pending
 from agent.memory.scopes import parse_scope, scope_text
-from agent.memory.shown import shown
 from agent.memory.updates import Ask, update
 from agent.memory.worker import MemoryWorker, Sleep
-from agent.ports.memory import MemoryScope
 
 Settings = Callable[[], Awaitable[MemoryConfig]]
 
 
 class FileMemory:
-    """See `agent.ports.memory.MemoryStore`. Belongs to one loop; its worker runs there while something waits.
+    """See `agent.core.interfaces.memory.MemoryStore`. Belongs to one loop; its worker runs there while
+    something waits.
 
     `settings` gives the configuration as it is now; `ask` puts a question to the model that updates.
     """

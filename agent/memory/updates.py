@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import structlog
 from langchain_core.messages import BaseMessage
 
-from agent.memory.asking import again, question
-from agent.memory.change import AnswerRefused, Change, read_change
+from agent.core.usage import usage_of
+from agent.memory.extraction_prompt import again, question
 from agent.memory.folder import MemoryFolder
-from agent.memory.pending import Pending
-from agent.memory.rules import Limits, changed
-from agent.usage import usage_of
+from agent.memory.merge import Limits, changed
+from agent.memory.patch import AnswerRefused, Change, read_change
+from agent.memory.queued_exchange import Pending
 
 log = structlog.get_logger(__name__)
 Ask = Callable[[Sequence[BaseMessage]], Awaitable[BaseMessage]]

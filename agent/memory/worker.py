@@ -11,7 +11,7 @@ import structlog
 
 from agent.memory.files import HeldLock
 from agent.memory.folder import MemoryFolder
-from agent.memory.pending import Pending
+from agent.memory.queued_exchange import Pending
 from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)

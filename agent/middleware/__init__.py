@@ -1,1 +1,1 @@
-"""The middleware of the agent, one class a module; see `agent.assembly` for their order."""
+"""The middleware of the agent, one class a module; see `agent.harness.assembly` for their order."""

@@ -8,7 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import BaseTool, tool
 from langgraph.types import interrupt
 
-from agent.middleware.answers import Handler, Request, Response, answer_of, with_answer, without_calls
+from agent.middleware.model_response import Handler, Request, Response, answer_of, with_answer, without_calls
 
 NAME = "ask_clarification"
 Kind = Literal["missing_info", "ambiguous", "approach_choice", "risk_confirmation", "suggestion"]

@@ -9,7 +9,10 @@ from uuid import uuid4
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
-from agent.middleware.answers import (
+from agent.core.state import ThreadState
+from agent.core.usage import usage_of
+from agent.middleware.invalid_tool_calls import RawCalls
+from agent.middleware.model_response import (
     Handler,
     Request,
     Response,
@@ -19,11 +22,8 @@ from agent.middleware.answers import (
     with_text,
     without_calls,
 )
-from agent.middleware.raw_calls import RawCalls
-from agent.models.listening import listening
-from agent.models.shown import Shown, in_place
-from agent.state import ThreadState
-from agent.usage import usage_of
+from agent.models.callbacks import listening
+from agent.models.visible_output import Shown, in_place
 
 UNANSWERED = "Interrupted: this call has no result, and whether it had an effect is unknown."
 UNREADABLE = (
@@ -42,7 +42,7 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     calls all have unreadable arguments is asked for again, at most `tries` times, since a run would end with
     it; beside other calls such a call is taken out. Arguments that broke off are unreadable, although
     langchain completes them. Where people have seen the text of such an answer, the next one is not streamed
-    and takes its place, as in `agent.models.attempts`. Hook: `wrap_model_call`, since nobody but the model
+    and takes its place, as in `agent.models.retry`. Hook: `wrap_model_call`, since nobody but the model
     needs it. The repair is stored together with the answer, and only where no older answer would have to be
     written again (clients would take it for a new one); otherwise it is made for each call. What the answers
     cost that were asked for again is stored too.

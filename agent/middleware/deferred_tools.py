@@ -13,10 +13,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from agent.middleware.answers import Handler, Request, Response, with_system
+from agent.core.interfaces.tools import ToolCatalogue
+from agent.core.state import ThreadState
+from agent.middleware.model_response import Handler, Request, Response, with_system
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.ports.tools import ToolCatalogue
-from agent.state import ThreadState
 from agent.tools.catalogue import ListedTools
 
 NAME = "tool_search"

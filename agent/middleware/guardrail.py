@@ -14,7 +14,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
 from agent.middleware.tool_journal import Result, ToolHandler

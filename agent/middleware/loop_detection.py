@@ -10,7 +10,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from agent.middleware.answers import (
+from agent.middleware.model_response import (
     Handler,
     Request,
     Response,

@@ -9,13 +9,13 @@ import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from agent.context import RunContext
+from agent.core.interfaces.memory import MemoryScope, MemoryStore
+from agent.core.run_context import RunContext
 from agent.memory.conversation import own_words, worth_remembering
-from agent.memory.process import ProcessMemory
-from agent.memory.shown import harmless
-from agent.middleware.answers import Handler, Request, Response, answer_of, with_system
+from agent.memory.in_memory import ProcessMemory
+from agent.memory.prompt_section import harmless
+from agent.middleware.model_response import Handler, Request, Response, answer_of, with_system
 from agent.models.errors import scrubbed
-from agent.ports.memory import MemoryScope, MemoryStore
 
 log = structlog.get_logger(__name__)
 INJECTED = """<memory>

@@ -11,13 +11,13 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.context import RunContext
-from agent.middleware.answers import Handler, Request, Response, answer_of, updating, with_system
+from agent.core.interfaces.sandbox import Sandbox, SandboxProvider
+from agent.core.run_context import RunContext
+from agent.core.state import ThreadState
+from agent.middleware.model_response import Handler, Request, Response, answer_of, updating, with_system
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.ports.sandbox import Sandbox, SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
-from agent.state import ThreadState
 from agent.tools.budget import CHARACTERS, within_budget
 from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, using
 

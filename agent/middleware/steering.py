@@ -10,8 +10,8 @@ from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore, Item
 
-from agent.context import RunContext
-from agent.state import Steered, ThreadState
+from agent.core.run_context import RunContext
+from agent.core.state import Steered, ThreadState
 
 NAMESPACE = "steer"
 """With the thread's id: the inbox of its runs."""

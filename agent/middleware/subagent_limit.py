@@ -6,7 +6,8 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agent.middleware.answers import (
+from agent.core.interfaces.subagents import SubagentRunner
+from agent.middleware.model_response import (
     Handler,
     Request,
     Response,
@@ -15,7 +16,6 @@ from agent.middleware.answers import (
     with_system,
     without_calls,
 )
-from agent.ports.subagents import SubagentRunner
 from agent.subagents.kinds import TASK
 from agent.subagents.tool import task_tool
 

@@ -14,14 +14,14 @@ from langchain.agents.middleware.summarization import ContextSize, TriggerClause
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
+from agent.core.state import ThreadState
+from agent.core.usage import Usage, added, usage_of
 from agent.errors import ModelUnavailable
-from agent.middleware.answers import Handler, Request, Response, updating
-from agent.middleware.folding import SMALLEST_PIECE, Folding
-from agent.models.attempts import ModelAttempts
+from agent.middleware.model_response import Handler, Request, Response, updating
+from agent.middleware.rolling_summary import SMALLEST_PIECE, Folding
 from agent.models.errors import scrubbed
-from agent.state import ThreadState
-from agent.usage import Usage, added, usage_of
+from agent.models.retry import ModelAttempts
 
 log = structlog.get_logger(__name__)
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]

@@ -8,9 +8,9 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langgraph.runtime import Runtime
 
-from agent.context import RunContext
-from agent.ports.uploads import UploadStore
-from agent.state import ThreadState
+from agent.core.interfaces.uploads import UploadStore
+from agent.core.run_context import RunContext
+from agent.core.state import ThreadState
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore as LocalUploadStore
 

@@ -13,11 +13,11 @@ from langchain.agents.middleware.internal_call_transformer import InternalCallTr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
-from agent.middleware.answers import Handler, Request, Response, answer_of, updating
-from agent.middleware.internal import internal_config
+from agent.core.state import ThreadState
+from agent.core.usage import usage_of
+from agent.middleware.hidden_calls import internal_config
+from agent.middleware.model_response import Handler, Request, Response, answer_of, updating
 from agent.models.errors import scrubbed
-from agent.state import ThreadState
-from agent.usage import usage_of
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give this conversation a title of at most {max_words} words, in the language of the person.

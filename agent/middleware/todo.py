@@ -12,8 +12,8 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from agent.middleware.answers import Handler, Request, answer_of, with_answer, without_calls
-from agent.state import ThreadState
+from agent.core.state import ThreadState
+from agent.middleware.model_response import Handler, Request, answer_of, with_answer, without_calls
 
 NAME = "write_todos"
 PROMPT = """You keep a list of what is to be done with the tool `write_todos`.

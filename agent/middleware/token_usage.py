@@ -6,16 +6,16 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 
-from agent.middleware.answers import Handler, Request, Response, updating
-from agent.state import ThreadState
-from agent.usage import usage_of
+from agent.core.state import ThreadState
+from agent.core.usage import usage_of
+from agent.middleware.model_response import Handler, Request, Response, updating
 
 
 class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
     """Adds what an answer cost to the thread's `usage`.
 
     Middleware that asks a model for itself (title, summary) adds the cost of that to the same channel. What a
-    run cost is the difference between its last and first values: `agent.usage.spent`. Hook:
+    run cost is the difference between its last and first values: `agent.core.usage.spent`. Hook:
     `wrap_model_call`; the count goes with the answer.
     """
 

@@ -11,8 +11,9 @@ from langchain.agents.middleware import ToolErrorMiddleware, ToolRetryMiddleware
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.base import BaseStore
 
-from agent.context import RunContext
-from agent.middleware.answers import Handler, Request, Response
+from agent.core.interfaces.journal import ToolJournal
+from agent.core.run_context import RunContext
+from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_journal import (
     MemoryJournal,
     Result,
@@ -22,7 +23,6 @@ from agent.middleware.tool_journal import (
     settle,
 )
 from agent.models.errors import scrubbed
-from agent.ports.journal import ToolJournal
 
 log = structlog.get_logger(__name__)
 _HOST_FOLDERS = re.compile(r"(?<![\w.:/~])(?:~|[A-Za-z]:)?[/\\](?!mnt/)(?:[\w.@+ -]+[/\\])+")

@@ -21,8 +21,8 @@ from langgraph.runtime import ExecutionInfo
 from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
-from agent.ports.journal import ToolJournal
-from agent.stored import begun_on_disk
+from agent.core.checkpoint_barrier import begun_on_disk
+from agent.core.interfaces.journal import ToolJournal
 
 NAMESPACE = "tool_journal"
 INTERRUPTED = (

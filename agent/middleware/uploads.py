@@ -8,12 +8,12 @@ from typing import Any
 from langchain.agents.middleware import ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from agent.context import RunContext
-from agent.middleware.answers import Handler, Request, Response, since_asked, updating
+from agent.core.interfaces.uploads import UploadStore
+from agent.core.run_context import RunContext
+from agent.core.state import ThreadState, UploadedFile
+from agent.middleware.model_response import Handler, Request, Response, since_asked, updating
 from agent.middleware.thread_data import default_store
-from agent.ports.uploads import UploadStore
-from agent.state import ThreadState, UploadedFile
-from agent.uploads.shown import NEW, ShowLimits, ShowUploads, listed_in
+from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, listed_in
 
 
 class UploadsMiddleware(ShowUploads):

@@ -9,8 +9,8 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
-from agent.middleware.answers import Handler, Request, Response, updating
-from agent.state import ThreadState, ViewedImage
+from agent.core.state import ThreadState, ViewedImage
+from agent.middleware.model_response import Handler, Request, Response, updating
 from agent.tools.images import view_image
 
 

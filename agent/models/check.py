@@ -1,7 +1,8 @@
 """Asks every model for a word and ends: `python -m agent.models.check [--config FILE]`.
 
-Standard output gets a line of JSON as soon as it is known: first an `agent.results.ModelList` or
-`{"problem": "…"}`, then an `agent.results.ModelProbe` for each model, in the order of their answers. What
+Standard output gets a line of JSON as soon as it is known: first an `agent.core.schemas.ModelList` or
+`{"problem": "…"}`, then an `agent.core.schemas.ModelProbe` for each model, in the order of their answers.
+What
 anything else prints goes to standard error.
 """
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from langchain_core import exceptions as lc
 
 from agent.errors import ModelCallFailed, ModelError
-from agent.models.patience import asked
+from agent.models.retry_after import asked
 
 _LONG_TOKEN = re.compile(
     r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE

@@ -16,7 +16,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import HttpxAiohttpClient
 
-from agent.models.patience import give_up
+from agent.models.retry_after import give_up
 
 # What the openai package gives its own client (openai._constants).
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)

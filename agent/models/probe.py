@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from langchain_core.messages import HumanMessage
 
+from agent.core.schemas import ModelProbe
 from agent.models.calls import incomplete
 from agent.models.errors import Category, ProviderFailure, describe, failure
 from agent.models.resolve import build
 from agent.models.spec import ModelSpec
-from agent.results import ModelProbe
 
 SECONDS = 30.0
 QUESTION = "Reply with the word OK."

@@ -12,11 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
+from agent.core.import_string import NotImported, imported
 from agent.errors import ModelUnavailable
-from agent.importing import NotImported, imported
 from agent.models.errors import scrubbed
 from agent.models.http import open_client
-from agent.models.patience import bounded
+from agent.models.retry_after import bounded
 from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
@@ -117,7 +117,7 @@ def _aliases(field: FieldInfo) -> Iterable[object]:
 def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
     accepted = _accepted(chosen)
     offered = {
-        # Who calls it tries again: see agent.models.attempts.
+        # Who calls it tries again: see agent.models.retry.
         "max_retries": 0,
         "timeout": TIMEOUT_SECONDS,
         "stream_chunk_timeout": CHUNK_SECONDS,

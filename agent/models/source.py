@@ -13,13 +13,13 @@ from typing import Any
 
 import structlog
 
-from agent.check.parts import needs_package, refused
 from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
+from agent.core.import_string import look_in
 from agent.errors import ModelUnavailable
-from agent.importing import look_in
+from agent.management.check.parts import needs_package, refused
 from agent.models import ollama
 from agent.models.discovery import OllamaProbe, discover
 from agent.models.local.card import CLASS, local_spec

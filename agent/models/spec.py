@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.config.models import ModelEntry
+from agent.core.schemas import ModelInfo, ModelList
 from agent.errors import ModelUnknown
-from agent.results import ModelInfo, ModelList
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, AnyMessage
 
 from agent.errors import ModelUnavailable
-from agent.uploads.shown import listed_in
+from agent.uploads.inline_images import listed_in
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 LEFT_OUT = "(an image, which this model can't see)"

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from agent.core.usage import spent
 from agent.runtime.domain import Json, Run
 from agent.runtime.graphs import AnyGraph
-from agent.usage import spent
 
 KEY = "usage"
 """The channel, and the key in the metadata of runs and threads."""

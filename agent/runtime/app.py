@@ -15,24 +15,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.core.home import private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
-from agent.home import private_folder
 from agent.runtime.domain import Clock
 from agent.runtime.execute import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
-from agent.runtime.http import assistants, items, runs, threads
+from agent.runtime.http import assistants, runs, threads
+from agent.runtime.http import store as items
 from agent.runtime.http.context import Parts
-from agent.runtime.http.document import document_route
-from agent.runtime.http.respond import answer, on_api_error, refusal
+from agent.runtime.http.openapi import document_route
+from agent.runtime.http.responses import answer, on_api_error, refusal
 from agent.runtime.http.security import Guard
-from agent.runtime.items import ItemStore
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store import RuntimeStore, SqliteRuntimeStore
+from agent.runtime.store_items import ItemStore
 
 log = structlog.get_logger("agent.runtime")
 VERSION = version("roebot")

@@ -14,19 +14,19 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Send
 
+from agent.core.checkpoint_barrier import storing
 from agent.errors import BadRequest
 from agent.runtime.accounting import cost, values_before
-from agent.runtime.channel import RunChannel
 from agent.runtime.domain import Json, Outcome, Run, RunSpec, RunStatus
 from agent.runtime.encode import dumps
+from agent.runtime.event_log import RunChannel
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults, Step
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
-from agent.runtime.modes import Translator, native_modes
 from agent.runtime.redact import error_of
 from agent.runtime.saver import RuntimeSaver
-from agent.runtime.views import interrupts_view, run_context
-from agent.stored import storing
+from agent.runtime.serializers import interrupts_view, run_context
+from agent.runtime.stream_modes import Translator, native_modes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from agent.core.gc_tuning import loading, settle
 from agent.errors import GraphLoadError, NotFound
-from agent.heap import loading, settle
 from agent.runtime.domain import Assistant, Json
 from agent.runtime.ids import assistant_uuid
 

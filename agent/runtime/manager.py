@@ -10,7 +10,7 @@ import structlog
 from langgraph.errors import GraphDrained
 
 from agent.errors import NotFound
-from agent.runtime.channel import RunChannel
+from agent.runtime.active_run import Handle
 from agent.runtime.domain import (
     INFLIGHT,
     CancelAction,
@@ -22,10 +22,10 @@ from agent.runtime.domain import (
     RunStatus,
 )
 from agent.runtime.encode import dumps
+from agent.runtime.event_log import RunChannel
 from agent.runtime.execute import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults, Step
-from agent.runtime.handles import Handle
 from agent.runtime.lanes import Lanes
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection
 
-from agent.runtime.channel import RunChannel, event_name, frame, split_frames
 from agent.runtime.encode import dumps
+from agent.runtime.event_log import RunChannel, event_name, frame, split_frames
 from agent.runtime.ids import START, EventId
 from agent.runtime.store import EventLog
 

@@ -17,8 +17,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.errors import CheckpointLost
+from agent.runtime.compressed_serde import packing
 from agent.runtime.faults import Faults, Step
-from agent.runtime.packing import packing
 from agent.runtime.pragmas import PRAGMAS
 
 REMEMBERED = 1024

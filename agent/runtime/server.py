@@ -17,7 +17,7 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 
-from agent.heap import settle
+from agent.core.gc_tuning import settle
 from agent.runtime.app import create_app
 from agent.runtime.faults import Faults
 from agent.runtime.http.security import Guard
@@ -122,10 +122,10 @@ class RuntimeServer(uvicorn.Server):
 
 def serve(settings: ServeSettings) -> None:
     """Serve until told to end. Raises `ServerFailed`, `AgentError`."""
+    from agent.core.tracing import spans_inline
     from agent.mcp.process import shared_pool
     from agent.models.http import shared_client
     from agent.serve import graph_sources
-    from agent.tracing import spans_inline
 
     spans_inline()
     sources, descriptions = graph_sources(settings)
@@ -211,6 +211,6 @@ def _beside(settings: ServeSettings) -> list[AbstractAsyncContextManager[None]]:
 def _extra_routes(settings: ServeSettings) -> list[BaseRoute]:
     if settings.graphs is not None:
         return []
-    from agent.api import management_routes
+    from agent.management.routes import management_routes
 
     return management_routes(settings.home, settings.config)

@@ -25,8 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from agent.runtime.domain import INFLIGHT, Json
-from agent.runtime.prepared import Prepared, inserting
 from agent.runtime.schema import JsonText, assistants, events, runs, threads
+from agent.runtime.sqlite import Prepared, inserting
 
 _inflight = runs.c.status.in_([str(status) for status in INFLIGHT])
 

@@ -18,8 +18,8 @@ from agent.runtime.execute import command_of
 from agent.runtime.graphs import READ, UPDATE, AnyGraph, GraphRegistry
 from agent.runtime.ids import new_id
 from agent.runtime.saver import RuntimeSaver
+from agent.runtime.serializers import interrupts_view
 from agent.runtime.store import RuntimeStore
-from agent.runtime.views import interrupts_view
 
 EMPTY: Json = {
     "values": {},

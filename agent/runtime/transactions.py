@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from agent.core.usage import added
 from agent.errors import Conflict, NotFound
 from agent.runtime import statements as sql
 from agent.runtime.accounting import usage_in
 from agent.runtime.domain import Json, Multitask, NewRun, Outcome, Run, RunStatus, Thread, ThreadStatus
 from agent.runtime.encode import dumps, loads
-from agent.runtime.prepared import driver
 from agent.runtime.rows import run_from, run_row, thread_from, thread_row
-from agent.usage import added
+from agent.runtime.sqlite import driver
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Namespaces hide the host's processes, network, names and files; rlimits bound processes, open files and file
 sizes; a filter takes away dangerous system calls. An ordinary user gets a user namespace; for root, the
-command runs as a user of the thread's own (see `agent.sandbox.owner`).
+command runs as a user of the thread's own (see `agent.sandbox.run_as`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agent.ports.sandbox import SandboxUnavailable
+from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.python import PYTHON_ROOT, SandboxPython

@@ -13,26 +13,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.ports.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
-from agent.sandbox.box import Box, Setup
+from agent.sandbox.disk_and_memory_usage import Held, companions
 from agent.sandbox.engine import Command
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import ContainerOptions, Surroundings, read_options
 from agent.sandbox.program import Start
+from agent.sandbox.resource_watch import Watch
 from agent.sandbox.running import run, to_its_end
-from agent.sandbox.usage import Held, companions
-from agent.sandbox.watch import Watch
+from agent.sandbox.warm_container import Box, Setup
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 LETTING_GO = 0.3
 
 
 class ContainerSandbox(FolderSandbox):
-    """A thread's container. See `agent.ports.sandbox.Sandbox`. One command runs at a time."""
+    """A thread's container. See `agent.core.interfaces.sandbox.Sandbox`. One command runs at a time."""
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agent.home import private_folder
-from agent.ports.sandbox import SandboxUnavailable
+from agent.core.home import private_folder
+from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox.program import Start, begin
 from agent.sandbox.running import to_its_end
 

@@ -9,21 +9,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from agent.ports.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
-from agent.sandbox import beneath
+from agent.core.interfaces.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
+from agent.sandbox import safe_files
+from agent.sandbox.disk_and_memory_usage import Held, free_on, held_by
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
-from agent.sandbox.owner import hand_over, owning, user_of
 from agent.sandbox.paths import VirtualPaths, hidden_of, mounts_of
-from agent.sandbox.usage import Held, free_on, held_by
+from agent.sandbox.run_as import hand_over, owning, user_of
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 HELD = 1_000
 
 
 class FolderSandbox:
-    """A thread's folders. Files are read and written from outside; see `agent.sandbox.beneath`."""
+    """A thread's folders. Files are read and written from outside; see `agent.sandbox.safe_files`."""
 
     def __init__(
         self, thread_id: str, folders: ThreadData, *, read_only: Mapping[str, Path], limits: SandboxLimits
@@ -66,7 +66,7 @@ class FolderSandbox:
     def ready(self) -> Held:
         """Make the folders, give the thread's to their user, and count what they hold. Blocking."""
         for folder in self.own_folders:
-            beneath.make(folder)
+            safe_files.make(folder)
         thread = self.own_folders[0].parent.parent
         hand_over([one.host for one in self.paths.mounts if one.host.is_relative_to(thread)], self.user)
         return held_by(self.own_folders, self.limits.disk_files)
@@ -96,25 +96,25 @@ class FolderSandbox:
 
     def _read(self, path: str) -> bytes:
         place = self.paths.locate(path)
-        return beneath.read(place.mount.host, place.below)
+        return safe_files.read(place.mount.host, place.below)
 
     def _write(self, path: str, content: bytes, append: bool) -> None:
         place = self.paths.locate(path)
         if not place.mount.writable:
             raise SandboxError(f"{place.mount.virtual} can only be read.")
         # Where commands start is also where the free space is asked for.
-        beneath.make(self.own_folders[0])
-        beneath.make(place.mount.host)
+        safe_files.make(self.own_folders[0])
+        safe_files.make(place.mount.host)
         held = held_by(self.own_folders, self.limits.disk_files)
         if len(content) > self.room(held):
             raise SandboxError(f"{self._full()} Remove files first.")
-        beneath.write(place.mount.host, place.below, content, append=append, own=owning(self.user))
+        safe_files.write(place.mount.host, place.below, content, append=append, own=owning(self.user))
 
     def _list(self, path: str) -> list[DirEntry]:
         place = self.paths.locate(path)
         if place.mount.writable:
-            beneath.make(place.mount.host)
-        return beneath.entries(place.mount.host, place.below)
+            safe_files.make(place.mount.host)
+        return safe_files.entries(place.mount.host, place.below)
 
 
 SandboxT = TypeVar("SandboxT", bound=FolderSandbox)

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.ports.sandbox import CommandResult
+from agent.core.interfaces.sandbox import CommandResult
 from agent.sandbox import bubblewrap, seccomp
+from agent.sandbox.disk_and_memory_usage import Held
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import LocalOptions, Surroundings, read_options
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.program import Start
 from agent.sandbox.python import FOLDER, SandboxPython, find_python
+from agent.sandbox.resource_watch import Watch
 from agent.sandbox.running import run
-from agent.sandbox.usage import Held
-from agent.sandbox.watch import Watch
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 Isolation = Literal["bubblewrap", "none"]
@@ -53,7 +53,7 @@ class Host:
 
 
 class LocalSandbox(FolderSandbox):
-    """A thread's own folders. See `agent.ports.sandbox.Sandbox`."""
+    """A thread's own folders. See `agent.core.interfaces.sandbox.Sandbox`."""
 
     def __init__(
         self,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from agent.config.fields import Count, Number, Secret, Section, Switch, Text, Url
+from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
 from agent.config.validate import unknown_key
-from agent.ports.sandbox import SandboxUnavailable
+from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 IMAGE = "localhost/roebot-sandbox"
 

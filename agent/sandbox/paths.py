@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from agent.ports.sandbox import SandboxError
+from agent.core.interfaces.sandbox import SandboxError
 from agent.uploads.names import AREAS, VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
 ACP_WORKSPACE = "/mnt/acp-workspace"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.pipes import PipeReader
+from agent.core.pipes import PipeReader
 
 
 @dataclass(frozen=True, slots=True)

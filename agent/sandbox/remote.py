@@ -18,20 +18,20 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from agent.home import private_folder
-from agent.ports.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.home import private_folder
+from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import RemoteOptions, Surroundings, read_options
-from agent.sandbox.owner import owning
-from agent.sandbox.provisioner.entries import Entry, Tree, changed, gone
+from agent.sandbox.provisioner.file_listing import Entry, Tree, changed, gone
+from agent.sandbox.provisioner.file_stream import Frames, head
 from agent.sandbox.provisioner.files import Files
-from agent.sandbox.provisioner.frames import Frames, head
-from agent.sandbox.provisioner.stations import OVERHEAD, received, sent
-from agent.sandbox.provisioner.wire import Address, FarStation
+from agent.sandbox.provisioner.http_client import Address, FarStation
+from agent.sandbox.provisioner.local_stations import OVERHEAD, received, sent
+from agent.sandbox.run_as import owning
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 HOME_NAME = Path("sandbox", "remote-name")
 """Below the home: what its sandboxes are called at the service."""
@@ -42,7 +42,7 @@ KEPT_OF_OUTPUT = 2
 
 
 class RemoteSandbox(FolderSandbox):
-    """A thread's folders at home, and its copy at the service. See `agent.ports.sandbox.Sandbox`.
+    """A thread's folders at home, and its copy at the service. See `agent.core.interfaces.sandbox.Sandbox`.
 
     One command runs at a time. What is written at home meanwhile stays, and is in the copy for the next one.
     """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from agent.ports.sandbox import CommandResult
+from agent.core.interfaces.sandbox import CommandResult
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.program import Program, Start, begin
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.home import private_folder
+from agent.core.home import private_folder
 from agent.sandbox import bubblewrap
 from agent.sandbox.engine import Command, engine_environment, is_apple, known_engines
 from agent.sandbox.options import IMAGE

@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agent.config.document import parse_document
 from agent.config.errors import one_error
-from agent.config.fields import Section, Text
 from agent.config.problems import Problems
+from agent.config.types import Section, Text
 from agent.config.validate import load
 
 FILE = "SKILL.md"

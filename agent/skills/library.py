@@ -10,10 +10,10 @@ from pathlib import Path
 
 import structlog
 
+from agent.config.extension_changes import CHANGES
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
-from agent.extensions.changes import CHANGES
-from agent.home import private_folder
+from agent.core.home import private_folder
 from agent.skills.discovery import Discovery
 from agent.skills.skill import SkillRoots, SkillSet, roots_of
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.config.errors import ConfigErrors
+from agent.config.extension_changes import CHANGES
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.schemas import SkillInfo, SkillInstalled, SkillList, SkillProblem
 from agent.errors import SkillRefused, SkillUnknown
-from agent.extensions.changes import CHANGES
-from agent.extensions.source import ExtensionsSource
 from agent.models.source import ModelSource
-from agent.results import SkillInfo, SkillInstalled, SkillList, SkillProblem
 from agent.skills.install import install
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import Skill, SkillSet

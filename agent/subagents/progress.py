@@ -7,8 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from agent.ports.subagents import SubagentResult, SubagentStatus, SubagentStep, Told
-from agent.usage import Usage
+from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, SubagentStep, Told
+from agent.core.usage import Usage
 
 LONGEST = 20_000
 CUT = "\n[… the middle is left out …]\n"

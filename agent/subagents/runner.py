@@ -19,12 +19,12 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from agent.context import RunContext
+from agent.core.interfaces.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask, Told
+from agent.core.run_context import RunContext
+from agent.core.state import ThreadState
 from agent.errors import AgentError
 from agent.features import Middleware
 from agent.models.errors import scrubbed
-from agent.ports.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask, Told
-from agent.state import ThreadState
 from agent.subagents.kinds import Kind, offered
 from agent.subagents.progress import SubagentProgress
 
@@ -46,7 +46,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class GraphSubagents:
-    """See `agent.ports.subagents.SubagentRunner`.
+    """See `agent.core.interfaces.subagents.SubagentRunner`.
 
     `tools` are the lead agent's; `middleware` is the chain of subagents, outermost first, whose tools they
     get too. At most `at_once` run for one thread, the others wait for a place; each may take `seconds` from

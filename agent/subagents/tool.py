@@ -21,14 +21,14 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from agent.context import RunContext
-from agent.ports.subagents import (
+from agent.core.interfaces.subagents import (
     SubagentResult,
     SubagentRunner,
     SubagentStatus,
     SubagentStep,
     SubagentTask,
 )
+from agent.core.run_context import RunContext
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 
 LINE = 200

@@ -17,9 +17,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
+from agent.core.state import ThreadState
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.state import ThreadState
 from agent.testing.model import ScriptedChatModel
 from agent.testing.script import Script, markers
 from agent.uploads.folders import OUTPUTS, ThreadFolders

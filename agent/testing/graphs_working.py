@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 
-from agent.state import ThreadState, TodoItem
+from agent.core.state import ThreadState, TodoItem
 
 TODOS = ("Read the *figures*", "Ask a colleague", "Write it up")
 SUBAGENT = "Look at <last> year"

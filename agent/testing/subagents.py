@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.context import RunContext
-from agent.ports.subagents import (
+from agent.core.interfaces.subagents import (
     SubagentKind,
     SubagentResult,
     SubagentStatus,
@@ -13,6 +12,7 @@ from agent.ports.subagents import (
     SubagentTask,
     Told,
 )
+from agent.core.run_context import RunContext
 
 KINDS = (
     SubagentKind("general-purpose", "Any work that takes several steps."),
@@ -21,7 +21,9 @@ KINDS = (
 
 
 class ScriptedSubagents:
-    """See `agent.ports.subagents.SubagentRunner`. `results` by prompt; without one it repeats the prompt."""
+    """See `agent.core.interfaces.subagents.SubagentRunner`. `results` by prompt; without one it repeats
+    the prompt.
+    """
 
     def __init__(self, results: Mapping[str, SubagentResult] | None = None) -> None:
         self._results = results or {}

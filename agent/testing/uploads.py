@@ -8,8 +8,8 @@ import mimetypes
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from agent.results import UploadInfo
-from agent.state import ThreadData
+from agent.core.schemas import UploadInfo
+from agent.core.state import ThreadData
 from agent.uploads.documents.child import Bounds, converted
 from agent.uploads.documents.kinds import kind_of
 from agent.uploads.documents.records import Record
@@ -20,7 +20,7 @@ _BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
 
 
 class MemoryUploadStore:
-    """See `agent.ports.uploads.UploadStore`. Documents are read at once, in this process."""
+    """See `agent.core.interfaces.uploads.UploadStore`. Documents are read at once, in this process."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, bytes]] = {}

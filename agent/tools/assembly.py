@@ -9,11 +9,11 @@ from langchain_core.tools import BaseTool
 
 from agent.acp.runner import AcpAgents
 from agent.acp.tool import enabled, invoke_tool
+from agent.config.custom_agents import Profile, groups_of
 from agent.config.models import AgentConfig
 from agent.errors import ToolUnavailable
 from agent.mcp.pool import McpTools
 from agent.middleware.deferred_tools import THRESHOLD
-from agent.profiles import Profile, groups_of
 from agent.tools.groups import ACP_GROUP, MCP_GROUP
 from agent.tools.loading import load_tools
 from agent.tools.sandbox import sandbox_tools

@@ -9,8 +9,8 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
-from agent.ports.sandbox import SandboxError
-from agent.state import ViewedImage
+from agent.core.interfaces.sandbox import SandboxError
+from agent.core.state import ViewedImage
 from agent.tools.sandbox import in_use
 
 IMAGE_BYTES = 5_000_000

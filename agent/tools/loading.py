@@ -16,8 +16,8 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 
 from agent.config.tools import ToolEntry
+from agent.core.import_string import NotImported, imported
 from agent.errors import ToolUnavailable
-from agent.importing import NotImported, imported
 from agent.models.errors import scrubbed
 
 

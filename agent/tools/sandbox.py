@@ -17,7 +17,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.types import Command
 
-from agent.ports.sandbox import CommandResult, DirEntry, Sandbox, SandboxError
+from agent.core.interfaces.sandbox import CommandResult, DirEntry, Sandbox, SandboxError
 from agent.sandbox.paths import WORKSPACE
 from agent.tools.groups import BASH, READ, WRITE
 from agent.uploads.names import AREAS, VIRTUAL_ROOT

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from agent.core.home import private_folder
+from agent.core.interfaces.sandbox import SandboxError
 from agent.errors import BadIdentifier, FileMissing
-from agent.home import private_folder
-from agent.ports.sandbox import SandboxError
-from agent.sandbox.beneath import opened
+from agent.sandbox.safe_files import opened
 from agent.uploads.names import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 
 FOLDER_MODE = 0o700

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from agent.core.schemas import MarkdownInfo, UploadInfo
+from agent.core.state import ThreadData
 from agent.errors import FileMissing, FileRefused
-from agent.results import MarkdownInfo, UploadInfo
-from agent.state import ThreadData
 from agent.uploads.documents.converter import Converter
 from agent.uploads.documents.kinds import kind_of, unread
 from agent.uploads.documents.records import Record, Records

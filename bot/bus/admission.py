@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, Power, Role, may
-from bot.access.codes import GOOD_FOR, new_code
+from bot.access.pairing_codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
-from bot.store.admitted import Admission, Admitted, Heard, Verdict
+from bot.store.admission_types import Admission, Admitted, Heard, Verdict
 from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts

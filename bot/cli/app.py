@@ -82,7 +82,7 @@ def doctor(
 
     Ends with 0 where nothing is bad, with 1 where anything is; notes don't count.
     """
-    from bot.cli.doctor import doctor_command
+    from bot.cli.doctor.command import doctor_command
 
     raise SystemExit(doctor_command(home, file, as_json=as_json))
 
@@ -103,7 +103,7 @@ def backup(
     home: Home = None,
 ) -> None:
     """Write an archive of everything that is kept, also while the service runs."""
-    from bot.cli.keeping import backup_command
+    from bot.cli.backup import backup_command
 
     raise SystemExit(backup_command(archive, home))
 
@@ -115,7 +115,7 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Put a home that is there aside.")] = False,
 ) -> None:
     """Make the home what an archive holds. The service must not run."""
-    from bot.cli.keeping import restore_command
+    from bot.cli.backup import restore_command
 
     raise SystemExit(restore_command(archive, home, replace=replace))
 
@@ -134,7 +134,7 @@ def init(
 
     A token in the environment (`NAME_BOT_TOKEN` and so on) is not asked for.
     """
-    from bot.cli.init import init_command
+    from bot.cli.init.command import init_command
 
     init_command(platform, name, file, base_url, home)
 

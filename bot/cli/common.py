@@ -8,9 +8,9 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bot.app.home import find_home
 from bot.config import LoadedConfig, load_config
 from bot.config.loader import load_server
-from bot.home import find_home
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from agent.config.errors import ConfigErrors
 from agent.config.reader import find_config
 from agent.config.upgrade import upgrade
-from bot.cli import doctor_agent
 from bot.cli.common import configuration, home_folder
+from bot.cli.doctor import agent
 from bot.config import schema
 from bot.errors import StartError
 
@@ -26,9 +26,9 @@ def check_command(home: Path | None, file: Path | None) -> int:
     for warning in loaded.warnings:
         print(f"warning: {warning}")
     foreign = loaded.config.runtime.url is not None
-    problems = [] if foreign else doctor_agent.here(loaded.path, folder)
+    problems = [] if foreign else agent.here(loaded.path, folder)
     for problem in problems:
-        print(f"{'problem' if problem['serious'] else 'warning'}: {doctor_agent.told(problem)}")
+        print(f"{'problem' if problem['serious'] else 'warning'}: {agent.told(problem)}")
     if any(problem["serious"] for problem in problems):
         return 1
     accounts, models = len(loaded.config.accounts), len(loaded.config.models)

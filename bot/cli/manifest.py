@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from bot.accounts import load_manifest
+from bot.app.accounts import load_manifest
 from bot.config.accounts import PLATFORMS
 from bot.platforms.base import Manifest
 

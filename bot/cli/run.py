@@ -12,15 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from bot.app.home import Running, prepare_home, running
 from bot.cli.common import configuration, home_folder, run_loop, service_token
+from bot.core.gc_tuning import loading
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
-from bot.heap import loading
-from bot.home import Running, prepare_home, running
 from bot.runtime.spawn import RuntimeProcess
 
 if TYPE_CHECKING:
-    from bot.service import Service, Settings
+    from bot.app.service import Service, Settings
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
@@ -51,8 +51,8 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         runtime = RuntimeProcess(folder, loaded.path, max_runs=loaded.config.limits.max_runs)
         runtime.start()
     try:
-        from bot.logs import set_up
-        from bot.service import Settings
+        from bot.app.logs import set_up
+        from bot.app.service import Settings
 
         set_up(loaded.config)
         # The store's thread gives the interpreter back soon enough for a loop that answers within
@@ -66,7 +66,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
 
 
 async def _until_signalled(settings: Settings) -> None:
-    from bot.service import run_service
+    from bot.app.service import run_service
 
     task = asyncio.current_task()
     assert task is not None
@@ -142,7 +142,7 @@ async def _model_line(service: Service) -> str:
 
 def chat_command(home: Path | None, file: Path | None) -> int:
     """Talk to the service of this home; one is started for as long as the chat lasts where none runs."""
-    from bot.cli.chat import chat
+    from bot.cli.chat.command import chat
 
     folder = home_folder(home)
     found = _answering(folder)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from bot.access import Power
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.port import AgentInfo
-from bot.store.views import ConversationView
+from bot.runtime.interface import AgentInfo
+from bot.store.read_models import ConversationView
 from bot.texts import Texts
 
 DEFAULT = "default"

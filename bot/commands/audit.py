@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.commands.naming import home_of
-from bot.commands.quoting import quoted, quoted_person
+from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
+from bot.commands.targets import home_of
 from bot.domain import ChatKind
 from bot.store.audit import AuditEntry
 

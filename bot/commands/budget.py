@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 from bot.access import Role
-from bot.commands.naming import account_of, entry_of, home_of, twin
-from bot.commands.quoting import quoted
+from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result
+from bot.commands.targets import account_of, entry_of, home_of, twin
 from bot.config import AccessEntry
 from bot.store.audit import author_of
 from bot.store.budgets import Budget

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.commands.quoting import quoted
+from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
-from bot.store.views import ConversationView
+from bot.store.read_models import ConversationView
 
 DEFAULT = "default"
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.access import Power
-from bot.commands.quoting import quoted
+from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
-from bot.schedules.desk import Place, Preview
-from bot.schedules.spoken import parse_when
-from bot.schedules.walls import find_zone
+from bot.schedules.parse_when import parse_when
+from bot.schedules.service import Place, Preview
+from bot.schedules.wall_clock import find_zone
 from bot.store.audit import Deed, author_of
 from bot.store.schedule_rows import Firing, Schedule, ScheduleState
 from bot.texts import Texts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.commands.registry import SWITCH, Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.port import ServerInfo, ServerState
+from bot.runtime.interface import ServerInfo, ServerState
 from bot.texts import Texts
 
 # Tools of a server that the list of all servers names.

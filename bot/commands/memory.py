@@ -8,7 +8,7 @@ from bot.access import Power
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
-from bot.runtime.port import Remembered
+from bot.runtime.interface import Remembered
 from bot.store.audit import Deed, author_of
 
 SHOW, FORGET, EXPORT = "show", "forget", "export"

@@ -8,8 +8,8 @@ import difflib
 from bot.commands.agents import DEFAULT, chosen_agent
 from bot.commands.registry import Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.port import ModelInfo
-from bot.store.views import ConversationView
+from bot.runtime.interface import ModelInfo
+from bot.store.read_models import ConversationView
 from bot.texts import Texts
 
 # Which model answers is wanted now, also where the runtime is busy.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from bot.access.links import CODE_LASTS, hash_of, new_secret
 from bot.access.policy import LOCAL_PLATFORMS
+from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind
-from bot.store.pages import Pass
+from bot.store.web_sessions import Pass
 
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access import Role
-from bot.access.codes import as_code, is_code
+from bot.access.pairing_codes import as_code, is_code
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.commands.naming import HERE, account_of, home_of, reaches, twin, whom
-from bot.commands.quoting import quoted, quoted_person
+from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
+from bot.commands.targets import HERE, account_of, home_of, reaches, twin, whom
 from bot.config import AccessEntry
 from bot.store.audit import Deed, author_of
 from bot.store.people import Given, Waiting

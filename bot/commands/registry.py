@@ -13,13 +13,13 @@ from bot.access import AccessPolicy, People, Power, Role, may
 from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
-from bot.dispatch.outlet import Accounts
+from bot.dispatch.account_channel import Accounts
 from bot.domain import ChatKind, Origin, Turn, TurnKind
-from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import CommandHint
-from bot.record.chats import RecordedChats
-from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
+from bot.privacy.chat_record import RecordedChats
+from bot.privacy.retention import Forgetter
+from bot.runtime.interface import RuntimePort
+from bot.schedules.service import Desk
 from bot.store import BotStore
 from bot.store.audit import Actor
 from bot.store.budgets import Limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.access import Role
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.commands.quoting import quoted
+from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.config import Reloaded
 from bot.domain import Live, Origin

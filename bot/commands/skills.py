@@ -9,7 +9,7 @@ from bot.access import Role
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.port import SkillInfo
+from bot.runtime.interface import SkillInfo
 from bot.store.turns import Handed
 from bot.texts import Texts
 

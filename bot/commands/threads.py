@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.commands.quoting import quoted
+from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, number_in
 from bot.store.threads import ThreadView
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.access import Power
-from bot.commands.quoting import quoted_person
+from bot.commands.escaping import quoted_person
 from bot.commands.registry import Invocation, Result
-from bot.dispatch.input import author
+from bot.dispatch.run.request import author
 from bot.domain import ChatKind
 from bot.store.usage import Spender, Spending, Spent
 from bot.texts import Texts

@@ -10,7 +10,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from agent.config.fields import ManyIds, Section
+from agent.config.types import ManyIds, Section
 from agent.config.validate import describe
 
 # What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack

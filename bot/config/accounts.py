@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from agent.config.fields import Int, Number, OneId, Secret, Section, Switch, Text, Url
+from agent.config.types import Int, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")

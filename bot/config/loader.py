@@ -17,7 +17,7 @@ from agent.config.models import AgentConfig
 from agent.config.problems import Problems
 from agent.config.profile import profile_names
 from agent.config.reader import find_config, read_document, shown
-from agent.config.unavailable import AGENT_KEYS, AGENT_VALUES, Pattern
+from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern
 from agent.config.validate import load
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, SecretStr, SerializeAsAny, field_validator
 
-from agent.config.fields import Count, Int, ManyIds, OneId, Secret, Section, Text, Url
 from agent.config.models import AgentConfig
+from agent.config.types import Count, Int, ManyIds, OneId, Secret, Section, Text, Url
 from bot.config.access import AccessConfig
 from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
 

@@ -14,17 +14,17 @@ from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
 from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
+from bot.commands.retry import begin_retry
 from bot.config import Rejected, Reloaded
-from bot.dispatch.again import begin_retry
-from bot.dispatch.calls import ReplyCalls
-from bot.dispatch.conversation import Conversation, Outcome
-from bot.dispatch.decided import show_answered
-from bot.dispatch.delivery import Delivery
-from bot.dispatch.finals import composed, final_parts, spent_on, unsaid
-from bot.dispatch.frames import Frames
-from bot.dispatch.outlet import Accounts, Outlet
-from bot.dispatch.questions import Question
-from bot.dispatch.starts import Starts
+from bot.dispatch.account_channel import Accounts, Outlet
+from bot.dispatch.approvals.interrupts import Question
+from bot.dispatch.approvals.resolution import show_answered
+from bot.dispatch.pacing.start_limiter import Starts
+from bot.dispatch.reply.delivery import Delivery
+from bot.dispatch.reply.final import composed, final_parts, spent_on, unsaid
+from bot.dispatch.reply.sender import ReplyCalls
+from bot.dispatch.reply.streaming import Frames
+from bot.dispatch.run.session import Conversation, Outcome
 from bot.domain import (
     OPEN_STATES,
     Busy,
@@ -39,12 +39,12 @@ from bot.domain import (
     TurnState,
 )
 from bot.errors import RoebotError, RuntimeUnreachable
-from bot.forgetting.forgetter import Forgetter
-from bot.record.chats import RecordedChats
-from bot.runtime.port import RuntimePort
-from bot.schedules.desk import Desk
+from bot.privacy.chat_record import RecordedChats
+from bot.privacy.retention import Forgetter
+from bot.runtime.interface import RuntimePort
+from bot.schedules.service import Desk
 from bot.store import BotStore
-from bot.store.admitted import Accepted
+from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, Deed, author_of
 from bot.store.database import urgent
 from bot.store.turns import Claim

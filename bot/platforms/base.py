@@ -24,7 +24,7 @@ from bot.domain import (
     OutboundMessage,
     ReplyAddress,
 )
-from bot.render.port import Renderer
+from bot.render.renderer import Renderer
 
 
 class Inbox(Protocol):
@@ -183,7 +183,7 @@ class AsksChoice(Protocol):
     A click comes back as an InboundMessage of the person who clicked (`clicked`): its text is the choice, and
     it answers (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen
     or vanish; of one that the inbox refuses only its author hears, and the buttons stay. What the service has
-    edited into the message by then stays as it is (`bot.platforms.signs` sees to that).
+    edited into the message by then stays as it is (`bot.platforms.choice_markers` sees to that).
     """
 
     @property

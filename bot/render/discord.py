@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from bot.render.grammar import grammar, split_row
-from bot.render.layout import grid
+from bot.render.ast import Table
+from bot.render.entities import grid
 from bot.render.measure import characters
-from bot.render.nodes import Table
-from bot.render.port import MarkdownRenderer, Renderer
+from bot.render.parse import parse
+from bot.render.parser import grammar, split_row
+from bot.render.renderer import MarkdownRenderer, Renderer
 from bot.render.split import GrowingSplit
-from bot.render.tree import parse
 
 DISCORD_TEXT_LIMIT = 2000
 """Characters of a message (docs.discord.com/developers/resources/message#create-message)."""

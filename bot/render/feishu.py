@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.render.grammar import grammar
 from bot.render.measure import utf8_bytes
-from bot.render.port import MarkdownRenderer, Renderer
+from bot.render.parser import grammar
+from bot.render.renderer import MarkdownRenderer, Renderer
 from bot.render.split import GrowingSplit
 
 FEISHU_CARD_LIMIT = 25_000

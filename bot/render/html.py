@@ -8,7 +8,7 @@ from html import escape
 
 import nh3
 
-from bot.render.nodes import (
+from bot.render.ast import (
     Block,
     Break,
     Cell,
@@ -28,7 +28,7 @@ from bot.render.nodes import (
     Table,
     Text,
 )
-from bot.render.tree import address_of, is_web_link, link_label, parse
+from bot.render.parse import address_of, is_web_link, link_label, parse
 
 _TAGS = {"a", "blockquote", "br", "code", "hr", "li", "ol", "p", "pre", "ul"}
 _TAGS |= {"del", "em", "strong", "h1", "h2", "h3", "h4", "h5", "h6"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.render.layout import lay_out
-from bot.render.tree import parse
+from bot.render.entities import lay_out
+from bot.render.parse import parse
 
 
 def render_plain(markdown: str) -> str:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.render.measure import utf16_units
-from bot.render.nodes import (
+from bot.render.ast import (
     Block,
     Break,
     Cell,
@@ -26,8 +25,9 @@ from bot.render.nodes import (
     Table,
     Text,
 )
+from bot.render.measure import utf16_units
+from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 from bot.render.split import GrowingSplit
-from bot.render.tree import address_of, inline_text, is_web_link, link_label, parse
 
 RICH_TEXT_LIMIT = 32_768
 """Characters of text in a rich message (Bot API 10.1, limits of rich messages)."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.render.inline import scan_inline
+from bot.render.inline_scanner import scan_inline
 from bot.render.measure import characters
-from bot.render.port import Renderer, Splitter
+from bot.render.partial_markdown import GrowingFrame, close_open
+from bot.render.renderer import Renderer, Splitter
 from bot.render.split import GrowingSplit
-from bot.render.stream import GrowingFrame, close_open
 
 MARKDOWN_LIMIT = 12_000
 """Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from bot.render.borders import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
-from bot.render.lines import Kind, Leaf, Line, State, scan
+from bot.render.block_scanner import Kind, Leaf, Line, State, scan
+from bot.render.break_points import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
+from bot.render.continuation import blank, escaped, least_head, openers
 from bot.render.measure import sound
-from bot.render.reopen import blank, escaped, least_head, openers
-from bot.render.weigh import SourceWeigher, Weigher
+from bot.render.size_bounds import SourceWeigher, Weigher
 
 LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""

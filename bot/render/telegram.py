@@ -10,11 +10,11 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from bot.render.grammar import split_row
-from bot.render.layout import Mark, Style, lay_out
+from bot.render.entities import Mark, Style, lay_out
 from bot.render.measure import utf16_units
+from bot.render.parse import parse
+from bot.render.parser import split_row
 from bot.render.split import GrowingSplit
-from bot.render.tree import parse
 
 TELEGRAM_TEXT_LIMIT = 4096
 """UTF-16 units in a message after entities (python-telegram-bot 22.8,

@@ -12,7 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate, usage_in
-from bot.runtime.port import (
+from bot.runtime.interface import (
     AgentInfo,
     Answer,
     Ended,

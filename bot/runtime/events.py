@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from bot.runtime.port import (
+from bot.runtime.interface import (
     Answer,
     Attempt,
     Called,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.domain import ProgressItem, ProgressState
-from bot.runtime.port import Planned, Worked
+from bot.runtime.interface import Planned, Worked
 
 TODO_STATES = {
     "pending": ProgressState.PENDING,

@@ -12,12 +12,12 @@ from dataclasses import replace
 import structlog
 
 from bot.clock import Clock
-from bot.dispatch.waiting import first_of
+from bot.core.aio import first_of
 from bot.errors import ScheduleRefused
-from bot.schedules.again import RETRY_AFTER
-from bot.schedules.firing import Firings, Host
-from bot.schedules.plan import Plan, plan
-from bot.schedules.walls import find_zone, rule_in
+from bot.schedules.due import Plan, plan
+from bot.schedules.retry_policy import RETRY_AFTER
+from bot.schedules.scheduled_runs import Firings, Host
+from bot.schedules.wall_clock import find_zone, rule_in
 from bot.store import BotStore
 from bot.store.schedule_rows import Closed, Fire, Opened, Retry, Schedule, ScheduleState, Skip
 

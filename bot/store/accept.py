@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store import audit, budgets, changes, people, permissions, questions, record, rows
+from bot.store import audit, budgets, message_edits, people, record, rows, tool_grants
+from bot.store import interrupts as questions
 from bot.store import statements as sql
-from bot.store.admitted import Accepted, Admission, Admitted, Heard, Refusal, Verdict
+from bot.store.admission_types import Accepted, Admission, Admitted, Heard, Refusal, Verdict
 from bot.store.connection import Connection
-from bot.store.opening import open_notice, open_turn
+from bot.store.new_turn import open_notice, open_turn
 from bot.store.people import Knock
-from bot.store.placing import Place, held, placed
+from bot.store.routing import Place, held, placed
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -35,7 +36,7 @@ def accept(
         if isinstance(one, Heard):
             _hear(connection, one.event)
         elif isinstance(one, InboundChange):
-            changes.change(connection, one, now)
+            message_edits.change(connection, one, now)
             record.follow(connection, one)
         elif (refusal := _in_vain(connection, one, queue_limit)) is not None:
             taken.append(refusal)
@@ -234,7 +235,7 @@ def _decide(connection: Connection, admission: Admission, place: Place, now: flo
     audit.note(connection, actor, done, now)
     if place.approval is not None:
         said = admission.message.text
-        permissions.given(connection, place.approval.remembered, said, place.conversation, actor, now)
+        tool_grants.given(connection, place.approval.remembered, said, place.conversation, actor, now)
     return turn
 
 

@@ -10,7 +10,7 @@ from bot.store import audit, rows
 from bot.store import statements as sql
 from bot.store.audit import Actor, Deed
 from bot.store.connection import Connection
-from bot.store.opening import open_notice
+from bot.store.new_turn import open_notice
 
 MOST_WAITING = 5
 """So many strangers of one account wait at once with a code."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress, Turn, TurnKind
-from bot.store import audit, budgets, questions, rows
+from bot.store import audit, budgets, interrupts, rows
 from bot.store import statements as sql
 from bot.store.budgets import Limit
 from bot.store.connection import Connection
-from bot.store.opening import open_turn
+from bot.store.new_turn import open_turn
+from bot.store.read_models import ConversationView
 from bot.store.turns import THE_LAST, Answered, answer, last_answered
-from bot.store.views import ConversationView
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def begin_retry(
     if row is None:
         return False
     _replaced(connection, answered)
-    questions.leave(connection, row.conversation_id, thread_id, None, now)
+    interrupts.leave(connection, row.conversation_id, thread_id, None, now)
     connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
 
@@ -127,7 +127,7 @@ def _again(
 ) -> int:
     budgets.count(connection, limits, now)
     _replaced(connection, answered)
-    questions.leave(connection, again.conversation, again.thread_id, again.actor, now)
+    interrupts.leave(connection, again.conversation, again.thread_id, again.actor, now)
     opened = open_turn(
         connection,
         again.conversation,

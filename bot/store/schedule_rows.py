@@ -59,7 +59,8 @@ def attempt_of(event: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is to happen when. `rule` is the stored form of `bot.schedules.walls.Rule`, `spoken` the words
+    """What is to happen when. `rule` is the stored form of `bot.schedules.wall_clock.Rule`, `spoken` the
+    words
     that said it, `zone` an IANA name. `topic` "" means the chat itself; `conversation` is the one that
     firings go on with, 0 for one of their own. `made_in` is the conversation in which it was made, `maker`
     who made it. `next_at` is 0.0 where nothing is due. `digested_at`: what was said until then has come to

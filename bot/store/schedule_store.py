@@ -6,8 +6,8 @@ from bot.domain import ChatKind, ReplyAddress
 from bot.store import schedules
 from bot.store.audit import Actor
 from bot.store.database import Database
+from bot.store.read_models import NEWEST
 from bot.store.schedule_rows import Closed, Fire, Firing, Opened, Retry, Schedule
-from bot.store.views import NEWEST
 
 
 class ScheduleStore:

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind
-from bot.store import audit, pages, questions, rows
+from bot.store import audit, interrupts, rows, web_sessions
 from bot.store import schedule_statements as sql
 from bot.store import statements as common
 from bot.store.audit import Actor, Deed
 from bot.store.connection import Connection
-from bot.store.opening import open_notice, open_turn
+from bot.store.new_turn import open_notice, open_turn
 from bot.store.schedule_rows import (
     EVENT,
     NOW,
@@ -322,7 +322,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
         if connection.execute(sql.IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
             # Somebody talks about an earlier firing there, or is asked something.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
-        questions.leave(connection, row.id, thread_id, None, now)
+        interrupts.leave(connection, row.id, thread_id, None, now)
     return row.id, thread_id
 
 
@@ -349,7 +349,7 @@ def _owner(connection: Connection, schedule: Schedule) -> str:
     """Whose the private chat is that a firing goes to, whoever scheduled it."""
     if schedule.chat_kind is not ChatKind.PRIVATE:
         return ""
-    return pages.owner_of_chat(connection, schedule.account, schedule.chat) or schedule.person
+    return web_sessions.owner_of_chat(connection, schedule.account, schedule.chat) or schedule.person
 
 
 def _tell(connection: Connection, schedule: Schedule, text: str, now: float) -> Opened:

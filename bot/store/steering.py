@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Turn, TurnMessage, TurnState
-from bot.store import changes, rows
+from bot.store import message_edits, rows
 from bot.store import statements as common
 from bot.store import steering_statements as sql
 from bot.store.connection import Connection
@@ -61,4 +61,4 @@ def join(connection: Connection, turn: int, messages: Sequence[int], now: float)
         gone = {"id": row.turn_id, "gone": int(not row.deleted)}
         left = connection.execute(common.HOLD_TURN, gone).first()
         if left is not None:
-            changes.without(connection, row.turn_id, left, row.message_id, now, TurnState.DONE)
+            message_edits.without(connection, row.turn_id, left, row.message_id, now, TurnState.DONE)

@@ -6,26 +6,37 @@ from collections.abc import Sequence
 
 from bot.domain import ReplyAddress, ToolStep, Turn, TurnState
 from bot.store import accept as accepting
-from bot.store import audit, moving, people, questions, retries, steering, threads, turns, usage, views
+from bot.store import (
+    audit,
+    chat_migration,
+    interrupts,
+    people,
+    read_models,
+    retries,
+    steering,
+    threads,
+    turns,
+    usage,
+)
 from bot.store import statements as sql
-from bot.store.admitted import Accepted, Admitted, Refusal
+from bot.store.admission_types import Accepted, Admitted, Refusal
 from bot.store.audit import Actor, AuditEntry, Deed
 from bot.store.budget_store import BudgetStore
 from bot.store.budgets import Limit
 from bot.store.connection import Connection, Statement
 from bot.store.database import Database
-from bot.store.forgetting_store import ForgettingStore
-from bot.store.page_store import PageStore
 from bot.store.people import Given, Waiting
-from bot.store.permission_store import PermissionStore
-from bot.store.permissions import Remembered
+from bot.store.read_models import ConversationView, Counter, LaneView, TurnView
 from bot.store.record_store import RecordStore
+from bot.store.retention_store import ForgettingStore
 from bot.store.schedule_store import ScheduleStore
 from bot.store.steering import Behind
 from bot.store.threads import Audience, ThreadView
+from bot.store.tool_grant_store import PermissionStore
+from bot.store.tool_grants import Remembered
 from bot.store.turns import Answered, Claim, Decided, DecisionWord, Handed, PartChange
 from bot.store.usage import Day, Spender, Spending, Spent
-from bot.store.views import ConversationView, Counter, LaneView, TurnView
+from bot.store.web_session_store import PageStore
 
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
 AUDIT_KEPT = 400 * 24 * 3600.0
@@ -72,7 +83,7 @@ class BotStore:
 
     async def migrate_chat(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
-        await self._database.run(moving.migrate_chat, account, old, new)
+        await self._database.run(chat_migration.migrate_chat, account, old, new)
 
     # Turns
 
@@ -109,11 +120,11 @@ class BotStore:
         an approval with these answers, what comes from who may decide; `remembered` of them hold for later
         calls, too.
         """
-        await self._database.run(questions.ask, turn, question, decisions, now, remembered)
+        await self._database.run(interrupts.ask, turn, question, decisions, now, remembered)
 
     async def expire_approvals(self, before: float, now: float) -> list[int]:
         """End the approvals that were asked for before then; the conversations whose runs go on without."""
-        return await self._database.run(questions.expire, before, now)
+        return await self._database.run(interrupts.expire, before, now)
 
     async def save(
         self,
@@ -260,37 +271,37 @@ class BotStore:
 
     async def conversation(self, conversation: int) -> ConversationView | None:
         """One conversation."""
-        return await self._database.run(views.conversation, conversation)
+        return await self._database.run(read_models.conversation, conversation)
 
     async def conversations(
-        self, account: str, before: int = views.NEWEST, limit: int = 50, owners: Sequence[str] = ()
+        self, account: str, before: int = read_models.NEWEST, limit: int = 50, owners: Sequence[str] = ()
     ) -> list[ConversationView]:
         """Conversations of an account, newest first: of all, or of these people."""
-        return await self._database.run(views.conversations, account, before, limit, owners)
+        return await self._database.run(read_models.conversations, account, before, limit, owners)
 
-    async def lane(self, conversation: int, before: int = views.NEWEST) -> LaneView:
+    async def lane(self, conversation: int, before: int = read_models.NEWEST) -> LaneView:
         """What goes on in a conversation, as far as its turns have ids below `before`."""
-        return await self._database.run(views.lane, conversation, before)
+        return await self._database.run(read_models.lane, conversation, before)
 
     async def turns(
-        self, conversation: int | None, before: int = views.NEWEST, limit: int = 50
+        self, conversation: int | None, before: int = read_models.NEWEST, limit: int = 50
     ) -> list[TurnView]:
         """Turns of a conversation, or of all (None), newest first."""
-        return await self._database.run(views.turns, conversation, before, limit)
+        return await self._database.run(read_models.turns, conversation, before, limit)
 
     async def turns_owned(
-        self, owner: str, account: str, before: int = views.NEWEST, limit: int = 50
+        self, owner: str, account: str, before: int = read_models.NEWEST, limit: int = 50
     ) -> list[TurnView]:
         """Turns of somebody's own conversations there and at the page, newest first."""
-        return await self._database.run(views.turns_owned, owner, account, before, limit)
+        return await self._database.run(read_models.turns_owned, owner, account, before, limit)
 
     async def counters(self) -> list[Counter]:
         """Every durable count."""
-        return await self._database.run(views.counters)
+        return await self._database.run(read_models.counters)
 
     async def open_counts(self) -> dict[tuple[str, str], int]:
         """How many turns are open, by (kind, state)."""
-        return await self._database.run(views.open_counts)
+        return await self._database.run(read_models.open_counts)
 
     # Tokens
 
@@ -379,7 +390,9 @@ class BotStore:
         """Write down what somebody did, once."""
         await self._database.run(audit.note, actor, deed, now)
 
-    async def audit(self, before: int = views.NEWEST, limit: int = 50, person: str = "") -> list[AuditEntry]:
+    async def audit(
+        self, before: int = read_models.NEWEST, limit: int = 50, person: str = ""
+    ) -> list[AuditEntry]:
         """What was done, newest first: by or to one person, or by all."""
         return await self._database.run(audit.entries, before, limit, person)
 

@@ -9,7 +9,7 @@ from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.store import rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
-from bot.store.opening import open_notice
+from bot.store.new_turn import open_notice
 
 MOST_SHOWN = 20
 

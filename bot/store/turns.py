@@ -20,13 +20,14 @@ from bot.domain import (
     TurnMessage,
     TurnState,
 )
-from bot.store import audit, budgets, changes, people, permissions, questions, rows, steering, threads, usage
+from bot.store import audit, budgets, interrupts, people, rows, steering, threads, tool_grants, usage
+from bot.store import message_edits as changes
 from bot.store import statements as sql
 from bot.store.budgets import Limit
 from bot.store.connection import Connection
-from bot.store.opening import save_part
-from bot.store.permissions import Remembered
+from bot.store.new_turn import save_part
 from bot.store.threads import Audience
+from bot.store.tool_grants import Remembered
 
 THE_LAST = -1
 """What a turn repeats that waits for the one before it: whatever was answered last by then."""
@@ -73,7 +74,7 @@ def claim(connection: Connection, conversation: int, now: float) -> Claim:
     model = now_there.model or row.model
     # A run that starts plainly would discard an open question, so whatever comes next answers it.
     question = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
-    if question and not row.answers and questions.approval_in(now_there) is not None:
+    if question and not row.answers and interrupts.approval_in(now_there) is not None:
         return Claim()
     answers = question or row.answers
     chosen = {"model": model, "plan": now_there.plan, "agent": now_there.agent, "answers": answers}
@@ -127,13 +128,13 @@ def _asked(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender
     """
     if not answers:
         return (), 0
-    askers, asked_by = questions.origin_of(connection, row.conversation_id)
+    askers, asked_by = interrupts.origin_of(connection, row.conversation_id)
     return askers, 0 if row.repeats else asked_by
 
 
 def _approved(connection: Connection, row: Any) -> Sequence[str]:
     account = rows.address_in(row.address).account
-    return permissions.approved(connection, account, row.conversation_id)
+    return tool_grants.approved(connection, account, row.conversation_id)
 
 
 def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
@@ -204,7 +205,7 @@ def stop(connection: Connection, conversation: int, actor: audit.Actor | None, n
     running = connection.execute(sql.STOP_RUNNING, given).scalar_one_or_none()
     if running is not None:
         return int(running)
-    asked_by, turn = questions.give_up(connection, conversation, now)
+    asked_by, turn = interrupts.give_up(connection, conversation, now)
     if turn and actor is not None:
         audit.note(connection, actor, audit.Deed("approval", f"turn {asked_by}", "stopped"), now)
     if turn:
@@ -313,7 +314,7 @@ def decide(
     if len(found) != 1:
         return (Decided.SEVERAL if found else Decided.NONE), 0
     row, message = found[0], command.messages[-1]
-    approval, words = questions.approval_in(row), rows.choices_in(row.decisions)
+    approval, words = interrupts.approval_in(row), rows.choices_in(row.decisions)
     if approval is None or (message.sender.id not in approval.people and not senior):
         return Decided.FOREIGN, 0
     if given is DecisionWord.ALWAYS and not senior:
@@ -330,7 +331,7 @@ def decide(
     deed = audit.Deed("approval", f"turn {row.asked_by}", word)
     actor = audit.author_of(command)
     audit.note(connection, actor, deed, now)
-    permissions.given(connection, kept, word, int(row.id), actor, now)
+    tool_grants.given(connection, kept, word, int(row.id), actor, now)
     return Decided.DONE, int(row.id)
 
 

@@ -21,7 +21,7 @@ from bot.domain import (
 )
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
-from bot.render.port import WEB, Renderer
+from bot.render.renderer import WEB, Renderer
 
 MANIFEST = Manifest(
     platform="recording",

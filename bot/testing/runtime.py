@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
-from bot.runtime.port import (
+from bot.runtime.interface import (
     AgentInfo,
     Answer,
     Attempt,

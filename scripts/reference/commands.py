@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.access import Role
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.commands.registry import PLAIN, Command
 from bot.texts import texts_for
 from scripts.reference.markdown import page, table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.access import AccessPolicy
 from bot.bus.admission import AccountRules, Admissions, Limits
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.config import AccessConfig
 from bot.domain import ChatKind, InboundMessage, IsolationPolicy, Origin, ReplyAddress, Sender
 from bot.store import BotStore, open_database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.accounts import load_factory, load_manifest
+from bot.app.accounts import load_factory, load_manifest
 from bot.cli.manifest import numbered, steps
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind

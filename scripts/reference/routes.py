@@ -13,18 +13,18 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
-from agent.api import management_routes
-from agent.runtime.http import assistants, items, runs, threads
-from agent.runtime.http.document import told_of
+from agent.management.routes import management_routes
+from agent.runtime.http import assistants, runs, store, threads
+from agent.runtime.http.openapi import told_of
 from bot.access import Role
-from bot.api.app import create_app
-from bot.api.callers import least_of
-from bot.api.compose import api_services
-from bot.api.passes import Wanted, least_for
+from bot.app.home import prepare_home
+from bot.app.service import Service, Settings
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
-from bot.home import prepare_home
-from bot.service import Service, Settings
+from bot.server.api.app import create_app
+from bot.server.api.auth import least_of
+from bot.server.api.proxy_policy import Wanted, least_for
+from bot.server.api.wiring import api_services
 from bot.store import BotStore, open_database
 from scripts.reference.markdown import code, first_line, page, table
 
@@ -62,7 +62,7 @@ def routes() -> str:
         empty = Path(folder) / "config.yaml"
         empty.touch()
         managed = management_routes(Path(folder), empty)
-    langgraph = [*assistants.ROUTES, *threads.ROUTES, *runs.ROUTES, *items.ROUTES]
+    langgraph = [*assistants.ROUTES, *threads.ROUTES, *runs.ROUTES, *store.ROUTES]
     head = ["method", "path", "for", "what it does"]
     return page(
         "HTTP routes",

@@ -22,14 +22,14 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.config.memory import MemoryConfig
+from agent.core.interfaces.memory import MemoryScope
 from agent.factory import create_agent_graph
 from agent.memory.document import Fact, MemoryDocument, Summary, UserMemory
 from agent.memory.files import MemoryFiles
 from agent.memory.folder import MemoryFolder
-from agent.memory.pending import Said
+from agent.memory.queued_exchange import Said
 from agent.memory.store import FileMemory
 from agent.middleware.memory import MemoryMiddleware
-from agent.ports.memory import MemoryScope
 from agent.testing import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 

@@ -24,11 +24,11 @@ from uuid import uuid4
 
 from langchain_core.tools import tool
 
-from agent.assembly import SLOTS, Slot
 from agent.factory import create_agent_graph
 from agent.features import Middleware
-from agent.runtime.items import ItemStore
+from agent.harness.assembly import SLOTS, Slot
 from agent.runtime.saver import RuntimeSaver
+from agent.runtime.store_items import ItemStore
 from agent.testing import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 

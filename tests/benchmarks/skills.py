@@ -18,14 +18,14 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from agent.extensions.source import ExtensionsSource
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.run_options import Switches
+from agent.harness.prompt import system_prompt
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
-from agent.prompt import system_prompt
 from agent.skills.discovery import Discovery
 from agent.skills.section import skills_section
 from agent.skills.skill import SkillRoots
-from agent.switches import Switches
 from tests.benchmarks.figures import Figure, table
 
 COUNT = 500

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from bot.testing.emulators.remote import RemoteEmulator
-from bot.testing.emulators.telegram.world import DEFAULT_TOKEN
+from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
 from tests.benchmarks.asking import Watch
 from tests.harness.service import ServiceProcess
 

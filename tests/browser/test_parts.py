@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.console.page import PARTS
+from bot.server.console.page import PARTS
 from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import MODELS, World, world
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from agent.extensions.file import FILE_NAME, PATH_VARIABLE
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from tests.browser.tab import PHONE, opened
 from tests.platforms.web.serving import MODELS, world
 from tests.unit.agent.skills.made import archive, skill, text

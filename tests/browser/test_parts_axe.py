@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.console.page import PARTS
+from bot.server.console.page import PARTS
 from tests.browser.axe import serious
 from tests.browser.tab import opened
 from tests.browser.test_parts import LOOKS, furnish

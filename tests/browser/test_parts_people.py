@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import Pairing
 from bot.store.usage import Spent

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bot.accounts import load_factory, load_manifest
+from bot.app.accounts import load_factory, load_manifest
 from bot.config.accounts import PLATFORMS
 from bot.testing.conformance import implements, optional_protocols
 

@@ -12,7 +12,7 @@ from agent.uploads.documents.converter import AT_ONCE, ConvertLimits
 from agent.uploads.documents.kinds import kind_of, unread
 from agent.uploads.documents.tables import COLUMNS, ROWS
 from agent.uploads.documents.workbook import SHEETS
-from agent.uploads.shown import TEXT_BYTES
+from agent.uploads.inline_images import TEXT_BYTES
 from tests.docs.blocks import ROOT, blocks
 
 pytestmark = pytest.mark.may_block

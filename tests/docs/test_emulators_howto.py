@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.cli.probing import probe
+from bot.cli.connect_probe import probe
 from bot.config.loader import load_file
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator

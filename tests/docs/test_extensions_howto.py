@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.config.extensions import Extensions, McpOAuth, McpServer
+from agent.config.extensions_file import checked
 from agent.config.json_document import parse_json
-from agent.extensions.file import checked
 from agent.skills.front_matter import FrontMatter, parse_skill
 from agent.skills.skill import bundled
 from tests.docs.blocks import ROOT, Block, blocks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.config import schema
 from scripts import docs
 from scripts.reference.markdown import first_line, page, table

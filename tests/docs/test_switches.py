@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.chain import Parts, features_of
 from agent.config import AgentConfig
+from agent.core.run_options import MODEL_HEADER, Switches
 from agent.features import RuntimeFeatures
-from agent.memory.process import ProcessMemory
+from agent.harness.lead_chain import Parts, features_of
+from agent.memory.in_memory import ProcessMemory
 from agent.models.spec import ModelSpec
-from agent.switches import MODEL_HEADER, Switches
 from agent.uploads.folders import ThreadFolders
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.config.accounts import AccountConfig
 from bot.config.models import Config
 from scripts.reference.switches import ROWS, switches

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
-from bot.platforms.discord.buttons import STOP_LABEL
-from bot.service import Service
+from bot.app.service import Service
+from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 from bot.testing.emulators.transcript import FrameKind

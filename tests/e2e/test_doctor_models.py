@@ -11,8 +11,8 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.testing import ScriptedChatModel
-from bot.cli.doctor_models import _finding, _reported, here
-from bot.cli.finding import Finding
+from bot.cli.doctor.finding import Finding
+from bot.cli.doctor.models import _finding, _reported, here
 from tests.e2e.test_bad_input import roebot
 
 pytestmark = pytest.mark.may_block

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs import long_markdown
+from bot.app.service import Service
 from bot.render.feishu import FEISHU_CARD_LIMIT, feishu_bytes
-from bot.service import Service
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.inprocess import running

@@ -19,11 +19,11 @@ from llmock.pytest_plugin import LLMock
 
 from agent.config.models import AgentConfig
 from agent.models.source import configured
-from bot.cli.probing import probe
+from bot.app.home import announce
+from bot.cli.connect_probe import probe
 from bot.config.accounts import TelegramAccount
 from bot.config.loader import load_file
 from bot.errors import StartError
-from bot.home import announce
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.terminal import heeds_interrupts, terminal
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from llmock.pytest_plugin import LLMock
 
-from bot.accounts import load_manifest
+from bot.app.accounts import load_manifest
 from tests.harness.judge import until
 from tests.harness.people import PLATFORMS, Driver
 from tests.harness.terminal import Terminal, terminal

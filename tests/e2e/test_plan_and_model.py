@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.dispatch import frames
+from bot.dispatch.reply.state import streaming
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform, two_models
 
@@ -66,7 +66,7 @@ async def test_the_model_of_a_conversation_is_the_one_that_is_asked(person: Driv
 async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(
     person: Driver, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "PROGRESS_AFTER", 0.3)
+    monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.3)
     llmock.reply("Without.")
     assert await told(person, "hello") == ["Without."]
     assert "write_todos" not in offered(llmock)

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.api.app import create_app
-from bot.api.compose import api_services
-from bot.cli.doctor_service import service as doctored
+from bot.app.service import Service
+from bot.cli.doctor.service import service as doctored
 from bot.domain import Live
-from bot.service import Service
+from bot.server.api.app import create_app
+from bot.server.api.wiring import api_services
 from tests.faults.test_breaks import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
 from tests.harness.judge import until
 from tests.harness.sqlite import counted, open_turns, turns

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs_working import ANSWER, SUBAGENT, TODOS, working
-from bot.dispatch import frames
+from bot.dispatch.reply.state import streaming
 from bot.testing.emulators.slack import SlackEmulator
 from tests.harness.judge import until
 from tests.harness.people import Driver, OnSlack, at_work
@@ -28,7 +28,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Served]:
 async def test_the_work_is_listed_while_it_lasts(
     tmp_path: Path, driver: Driver, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "PROGRESS_AFTER", 0.5)
+    monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
     async with at_work(tmp_path, driver, runtime):
         driver.writes("[pace=1.5] what happened?")
@@ -67,7 +67,7 @@ class AtSlack:
 async def test_on_slack_the_work_is_its_own_list(
     tmp_path: Path, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "PROGRESS_AFTER", 0.5)
+    monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
     async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
         chat = AtSlack(emulator)
@@ -89,7 +89,7 @@ async def test_on_slack_the_work_is_its_own_list(
 async def test_on_slack_a_stop_leaves_nothing_in_progress(
     tmp_path: Path, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "PROGRESS_AFTER", 0.3)
+    monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.3)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
     async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
         chat = AtSlack(emulator)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.runtime.port import Usage
-from bot.service import Service
+from bot.app.service import Service
+from bot.runtime.interface import Usage
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.inprocess import running
 from tests.harness.judge import answers, until

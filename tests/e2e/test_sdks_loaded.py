@@ -30,9 +30,9 @@ import asyncio, json, sys
 from pathlib import Path
 from bot.clock import SystemClock
 from bot.config import load_config
-from bot.service import Service, Settings
+from bot.app.service import Service, Settings
 from bot.store import BotStore, open_database
-import bot.api.app, bot.port
+import bot.server.api.app, bot.app.http_server
 
 async def main(home):
     loaded = load_config(home / "config.yaml", {}, home)
@@ -59,7 +59,16 @@ def sdks(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["bot", "bot.service", "bot.accounts", "bot.cli", "bot.cli.run", "bot.config", "bot.port"]
+    "module",
+    [
+        "bot",
+        "bot.app.service",
+        "bot.app.accounts",
+        "bot.cli",
+        "bot.cli.run",
+        "bot.config",
+        "bot.app.http_server",
+    ],
 )
 def test_importing_loads_no_sdk(module: str) -> None:
     assert sdks(loaded(f"import json, sys, {module}")) == set()

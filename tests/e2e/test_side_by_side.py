@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from bot.app.service import Service
 from bot.domain import Live
-from bot.service import Service
 from tests.harness.judge import until
 from tests.harness.sqlite import open_turns
 from tests.harness.stage import Runtime, config_text, scripted_runtime, serviced

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.extensions.file import FILE_NAME, PATH_VARIABLE
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from tests.harness.inprocess import running
 from tests.harness.judge import until
 from tests.harness.mcp import PATIENT, ours

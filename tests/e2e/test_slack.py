@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs import long_markdown
+from bot.app.service import Service
 from bot.domain import Live
 from bot.faults import VARIABLE, Step
-from bot.service import Service
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.inprocess import running

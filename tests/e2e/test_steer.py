@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from bot.app.service import Service
 from bot.runtime.client import LangGraphRuntime
-from bot.service import Service
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work
 from tests.harness.steering import AGENT, TRACES, Gate

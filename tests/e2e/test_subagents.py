@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.dispatch import frames
+from bot.dispatch.reply.state import streaming
 from tests.harness.delegating import ANSWER, TRACES, configuration
 from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform
@@ -32,7 +32,7 @@ def plain(person: Driver) -> list[str]:
 async def test_the_chat_shows_each_state_of_five_and_three_run_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "PROGRESS_AFTER", 0.1)
+    monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.1)
     config = configuration(timeout_seconds=2.5)
     async with on_platform("telegram") as person, at_work(tmp_path, person, config):
         person.writes(FIVE)

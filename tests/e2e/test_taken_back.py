@@ -11,8 +11,8 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
-from agent.models.attempts import ModelAttempts
 from agent.models.calls import ModelCalls
+from agent.models.retry import ModelAttempts
 from agent.testing import Script
 from tests.harness.agents import calls, says, scripted
 from tests.harness.judge import until

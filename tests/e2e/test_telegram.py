@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
+from bot.app.service import Service
 from bot.domain import TurnKind, TurnState
 from bot.render.measure import utf16_units
-from bot.service import Service
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.inprocess import running

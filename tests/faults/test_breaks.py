@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from bot.app.service import Service
 from bot.faults import Step, acting
-from bot.service import Service
 from tests.harness.judge import until
 from tests.harness.sqlite import open_turns, turns
 from tests.harness.stage import Runtime, ShiftedClock, config_text, scripted_runtime, serviced

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bot.dispatch.calls import REPEATED_COUNTER
-from bot.dispatch.reply import REPEATED_MARK
+from bot.dispatch.reply.sender import REPEATED_COUNTER
+from bot.dispatch.reply.state import REPEATED_MARK
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.judge import Seen, answers, count_429, until
 from tests.harness.service import ServiceProcess, config_text

@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.state import ThreadState
+from agent.core.state import ThreadState
 from agent.testing import Script, ScriptedChatModel, ToolUse
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t-1"}}

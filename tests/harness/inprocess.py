@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.app.home import prepare_home
+from bot.app.service import Service, Settings
 from bot.clock import SystemClock
 from bot.config import load_config
-from bot.home import prepare_home
-from bot.service import Service, Settings
 from bot.store import BotStore, open_database
 from tests.harness.service import MODEL
 from tests.harness.shared_agent import shared_agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from bot.dispatch.reply import REPEATED_MARK
+from bot.dispatch.reply.state import REPEATED_MARK
 from tests.harness.wires.base import Standing
 
 PATIENCE = 30.0

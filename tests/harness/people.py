@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.app.service import Service
 from bot.domain import Live
-from bot.service import Service
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.slack import SlackEmulator

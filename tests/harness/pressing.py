@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.platforms.discord.buttons import STOP_LABEL
+from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord.state import EPHEMERAL
 from bot.testing.emulators.feishu.state import elements
 from tests.harness.wires import Wire

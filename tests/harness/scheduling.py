@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from bot.schedules.firing import Host
+from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
 from bot.store import BotStore, open_database
 from bot.store.schedule_rows import Schedule

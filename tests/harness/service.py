@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bot.home import Running, running
+from bot.app.home import Running, running
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.app.home import prepare_home
+from bot.app.service import Service, Settings
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
-from bot.home import prepare_home
-from bot.service import Service, Settings
 from bot.store import BotStore, open_database
 from tests.platforms.web.serving import MODELS, RUNTIME_TOKEN, runtime_app, serving
 from tests.platforms.web.serving import running as working

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 
 
 @tool

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.bus.bus import MessageBus
 from bot.bus.lanes import Lanes
+from bot.bus.message_bus import MessageBus
 from bot.store import BotStore
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter

@@ -19,9 +19,9 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from sqlalchemy import text
 
 from agent.errors import HomeInUse, Invalid, NotFound
-from agent.runtime.channel import RunChannel, event_name, frame, split_frames
 from agent.runtime.domain import Multitask, NewRun, Outcome, RunSpec, RunStatus, Thread, ThreadStatus
 from agent.runtime.encode import MessageEncoder, dumps
+from agent.runtime.event_log import RunChannel, event_name, frame, split_frames
 from agent.runtime.faults import Faults, Step
 from agent.runtime.ids import START, EventId, parse_event_id, require_uuid
 from agent.runtime.lanes import Lanes

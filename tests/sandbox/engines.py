@@ -6,10 +6,10 @@ import os
 import shlex
 from pathlib import Path
 
-from agent.sandbox.box import Setup
 from agent.sandbox.container import Boxes, ContainerSandboxProvider
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import IMAGE
+from agent.sandbox.warm_container import Setup
 from tests.sandbox.places import folders
 
 # Without systemd; the storage driver is the one that the engine finds.

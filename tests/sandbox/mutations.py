@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.sandbox.mutation import Mutation
 
 BWRAP, GUARDS = "agent/sandbox/bubblewrap.py", "tests/sandbox/test_guards.py"
-BENEATH, PATHS = "agent/sandbox/beneath.py", "agent/sandbox/paths.py"
+BENEATH, PATHS = "agent/sandbox/safe_files.py", "agent/sandbox/paths.py"
 BELOW, NAMES = "tests/sandbox/test_beneath.py", "tests/sandbox/test_paths.py"
 LOCAL = "tests/sandbox/test_local.py"
-BOX, CONTAINER = "agent/sandbox/box.py", "tests/sandbox/test_container.py"
+BOX, CONTAINER = "agent/sandbox/warm_container.py", "tests/sandbox/test_container.py"
 
 MUTATIONS = (
     Mutation(
@@ -200,7 +200,7 @@ MUTATIONS = (
     Mutation(
         "/proc and devices",
         "each thread has a user of its own",
-        "agent/sandbox/owner.py",
+        "agent/sandbox/run_as.py",
         "return FIRST + ",
         "return FIRST + 0 * ",
         f"{GUARDS}::test_every_thread_has_a_user_of_its_own",
@@ -329,7 +329,7 @@ MUTATIONS = (
     Mutation(
         "disk fill",
         "files are counted together",
-        "agent/sandbox/watch.py",
+        "agent/sandbox/resource_watch.py",
         "if size > limits.disk_mb * MEGABYTE and size > least.size + TIDYING:",
         "if False:",
         f"{GUARDS}::test_files_together_are_counted",
@@ -337,7 +337,7 @@ MUTATIONS = (
     Mutation(
         "disk fill",
         "names are counted",
-        "agent/sandbox/watch.py",
+        "agent/sandbox/resource_watch.py",
         "if held.entries > limits.disk_files and held.entries > least.entries:",
         "if False:",
         f"{LOCAL}::TestAttacksOnLocal::test_the_disk_by_empty_files",
@@ -345,7 +345,7 @@ MUTATIONS = (
     Mutation(
         "disk fill",
         "folders too deep to be counted count as full",
-        "agent/sandbox/usage.py",
+        "agent/sandbox/disk_and_memory_usage.py",
         "if len(os.fsencode(folder)) > _DEEPEST:",
         "if False:",
         f"{LOCAL}::TestAttacksOnLocal::test_the_disk_by_folders_in_folders",
@@ -353,7 +353,7 @@ MUTATIONS = (
     Mutation(
         "disk fill",
         "files without a name are counted",
-        "agent/sandbox/watch.py",
+        "agent/sandbox/resource_watch.py",
         "size = held.size + nameless",
         "size = held.size",
         f"{GUARDS}::test_files_without_a_name_are_counted",
@@ -369,7 +369,7 @@ MUTATIONS = (
     Mutation(
         "disk fill",
         "some of the disk stays free (meanwhile)",
-        "agent/sandbox/watch.py",
+        "agent/sandbox/resource_watch.py",
         "if free_on(self._folders[0]) < limits.free_mb * MEGABYTE:",
         "if False:",
         f"{GUARDS}::test_a_nearly_full_disk_is_left_alone",
@@ -401,7 +401,7 @@ MUTATIONS = (
     Mutation(
         "memory",
         "all of a command's are counted together",
-        "agent/sandbox/watch.py",
+        "agent/sandbox/resource_watch.py",
         "if used.memory > limits.memory_mb * MEGABYTE:",
         "if False:",
         f"{GUARDS}::test_memory_of_many_is_counted_together",
@@ -409,7 +409,7 @@ MUTATIONS = (
     Mutation(
         "memory",
         "memory in files without a name is counted",
-        "agent/sandbox/usage.py",
+        "agent/sandbox/disk_and_memory_usage.py",
         "return Used(memory + sum(nameless.values()) - sum(disk.values()), sum(disk.values()))",
         "return Used(memory, sum(disk.values()))",
         f"{LOCAL}::TestAttacksOnLocal::test_memory",

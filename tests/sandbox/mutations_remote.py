@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.sandbox.mutation import Mutation
 
-SERVICE, GUARDING = "agent/sandbox/provisioner/service.py", "agent/sandbox/provisioner/guarding.py"
-FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/wire.py"
+SERVICE, GUARDING = "agent/sandbox/provisioner/service.py", "agent/sandbox/provisioner/auth.py"
+FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/http_client.py"
 REMOTE = "agent/sandbox/remote.py"
 SERVED, COPIED = "tests/sandbox/test_provisioner.py", "tests/sandbox/test_provisioner_files.py"
 STRANGERS, KEPT = "tests/sandbox/test_remote_strangers.py", "tests/sandbox/test_remote_files.py"

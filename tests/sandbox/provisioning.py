@@ -21,11 +21,11 @@ from starlette.types import ASGIApp
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.local import LocalSandboxProvider
 from agent.sandbox.options import Surroundings
-from agent.sandbox.provisioner.keeping import Stations
+from agent.sandbox.provisioner.http_client import Address
+from agent.sandbox.provisioner.local_stations import LocalBackend
 from agent.sandbox.provisioner.ports import Backend
 from agent.sandbox.provisioner.service import application
-from agent.sandbox.provisioner.stations import LocalBackend
-from agent.sandbox.provisioner.wire import Address
+from agent.sandbox.provisioner.station_pool import Stations
 from agent.sandbox.remote import Far, RemoteSandboxProvider
 from tests.sandbox.places import folders
 

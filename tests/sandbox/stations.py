@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from agent.ports.sandbox import CommandResult, SandboxError
-from agent.sandbox.provisioner.entries import Entry, Tree
-from agent.sandbox.provisioner.frames import head
+from agent.core.interfaces.sandbox import CommandResult, SandboxError
+from agent.sandbox.provisioner.file_listing import Entry, Tree
+from agent.sandbox.provisioner.file_stream import head
 
 
 class Station:

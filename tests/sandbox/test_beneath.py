@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.ports.sandbox import SandboxError
-from agent.sandbox import beneath
+from agent.core.interfaces.sandbox import SandboxError
+from agent.sandbox import safe_files
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_is_there_is_read_written_and_listed(root: Path) -> None:
-    assert beneath.read(root, ("folder", "file")) == b"inside"
-    beneath.write(root, ("new", "deep", "file"), b"one")
-    beneath.write(root, ("new", "deep", "file"), b" two", append=True)
+    assert safe_files.read(root, ("folder", "file")) == b"inside"
+    safe_files.write(root, ("new", "deep", "file"), b"one")
+    safe_files.write(root, ("new", "deep", "file"), b" two", append=True)
     assert (root / "new" / "deep" / "file").read_bytes() == b"one two"
     assert (root / "new").stat().st_mode & 0o777 == 0o700
     assert (root / "new" / "deep" / "file").stat().st_mode & 0o777 == 0o600
     (root / "link").symlink_to("folder")
-    assert [(e.name, e.is_dir, e.size) for e in beneath.entries(root, ())] == [
+    assert [(e.name, e.is_dir, e.size) for e in safe_files.entries(root, ())] == [
         ("folder", True, 0),
         ("link", False, 0),
         ("new", True, 0),
@@ -47,11 +47,11 @@ def test_what_is_there_is_read_written_and_listed(root: Path) -> None:
 def test_a_folder_that_is_a_link_is_not_entered(root: Path, tmp_path: Path) -> None:
     (root / "link").symlink_to(tmp_path / "outside")
     with pytest.raises(SandboxError, match="link"):
-        beneath.read(root, ("link", "file"))
+        safe_files.read(root, ("link", "file"))
     with pytest.raises(SandboxError, match="link"):
-        beneath.entries(root, ("link",))
+        safe_files.entries(root, ("link",))
     with pytest.raises(SandboxError, match="link"):
-        beneath.write(root, ("link", "new"), b"x")
+        safe_files.write(root, ("link", "new"), b"x")
     assert names(tmp_path / "outside") == ["file"]
 
 
@@ -59,10 +59,10 @@ def test_a_file_that_is_a_link_is_not_opened(root: Path, tmp_path: Path) -> None
     (root / "link").symlink_to(tmp_path / "outside" / "file")
     (root / "to-nothing").symlink_to(tmp_path / "outside" / "new")
     with pytest.raises(SandboxError, match="link"):
-        beneath.read(root, ("link",))
+        safe_files.read(root, ("link",))
     for name in ("link", "to-nothing"):
         with pytest.raises(SandboxError, match="link"):
-            beneath.write(root, (name,), b"x")
+            safe_files.write(root, (name,), b"x")
     assert (tmp_path / "outside" / "file").read_bytes() == b"outside"
     assert names(tmp_path / "outside") == ["file"]
 
@@ -70,15 +70,15 @@ def test_a_file_that_is_a_link_is_not_opened(root: Path, tmp_path: Path) -> None
 def test_the_root_itself_may_not_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "other").symlink_to(root)
     with pytest.raises(SandboxError):
-        beneath.read(tmp_path / "other", ("folder", "file"))
+        safe_files.read(tmp_path / "other", ("folder", "file"))
 
 
 def test_a_second_name_is_refused_and_nothing_is_lost(root: Path, tmp_path: Path) -> None:
     (root / "second").hardlink_to(tmp_path / "outside" / "file")
     with pytest.raises(SandboxError, match="second name"):
-        beneath.read(root, ("second",))
+        safe_files.read(root, ("second",))
     with pytest.raises(SandboxError, match="second name"):
-        beneath.write(root, ("second",), b"x")
+        safe_files.write(root, ("second",), b"x")
     assert (tmp_path / "outside" / "file").read_bytes() == b"outside", "not even emptied"
 
 
@@ -100,9 +100,9 @@ def test_what_is_no_file_is_refused(root: Path) -> None:
         server.bind(str(root / "socket"))
     for below in (("socket",), ("folder",), ()):
         with pytest.raises(SandboxError):
-            beneath.read(root, below)
+            safe_files.read(root, below)
         with pytest.raises(SandboxError):
-            beneath.write(root, below, b"x")
+            safe_files.write(root, below, b"x")
 
 
 def test_a_pipe_with_a_reader_gets_nothing(root: Path) -> None:
@@ -110,9 +110,9 @@ def test_a_pipe_with_a_reader_gets_nothing(root: Path) -> None:
     reader = os.open(root / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
         with pytest.raises(SandboxError, match="no regular file"):
-            beneath.write(root, ("pipe",), b"secret")
+            safe_files.write(root, ("pipe",), b"secret")
         with pytest.raises(SandboxError, match="no regular file"):
-            beneath.read(root, ("pipe",))
+            safe_files.read(root, ("pipe",))
         assert os.read(reader, 10) == b""
     finally:
         os.close(reader)
@@ -124,16 +124,16 @@ def test_a_pipe_with_a_reader_gets_nothing(root: Path) -> None:
 )
 def test_what_is_missing_says_so(root: Path, below: tuple[str, ...], told: str) -> None:
     with pytest.raises(SandboxError, match=told):
-        beneath.read(root, below)
+        safe_files.read(root, below)
 
 
 def test_a_name_that_is_too_long_or_a_file_that_is_too_large(root: Path) -> None:
     with pytest.raises(SandboxError, match="can't be opened"):
-        beneath.write(root, ("x" * 300,), b"x")
+        safe_files.write(root, ("x" * 300,), b"x")
     with pytest.raises(SandboxError, match="can't be opened"):
-        beneath.write(root, ("y" * 300, "x"), b"x")
+        safe_files.write(root, ("y" * 300, "x"), b"x")
     with pytest.raises(SandboxError, match="larger than"):
-        beneath.read(root, ("folder", "file"), limit=3)
+        safe_files.read(root, ("folder", "file"), limit=3)
 
 
 def test_no_descriptor_is_lost(root: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_no_descriptor_is_lost(root: Path, tmp_path: Path) -> None:
     for _ in range(20):
         for below in (("folder", "file"), ("link", "x"), ("none",), ("folder",), ("folder", "none", "x")):
             with suppress(SandboxError):
-                beneath.read(root, below)
+                safe_files.read(root, below)
             with suppress(SandboxError):
-                beneath.write(root, (*below, "w"), b"")
+                safe_files.write(root, (*below, "w"), b"")
     assert len(names(Path("/proc/self/fd"))) == before

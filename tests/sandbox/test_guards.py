@@ -12,14 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.ports.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
 from agent.sandbox import seccomp
 from agent.sandbox.bubblewrap import Job, arguments
+from agent.sandbox.disk_and_memory_usage import Held
 from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.owner import FIRST, user_of
 from agent.sandbox.paths import WORKSPACE, Mount
-from agent.sandbox.usage import Held
-from agent.sandbox.watch import Watch
+from agent.sandbox.resource_watch import Watch
+from agent.sandbox.run_as import FIRST, user_of
 from agent.testing.conformance.attacks_base import SECRET, gone, python, running
 from tests.sandbox.places import local, one
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ports.sandbox import SandboxError
+from agent.core.interfaces.sandbox import SandboxError
+from agent.core.state import ThreadData
 from agent.sandbox.paths import Mount, VirtualPaths, hidden_of, mounts_of
-from agent.state import ThreadData
 
 HOME = Path("/srv/bot/home")
 USER = HOME / "threads" / "t1" / "user-data"

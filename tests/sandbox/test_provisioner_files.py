@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.ports.sandbox import SandboxError
-from agent.sandbox.beneath import nobody
+from agent.core.interfaces.sandbox import SandboxError
 from agent.sandbox.paths import VirtualPaths, mounts_of
-from agent.sandbox.provisioner.entries import Entry, Tree, changed, gone
+from agent.sandbox.provisioner.file_listing import Entry, Tree, changed, gone
+from agent.sandbox.provisioner.file_stream import HEAD_BYTES, Frames, head
 from agent.sandbox.provisioner.files import DEPTH, Files
-from agent.sandbox.provisioner.frames import HEAD_BYTES, Frames, head
-from agent.sandbox.provisioner.stations import received, sent
+from agent.sandbox.provisioner.local_stations import received, sent
+from agent.sandbox.safe_files import nobody
 
 pytestmark = pytest.mark.may_block
 WORKSPACE = "/mnt/user-data/workspace"

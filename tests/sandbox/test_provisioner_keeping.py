@@ -7,8 +7,8 @@ import asyncio
 import httpx
 import pytest
 
-from agent.ports.sandbox import SandboxUnavailable
-from agent.sandbox.provisioner.keeping import Stations
+from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.sandbox.provisioner.station_pool import Stations
 from tests.sandbox.provisioning import TOKEN, serving
 from tests.sandbox.stations import Backend
 

@@ -20,10 +20,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.ports.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
-from agent.sandbox.provisioner import wire
+from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import gone
@@ -119,7 +119,7 @@ async def test_a_service_that_falls_silent(tmp_path: Path) -> None:
         sandbox = await one(remote(tmp_path, f"http://127.0.0.1:{port}", seconds=0.2))
         # Opening may take long by itself: a pod starts.
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(wire, "OPEN_SECONDS", 0.2)
+            patched.setattr(http_client, "OPEN_SECONDS", 0.2)
             with pytest.raises(SandboxUnavailable, match="does not answer"):
                 await sandbox.execute_command("true")
         await ended.wait()

@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.ports.sandbox import SandboxError
-from agent.sandbox.provisioner import wire
-from agent.sandbox.provisioner.entries import Entry, Tree
-from agent.sandbox.provisioner.frames import head
+from agent.core.interfaces.sandbox import SandboxError
+from agent.sandbox.provisioner import http_client
+from agent.sandbox.provisioner.file_listing import Entry, Tree
+from agent.sandbox.provisioner.file_stream import head
 from agent.testing.conformance.attacks import LIMITS
 from tests.sandbox.places import one
 from tests.sandbox.provisioning import (
@@ -184,11 +184,11 @@ async def test_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(result.output) == 2 * LIMITS.output_bytes
     assert result.truncated
     assert len(result.stopped or "") == 500
-    monkeypatch.setattr(wire, "LINE_BYTES", 10_000)
+    monkeypatch.setattr(http_client, "LINE_BYTES", 10_000)
     async with Stranger(result=b"x" * 100_000).serving() as url:
         with pytest.raises(SandboxError, match="said too much"):
             await (await one(remote(tmp_path, url))).execute_command("true")
-    monkeypatch.setattr(wire, "JSON_BYTES", 10_000)
+    monkeypatch.setattr(http_client, "JSON_BYTES", 10_000)
     many = tree(*[Entry(f"{WORKSPACE}/{number}", "file") for number in range(1_000)])
     async with Stranger(many).serving() as url:
         result = await (await one(remote(tmp_path, url))).execute_command("true")

@@ -17,13 +17,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
+from agent.core.run_options import Switches
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.skills.discovery import Discovery
 from agent.skills.front_matter import parse_skill
 from agent.skills.section import skills_section
 from agent.skills.skill import SkillRoots, bundled
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 
 pytestmark = pytest.mark.may_block

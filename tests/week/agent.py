@@ -13,9 +13,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.dispatch.waiting import first_of
+from bot.core.aio import first_of
 from bot.errors import RunMissing, RuntimeUnreachable
-from bot.runtime.port import Answer, Attempt, Interrupted, LoggedEvent, RunRequest, Trouble
+from bot.runtime.interface import Answer, Attempt, Interrupted, LoggedEvent, RunRequest, Trouble
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.week.doing import DOING, Cut, Doing, Job, Over
@@ -168,7 +168,7 @@ class Line(ScriptedRuntime):
             runs=agent.runs,
             by_key=agent.by_key,
             checkpoints=agent.checkpoints,
-            artifacts=agent.artifacts,
+            artifacts=agent.uploads.artifacts,
         )
         self._agent = agent
         self._over = over

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.dispatch.reply import REPEATED_MARK
+from bot.dispatch.reply.state import REPEATED_MARK
 from tests.harness.writing import edits, hands_over, last_written
 from tests.week.person import Asked, Person
 from tests.week.setting import Ledger

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import product
 
-from bot.dispatch.reply import REPEATED_MARK
+from bot.dispatch.reply.state import REPEATED_MARK
 from tests.harness.pressing import Told, button, buttons, says_who, shown
 from tests.harness.wires import Standing
 from tests.week.person import Asked, Person

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bot.domain import ProgressItem, ProgressState
-from bot.runtime.port import Attempt, Ended, Failed, Gap, Planned, Presented, Usage, Used
+from bot.runtime.interface import Attempt, Ended, Failed, Gap, Planned, Presented, Usage, Used
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from bot.runtime.port import RunRequest
+from bot.runtime.interface import RunRequest
 from tests.week.plan import week
 from tests.week.stage import Stage
 

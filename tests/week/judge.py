@@ -9,9 +9,9 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from bot.dispatch.reply import REPEATED_MARK
+from bot.dispatch.reply.state import REPEATED_MARK
 from bot.domain import Stopped
-from bot.schedules.again import RETRY_AFTER
+from bot.schedules.retry_policy import RETRY_AFTER
 from bot.store.schedule_rows import attempt_of
 from bot.testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, words

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from bot.app.service import Service, Settings
 from bot.clock import Clock
 from bot.faults import Step, acting
-from bot.service import Service, Settings
 from bot.store import BotStore
 from bot.store.connection import Connection, SqliteConnection
 from bot.store.database import SqliteDatabase, _connect, _failed, _transaction

@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot.dispatch.calls import REPEATED_COUNTER
+from bot.dispatch.reply.sender import REPEATED_COUNTER
 from tests.harness.judge import until
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import closed_texts, counted, open_turns, turns

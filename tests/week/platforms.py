@@ -10,11 +10,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.bus.bus import AccountInbox
+from bot.bus.message_bus import AccountInbox
 from bot.domain import ChatKind, InboundEvent, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.platforms.base import Manifest, Operation, Scope
-from bot.render.port import Renderer
+from bot.render.renderer import Renderer
 from bot.testing.adapter import Fault, Shown
 from bot.testing.clock import ManualClock
 

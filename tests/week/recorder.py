@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Set
 from typing import cast
 
-from bot.bus.bus import AccountInbox
-from bot.dispatch.waiting import first_of
+from bot.bus.message_bus import AccountInbox
+from bot.core.aio import first_of
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Operation

@@ -15,15 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.accounts import load_manifest
+from bot.app.accounts import load_manifest
+from bot.app.home import prepare_home
+from bot.app.service import Settings
 from bot.config import load_config
-from bot.home import prepare_home
 from bot.platforms.base import Operation
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
-from bot.render.port import TELEGRAM_ENTITIES, Renderer
+from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 from bot.render.slack import SLACK
-from bot.service import Settings
 from bot.store.database import SqliteDatabase
 from bot.testing.clock import ManualClock
 from tests.week.agent import Agent

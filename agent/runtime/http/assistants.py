@@ -16,9 +16,9 @@ from agent.runtime.domain import Assistant, Json
 from agent.runtime.graphs import DESCRIBE, AnyGraph
 from agent.runtime.http.bodies import AssistantBody, AssistantPatch, AssistantSearch
 from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.respond import answer, pages, read_body, truth
+from agent.runtime.http.responses import answer, pages, read_body, truth
 from agent.runtime.ids import new_id, require_uuid
-from agent.runtime.views import assistant_view, selected
+from agent.runtime.serializers import assistant_view, selected
 
 
 async def get(request: Request) -> Response:

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import BadRequest, Invalid, NotFound
+from agent.runtime.active_run import Handle
 from agent.runtime.domain import CancelAction, Multitask, NewRun, Outcome, Run, RunSpec
 from agent.runtime.encode import dumps
-from agent.runtime.handles import Handle
 from agent.runtime.http.bodies import CancelMany, RunBody
 from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.respond import (
+from agent.runtime.http.responses import (
     answer,
     integer,
     pages,
@@ -29,9 +29,9 @@ from agent.runtime.http.respond import (
 from agent.runtime.http.streams import EVENT_STREAM, Pushed, waited
 from agent.runtime.ids import START, new_id, parse_event_id, require_uuid
 from agent.runtime.manager import Created
-from agent.runtime.modes import require_modes
 from agent.runtime.reader import EventReader
-from agent.runtime.views import run_view, selected
+from agent.runtime.serializers import run_view, selected
+from agent.runtime.stream_modes import require_modes
 
 
 @dataclass(frozen=True, slots=True)

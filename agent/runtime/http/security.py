@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from agent.errors import AgentError
-from agent.runtime.http.respond import refusal
+from agent.runtime.http.responses import refusal
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]", "::1")
 OPEN_PATHS: Final = frozenset({"/ok"})

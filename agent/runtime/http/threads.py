@@ -20,12 +20,12 @@ from agent.runtime.http.bodies import (
     ThreadSearch,
 )
 from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.respond import answer, pages, read_body, several, truth
+from agent.runtime.http.responses import answer, pages, read_body, several, truth
 from agent.runtime.ids import new_id, require_uuid
-from agent.runtime.modes import checkpoint_of
 from agent.runtime.queries import ThreadQuery
+from agent.runtime.serializers import selected, state_view, thread_view
 from agent.runtime.states import EMPTY
-from agent.runtime.views import selected, state_view, thread_view
+from agent.runtime.stream_modes import checkpoint_of
 
 
 async def create(request: Request) -> Response:

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.ports.sandbox import SandboxError
-from agent.sandbox.provisioner.guarding import TokenMissing, check_token
+from agent.core.interfaces.sandbox import SandboxError
+from agent.sandbox.provisioner.auth import TokenMissing, check_token
 from agent.serve import port_number
 
 TOKEN_VARIABLE = "ROEBOT_SANDBOX_TOKEN"  # noqa: S105 - a name, not a token

@@ -1,7 +1,7 @@
 """A thread's folders as a whole: what is in them, and how they become like those of the other side. Blocking.
 
 A stranger's command may have made them, and an answer of the other side may be a stranger's too: every name
-is opened by itself and never through a link; see `agent.sandbox.beneath`.
+is opened by itself and never through a link; see `agent.sandbox.safe_files`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from secrets import token_hex
 
-from agent.ports.sandbox import SandboxError
-from agent.sandbox import beneath
-from agent.sandbox.beneath import Own
+from agent.core.interfaces.sandbox import SandboxError
+from agent.sandbox import safe_files
 from agent.sandbox.paths import Mount, Place, VirtualPaths
-from agent.sandbox.provisioner.entries import Entry, Tree
+from agent.sandbox.provisioner.file_listing import Entry, Tree
+from agent.sandbox.safe_files import Own
 
 DEPTH, PATH_BYTES = 40, 2_000
 """What lies deeper stays where it is."""
@@ -43,7 +43,7 @@ class Files:
     def make(self) -> None:
         """Make the folders."""
         for mount in self._mounts():
-            beneath.make(mount.host)
+            safe_files.make(mount.host)
 
     def tree(self, *, read_only: bool = True) -> Tree:
         """What is there: at most `most` entries. Pipes, sockets and devices are left out."""
@@ -71,7 +71,7 @@ class Files:
                 target = os.fsencode(os.readlink(name, dir_fd=folder))
             yield _of_link(path, target), _content(target)
             return
-        with beneath.opened(place.mount.host, place.below) as descriptor:
+        with safe_files.opened(place.mount.host, place.below) as descriptor:
             yield _of_status(path, os.fstat(descriptor)), os.dup(descriptor)
 
     def folder(self, path: str) -> None:
@@ -83,7 +83,7 @@ class Files:
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
             with suppress(FileExistsError):
-                os.mkdir(name, beneath.FOLDER_MODE, dir_fd=folder)
+                os.mkdir(name, safe_files.FOLDER_MODE, dir_fd=folder)
             self._own(name, folder)
 
     def link(self, path: str, target: bytes) -> None:
@@ -107,11 +107,11 @@ class Files:
         place = self._writable(entry.path)
         with self._told(), self._above(place) as (folder, name):
             part = _PART + token_hex(8)
-            descriptor = os.open(part, _NEW, beneath.FILE_MODE, dir_fd=folder)
+            descriptor = os.open(part, _NEW, safe_files.FILE_MODE, dir_fd=folder)
             try:
                 yield lambda piece: _write(descriptor, piece)
                 self.own(descriptor)
-                os.fchmod(descriptor, 0o700 if entry.runs else beneath.FILE_MODE)
+                os.fchmod(descriptor, 0o700 if entry.runs else safe_files.FILE_MODE)
                 os.utime(descriptor, ns=(entry.changed, entry.changed))
                 os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
@@ -173,14 +173,14 @@ class Files:
     @contextmanager
     def _above(self, place: Place) -> Iterator[tuple[int, str]]:
         """The folder that a name goes into, made where it is missing."""
-        beneath.make(place.mount.host)
-        with beneath.parent(place.mount.host, place.below, own=self.own) as found:
+        safe_files.make(place.mount.host)
+        with safe_files.parent(place.mount.host, place.below, own=self.own) as found:
             yield found
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
         place = self._located(path)
-        with beneath.parent(place.mount.host, place.below) as found:
+        with safe_files.parent(place.mount.host, place.below) as found:
             yield found
 
 

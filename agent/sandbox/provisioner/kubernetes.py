@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Any
 
-from agent.ports.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
 from agent.sandbox.provisioner.cluster import Cluster
-from agent.sandbox.provisioner.entries import Tree
+from agent.sandbox.provisioner.file_listing import Tree
+from agent.sandbox.provisioner.http_client import Address, FarStation
 from agent.sandbox.provisioner.options import KubernetesOptions
 from agent.sandbox.provisioner.pods import APPLICATION, LABEL, NAME_LABEL, PORT, pod, pod_name
-from agent.sandbox.provisioner.wire import Address, FarStation
 
 SAID = 200
 ASKING = 0.5

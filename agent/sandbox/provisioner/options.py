@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.config.fields import Number, Text
+from agent.config.types import Number, Text
 from agent.sandbox.options import CommandLimits
 
 IMAGE = "roebot-sandbox-pod"

@@ -17,19 +17,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.ports.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
 from agent.sandbox.bubblewrap import PATHS, environment
+from agent.sandbox.disk_and_memory_usage import Held, descendants
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.program import Start
-from agent.sandbox.provisioner.stations import FolderStation, checked
+from agent.sandbox.provisioner.local_stations import FolderStation, checked
+from agent.sandbox.resource_watch import Watch
 from agent.sandbox.running import run, to_its_end
-from agent.sandbox.usage import Held, descendants
-from agent.sandbox.watch import Watch
 from agent.uploads.names import AREAS, VIRTUAL_ROOT
 
 if TYPE_CHECKING:
-    from agent.state import ThreadData
+    from agent.core.state import ThreadData
 
 _NUMBER = re.compile(r"[0-9]+")
 _NOT_DUMPABLE = 4
@@ -38,7 +38,7 @@ LETTING_GO = 0.3
 
 
 class PodSandbox(FolderSandbox):
-    """The pod's only sandbox. See `agent.ports.sandbox.Sandbox`.
+    """The pod's only sandbox. See `agent.core.interfaces.sandbox.Sandbox`.
 
     `first`: this process is the pod's first one, and all others may be ended after a command.
     """

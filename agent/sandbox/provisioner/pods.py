@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agent.sandbox.box import OLDEST
-from agent.sandbox.owner import number_of
 from agent.sandbox.provisioner.options import POD_SLACK_MB, KubernetesOptions, PodOptions
+from agent.sandbox.run_as import number_of
+from agent.sandbox.warm_container import OLDEST
 
 PREFIX = "roebot-sandbox-"
 LABEL, APPLICATION = "app.kubernetes.io/name", "roebot-sandbox"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Protocol
 
-from agent.ports.sandbox import CommandResult
-from agent.sandbox.provisioner.entries import Tree
+from agent.core.interfaces.sandbox import CommandResult
+from agent.sandbox.provisioner.file_listing import Tree
 
 
 class Station(Protocol):

@@ -26,11 +26,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agent.ports.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.sandbox.provisioner.auth import Guard
 from agent.sandbox.provisioner.commands import CommandResponse, FilesResponse
-from agent.sandbox.provisioner.guarding import Guard
-from agent.sandbox.provisioner.keeping import Stations
-from agent.sandbox.provisioner.wire import JSON_BYTES
+from agent.sandbox.provisioner.http_client import JSON_BYTES
+from agent.sandbox.provisioner.station_pool import Stations
 
 COMMAND_BYTES = 1_000_000
 log = structlog.get_logger(__name__)
@@ -66,7 +66,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def application(stations: Stations, token: str | None) -> ASGIApp:
-    """The service, for a server; see `agent.sandbox.provisioner.guarding` about the token."""
+    """The service, for a server; see `agent.sandbox.provisioner.auth` about the token."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

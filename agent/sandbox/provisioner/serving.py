@@ -14,17 +14,17 @@ import uvicorn
 import yaml
 
 from agent.config.harness import LOCAL_SANDBOX
-from agent.ports.sandbox import SandboxProvider
+from agent.core.interfaces.sandbox import SandboxProvider
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings, read_options
 from agent.sandbox.provisioner.cluster import in_cluster
-from agent.sandbox.provisioner.keeping import Stations
 from agent.sandbox.provisioner.kubernetes import KubernetesBackend
+from agent.sandbox.provisioner.local_stations import LocalBackend
 from agent.sandbox.provisioner.options import KubernetesOptions, PodOptions
 from agent.sandbox.provisioner.pod import PodBackend, first_process, hide
 from agent.sandbox.provisioner.ports import Backend
 from agent.sandbox.provisioner.service import application
-from agent.sandbox.provisioner.stations import LocalBackend
+from agent.sandbox.provisioner.station_pool import Stations
 
 FOLDER = Path("sandbox", "provisioner")
 """Below the home: the copies of other homes' files."""

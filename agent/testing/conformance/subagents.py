@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from agent.context import RunContext
-from agent.ports.subagents import SubagentRunner, SubagentStatus, SubagentStep, SubagentTask
+from agent.core.interfaces.subagents import SubagentRunner, SubagentStatus, SubagentStep, SubagentTask
+from agent.core.run_context import RunContext
 
 
 @pytest.mark.asyncio

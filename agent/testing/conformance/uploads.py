@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agent.core.interfaces.uploads import UploadStore
 from agent.errors import BadIdentifier
-from agent.ports.uploads import UploadStore
 
 
 @pytest.mark.asyncio

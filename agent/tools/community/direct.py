@@ -12,8 +12,8 @@ from pydantic import Field
 import agent.tools.community.readable  # noqa: F401
 from agent.tools.community.fetching import FetchLimits, fetch
 from agent.tools.community.guard import Guard
+from agent.tools.community.rendering import fetch_tool, page_text
 from agent.tools.community.settings import FetchSettings
-from agent.tools.community.shown import fetch_tool, page_text
 
 
 class DirectSettings(FetchSettings):

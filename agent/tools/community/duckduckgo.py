@@ -12,9 +12,9 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import Field
 
 from agent.errors import WebFailed
+from agent.tools.community.rendering import listed
 from agent.tools.community.service import Service
 from agent.tools.community.settings import SearchSettings, ServiceSettings
-from agent.tools.community.shown import listed
 
 _TOKEN = re.compile(r"vqd=[\"']?(?P<token>\d[\d-]{5,80})")
 

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, checked_url
+from agent.tools.community.rendering import fetch_tool, titled
 from agent.tools.community.service import Service, bearer
 from agent.tools.community.settings import FetchSettings, ServiceSettings
-from agent.tools.community.shown import fetch_tool, titled
 
 
 class FirecrawlFetch(FetchSettings, ServiceSettings):

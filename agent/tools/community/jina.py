@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool
 
 from agent.tools.community.guard import Guard, checked_url
 from agent.tools.community.readable import readable
+from agent.tools.community.rendering import fetch_tool, titled
 from agent.tools.community.service import Service, bearer
 from agent.tools.community.settings import FetchSettings, ServiceSettings
-from agent.tools.community.shown import fetch_tool, titled
 
 
 class JinaFetch(FetchSettings, ServiceSettings):

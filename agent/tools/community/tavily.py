@@ -10,9 +10,9 @@ from pydantic import SecretStr
 
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, checked_url
+from agent.tools.community.rendering import fetch_tool, listed, titled
 from agent.tools.community.service import Service, bearer
 from agent.tools.community.settings import FetchSettings, SearchSettings, ServiceSettings
-from agent.tools.community.shown import fetch_tool, listed, titled
 
 ROOT = "https://api.tavily.com"
 SNIPPET = 1_000

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from agent.ports.sandbox import CommandResult
+from agent.core.interfaces.sandbox import CommandResult
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.program import Start
 from agent.sandbox.running import run

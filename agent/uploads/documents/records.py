@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent.results import MarkdownInfo, OutlineEntry
+from agent.core.schemas import MarkdownInfo, OutlineEntry
 from agent.uploads.documents.report import Report
 from agent.uploads.folders import UPLOADS, ThreadFolders, put_private
 

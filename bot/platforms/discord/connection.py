@@ -9,26 +9,26 @@ from typing import Any
 
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
-from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.buttons import Clicks
+from bot.platforms.choice_markers import Signs
+from bot.platforms.discord.backfill import Gaps
+from bot.platforms.discord.channel_cache import Places
+from bot.platforms.discord.components import Clicks
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.errors import Limited
 from bot.platforms.discord.files import Files
-from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import GatewayClient
+from bot.platforms.discord.heartbeat_watchdog import Watch
 from bot.platforms.discord.inbound import Identity, Inbound
+from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.outbound import Outbound
 from bot.platforms.discord.payload import snowflake
-from bot.platforms.discord.places import Places
 from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.threads import Threads
-from bot.platforms.discord.watch import Watch
 from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, string
-from bot.platforms.route import proxy_for
-from bot.platforms.signs import Signs
+from bot.platforms.proxy_and_tls import proxy_for
 
 CLOSE_SECONDS = 0.5
 STORE_SECONDS = 0.5

@@ -16,10 +16,10 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.discord.buttons import STOP, Click, pressed_label
+from bot.platforms.discord.channel_cache import Place, Places
+from bot.platforms.discord.components import STOP, Click, pressed_label
 from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.discord.places import Place, Places
-from bot.platforms.discord.times import seconds_of
+from bot.platforms.discord.snowflake import seconds_of
 from bot.platforms.payload import (
     Json,
     Malformed,

@@ -10,16 +10,16 @@ from typing import Any
 from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.buttons import components, names, stop_button
+from bot.platforms.choice_markers import Signs
+from bot.platforms.discord.api_errors import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
+from bot.platforms.discord.components import components, names, stop_button
 from bot.platforms.discord.cursor import Ask
 from bot.platforms.discord.errors import Limited
-from bot.platforms.discord.failures import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
-from bot.platforms.discord.leftovers import PAGE, Leftovers
+from bot.platforms.discord.interactions import Asks
+from bot.platforms.discord.reconcile import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.health import Health
-from bot.platforms.signs import Signs
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}

@@ -19,15 +19,15 @@ from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
-from bot.platforms.discord.asks import Asks
-from bot.platforms.discord.buttons import Click, Clicks
+from bot.platforms.discord.backfill import Gaps
+from bot.platforms.discord.channel_cache import Place, Places
+from bot.platforms.discord.components import Click, Clicks
 from bot.platforms.discord.cursor import Cursor
-from bot.platforms.discord.gaps import Gaps
 from bot.platforms.discord.gateway import Reader
 from bot.platforms.discord.inbound import Inbound
+from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.discord.places import Place, Places
-from bot.platforms.discord.times import snowflake_at
+from bot.platforms.discord.snowflake import snowflake_at
 from bot.platforms.health import Health
 from bot.platforms.payload import Json, Malformed, objects, string, strings
 

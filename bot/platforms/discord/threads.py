@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain import Earlier, ReplyAddress
-from bot.platforms.discord.gaps import PAGE, in_order
+from bot.platforms.discord.backfill import PAGE, in_order
+from bot.platforms.discord.channel_cache import Place, Places
 from bot.platforms.discord.inbound import Inbound
 from bot.platforms.discord.outbound import Outbound
-from bot.platforms.discord.places import Place, Places
 from bot.platforms.discord.rest import Route
 from bot.platforms.payload import Json, Malformed
 

@@ -13,18 +13,18 @@ from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.callback import Callback
 from bot.platforms.feishu.cards import MOST_CHOICES
 from bot.platforms.feishu.client import ROOTS, Client
-from bot.platforms.feishu.events import Counts, Events
-from bot.platforms.feishu.failures import BAD_SECRET, ApiProblem, ApiRefused, delivery_error
+from bot.platforms.feishu.contacts import People
+from bot.platforms.feishu.errors import BAD_SECRET, ApiProblem, ApiRefused, delivery_error
+from bot.platforms.feishu.event_handler import Counts, Events
 from bot.platforms.feishu.files import Files
 from bot.platforms.feishu.inbound import Identity, Inbound
 from bot.platforms.feishu.outbound import Outbound
-from bot.platforms.feishu.people import People
 from bot.platforms.feishu.socket import LongConnection
 from bot.platforms.feishu.streams import Streams
 from bot.platforms.feishu.threads import Threads
 from bot.platforms.health import Health
 from bot.render.feishu import FEISHU
-from bot.render.port import Renderer
+from bot.render.renderer import Renderer
 
 
 class FeishuAdapter:

@@ -11,7 +11,7 @@ from bot.clock import Clock
 from bot.errors import RoebotError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.crypto import BadCipher, decrypt, signed
-from bot.platforms.feishu.events import Events
+from bot.platforms.feishu.event_handler import Events
 from bot.platforms.feishu.payload import parsed
 from bot.platforms.payload import Json, Malformed, optional_mapping, string
 

@@ -15,8 +15,8 @@ import aiohttp
 import orjson
 
 from bot.clock import Clock
-from bot.platforms.feishu.failures import BAD_SECRET, BAD_TOKEN, ApiRefused, Unreached
-from bot.platforms.route import find_route
+from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, ApiRefused, Unreached
+from bot.platforms.proxy_and_tls import find_route
 
 ROOTS = {"feishu": "https://open.feishu.cn", "lark": "https://open.larksuite.com"}
 CONNECTIONS = 64

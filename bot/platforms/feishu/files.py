@@ -9,7 +9,7 @@ from urllib.parse import quote
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.failures import ApiProblem, Unreached
+from bot.platforms.feishu.errors import ApiProblem, Unreached
 from bot.platforms.feishu.outbound import Outbound
 
 IMAGE_LIMIT = 10 * 1024 * 1024

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
+from bot.platforms.feishu.contacts import People, Person
 from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.feishu.people import People, Person
 from bot.platforms.payload import Json, needed, optional_mapping, string
 
 MESSAGE = "im.message.receive_v1"

@@ -14,7 +14,7 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.feishu.cards import card, dumped, plain_card
 from bot.platforms.feishu.client import Answer, Client
-from bot.platforms.feishu.failures import (
+from bot.platforms.feishu.errors import (
     RECALLED,
     ApiProblem,
     ApiRefused,

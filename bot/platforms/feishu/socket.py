@@ -19,10 +19,10 @@ import structlog
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused, RoebotError
 from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.events import Events
-from bot.platforms.feishu.failures import ApiRefused, Unreached
-from bot.platforms.feishu.frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.errors import ApiRefused, Unreached
+from bot.platforms.feishu.event_handler import Events
 from bot.platforms.feishu.payload import parsed
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
 from bot.platforms.health import Health
 from bot.platforms.payload import Malformed
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.clock import Clock
+from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
+from bot.platforms.choice_markers import Signs
 from bot.platforms.feishu.cards import CHOICES, TEXT, card, chosen, dumped
 from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.failures import (
+from bot.platforms.feishu.errors import (
     BAD_SEQUENCE,
     CARD_CLOSED,
     RECALLED,
@@ -27,9 +29,7 @@ from bot.platforms.feishu.failures import (
     Unreached,
     about_the_card,
 )
-from bot.platforms.signs import Signs
 from bot.render.feishu import card_markdown
-from bot.window import SlidingWindow
 
 log = structlog.get_logger(__name__)
 

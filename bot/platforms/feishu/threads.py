@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from bot.domain import Earlier, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.contacts import People
 from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.failures import ApiProblem, delivery_error
+from bot.platforms.feishu.errors import ApiProblem, delivery_error
 from bot.platforms.feishu.inbound import Identity
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.feishu.people import People
 from bot.platforms.payload import Json, Malformed, needed, objects, optional_mapping, string
 
 PAGE = 50

@@ -24,7 +24,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
 from bot.platforms.local.hub import Frame, Hub
-from bot.render.port import Renderer
+from bot.render.renderer import Renderer
 
 OWNER = "owner"
 

@@ -16,22 +16,22 @@ from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCatego
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.health import Health
 from bot.platforms.slack.app_manifest import BOT_SCOPES
-from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.choices import MOST_CHOICES, Click
 from bot.platforms.slack.client import Client
-from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason
+from bot.platforms.slack.directory import Places
+from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, reason
+from bot.platforms.slack.events import Counts, Receiver
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.inbound import Identity
 from bot.platforms.slack.outbound import Outbound
-from bot.platforms.slack.places import Places
-from bot.platforms.slack.receive import Counts, Receiver
 from bot.platforms.slack.socket import Socket
 from bot.platforms.slack.streams import Streams
 from bot.platforms.slack.threads import Threads
 from bot.platforms.slack.usergroups import SCOPE as GROUPS_SCOPE
 from bot.platforms.slack.usergroups import UserGroups
+from bot.platforms.slack.web_api import Calls
 from bot.platforms.slack.webhook import Webhook
-from bot.render.port import Renderer
+from bot.render.renderer import Renderer
 from bot.render.slack import SLACK
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import AccountLost
-from bot.platforms.route import proxy_for
+from bot.platforms.proxy_and_tls import proxy_for
 
 PUBLIC_API = "https://slack.com/api/"
 CONNECTIONS = 64

@@ -11,11 +11,11 @@ from slack_sdk.errors import SlackRequestError
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.payload import Json, objects
-from bot.platforms.slack.calls import Calls
 from bot.platforms.slack.client import Client
-from bot.platforms.slack.failures import CALL_ERRORS, delivery_error
+from bot.platforms.slack.directory import Recent
+from bot.platforms.slack.errors import CALL_ERRORS, delivery_error
 from bot.platforms.slack.outbound import Outbound
-from bot.platforms.slack.places import Recent
+from bot.platforms.slack.web_api import Calls
 
 log = structlog.get_logger(__name__)
 

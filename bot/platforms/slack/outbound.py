@@ -7,22 +7,22 @@ from dataclasses import replace
 import structlog
 
 from bot.clock import Clock
+from bot.core.sliding_window import SlidingWindow
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.choice_markers import Signs
 from bot.platforms.payload import Json
-from bot.platforms.signs import Signs
-from bot.platforms.slack.budgets import MINUTE, RESERVED_UPDATES, UPDATES
-from bot.platforms.slack.calls import Calls, StreamOver, key_of
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
 from bot.platforms.slack.client import Client
-from bot.platforms.slack.failures import CALL_ERRORS
+from bot.platforms.slack.directory import Places, Recent
+from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import Identity
-from bot.platforms.slack.places import Places, Recent
+from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
 from bot.platforms.slack.streams import Streams
+from bot.platforms.slack.web_api import Calls, StreamOver, key_of
+from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
 from bot.render.slack import PART_LIMIT
-from bot.render.stream import close_open
-from bot.window import SlidingWindow
 
 log = structlog.get_logger(__name__)
 

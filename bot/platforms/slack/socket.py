@@ -16,7 +16,7 @@ from bot.errors import AccountLost, AccountRefused
 from bot.faults import Step, reach
 from bot.platforms.health import Health
 from bot.platforms.slack.client import Client
-from bot.platforms.slack.failures import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
+from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
 
 log = structlog.get_logger(__name__)
 

@@ -16,9 +16,9 @@ import structlog
 from bot.clock import Clock
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.slack.budgets import StreamBudget
-from bot.platforms.slack.calls import Calls, StreamOver
-from bot.platforms.slack.tasks import Listed, ended, fits_below, grown, towards
+from bot.platforms.slack.method_limits import StreamBudget
+from bot.platforms.slack.task_list import Listed, ended, fits_below, grown, towards
+from bot.platforms.slack.web_api import Calls, StreamOver
 
 log = structlog.get_logger(__name__)
 

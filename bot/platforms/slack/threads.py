@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from bot.domain import Earlier, ReplyAddress
 from bot.platforms.payload import Json, Malformed, string
-from bot.platforms.slack.calls import Calls
+from bot.platforms.slack.directory import Places
 from bot.platforms.slack.inbound import Identity, by_person
 from bot.platforms.slack.mrkdwn import read_text
 from bot.platforms.slack.payload import stamp
-from bot.platforms.slack.places import Places
+from bot.platforms.slack.web_api import Calls
 
 
 class Threads:

@@ -9,7 +9,7 @@ import structlog
 from bot.clock import Clock
 from bot.platforms.payload import Json, Malformed, objects, string, strings
 from bot.platforms.slack.client import Client
-from bot.platforms.slack.failures import CALL_ERRORS
+from bot.platforms.slack.errors import CALL_ERRORS
 
 log = structlog.get_logger(__name__)
 

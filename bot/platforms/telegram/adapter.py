@@ -13,21 +13,21 @@ from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
+from bot.platforms.choice_markers import Signs
 from bot.platforms.health import Health
-from bot.platforms.signs import Signs
-from bot.platforms.telegram.clicks import Clicks
+from bot.platforms.telegram.callback_queries import Clicks
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.files import Files
 from bot.platforms.telegram.inbound import Inbound
-from bot.platforms.telegram.keyboard import MOST_CHOICES
+from bot.platforms.telegram.inline_keyboard import MOST_CHOICES
 from bot.platforms.telegram.mentions import Identity
 from bot.platforms.telegram.outbound import Outbound, is_private
 from bot.platforms.telegram.polling import POLL_SECONDS, Poller, refused
-from bot.platforms.telegram.received import Counts, Received
 from bot.platforms.telegram.redaction import guard_logs, without_token
 from bot.platforms.telegram.request import ApiRefused
+from bot.platforms.telegram.update_handler import Counts, Received
 from bot.platforms.telegram.webhook import Webhook
-from bot.render.port import TELEGRAM_ENTITIES, Renderer
+from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 
 COMMANDS_LIMIT = 100
 """Commands in the native list (Bot API, setMyCommands)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from telegram import Bot, InputFile
 
-from bot.platforms.telegram.transport import Transport
+from bot.platforms.telegram.http import Transport
 
 PUBLIC_API = "https://api.telegram.org"
 CONNECTIONS = 128

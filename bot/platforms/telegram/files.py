@@ -10,7 +10,7 @@ from telegram.error import TelegramError
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.failures import delivery_error
+from bot.platforms.telegram.errors import delivery_error
 from bot.platforms.telegram.outbound import Outbound, reply_parameters
 
 DOWNLOAD_LIMIT = 20 * 1024 * 1024

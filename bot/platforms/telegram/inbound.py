@@ -16,7 +16,7 @@ from bot.domain import (
     Sender,
 )
 from bot.platforms.payload import Json, integer, mapping, objects, optional_integer, optional_mapping, string
-from bot.platforms.telegram.keyboard import pressed_label
+from bot.platforms.telegram.inline_keyboard import pressed_label
 from bot.platforms.telegram.mentions import Identity, Reading, read_text
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]

@@ -12,8 +12,8 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Inbox
 from bot.platforms.health import Health
 from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.failures import delivery_error
-from bot.platforms.telegram.keyboard import keyboard
+from bot.platforms.telegram.errors import delivery_error
+from bot.platforms.telegram.inline_keyboard import keyboard
 from bot.platforms.telegram.request import ApiRefused
 from bot.render.rich import rich_markdown
 from bot.render.telegram import Entity, render_entities

@@ -15,9 +15,9 @@ from bot.platforms.base import AdapterContext
 from bot.platforms.health import Health
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.inbound import UPDATE_KINDS
-from bot.platforms.telegram.received import Received
 from bot.platforms.telegram.redaction import without_token
 from bot.platforms.telegram.request import ApiRefused
+from bot.platforms.telegram.update_handler import Received
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.platforms.local.adapter import LocalAdapter
-from bot.render.port import TERMINAL, Splitter
+from bot.render.renderer import TERMINAL, Splitter
 
 
 @dataclass(frozen=True, slots=True)

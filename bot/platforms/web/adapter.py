@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.platforms.local.adapter import LocalAdapter
-from bot.render.port import WEB
+from bot.render.renderer import WEB
 
 MOST_CHOICES = 20
 """Buttons of one question; nobody reads so many below each other."""

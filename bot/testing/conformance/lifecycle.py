@@ -9,9 +9,9 @@ import pytest
 from bot.domain import ChatKind, Live, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
+from bot.testing.conformance.bench import STOP_SECONDS, Stage
 from bot.testing.conformance.driver import Ability, PlatformDriver
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import STOP_SECONDS, Stage
 from bot.testing.conformance.suite import Suite
 from bot.testing.running import eventually
 

@@ -9,9 +9,9 @@ import pytest
 from bot.domain import Live
 from bot.errors import RateLimited
 from bot.platforms.base import AsksChoice, EditsMessages, SendsFiles
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.driver import ANN, BEN, Ability
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 from bot.testing.running import eventually
 

@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.platforms.base import ShowsProgress
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 
 PENDING, ACTIVE, DONE, FAILED = ProgressState

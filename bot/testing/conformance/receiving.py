@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from bot.domain import ChatKind, Live
+from bot.testing.conformance.bench import Stage, address_of
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, BEN_IN_TEAM, Ability
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage, address_of
 from bot.testing.conformance.suite import Suite
 from bot.testing.running import eventually
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.driver import Ability, Seen
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 
 MOST = 120_000

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from bot.dispatch.reply import TAKEN_BACK
+from bot.dispatch.reply.state import TAKEN_BACK
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, Ability
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 
 WORDS = " ".join(f"word{number}" for number in range(120))

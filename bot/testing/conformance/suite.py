@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.driver import PlatformDriver
 from bot.testing.conformance.needs import NOT_APPLICABLE, lacking
-from bot.testing.conformance.stage import Stage
 
 
 @pytest.mark.asyncio

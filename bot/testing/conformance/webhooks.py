@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.errors import StoreError
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
+from bot.testing.conformance.bench import Stage
 from bot.testing.conformance.driver import Ability
 from bot.testing.conformance.needs import needs
-from bot.testing.conformance.stage import Stage
 from bot.testing.conformance.suite import Suite
 
 FORBIDDEN = (401, 403)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from bot.platforms.base import Adapter
 from bot.platforms.discord.adapter import create
-from bot.platforms.discord.buttons import STOP_LABEL
+from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.components import labels

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from bot.domain import Attachment, AttachmentKind, ChatKind, OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
-from bot.render.port import TELEGRAM_ENTITIES
+from bot.render.renderer import TELEGRAM_ENTITIES
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
 from tests.conformance.viewer import read_markdown

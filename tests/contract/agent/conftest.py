@@ -12,7 +12,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from agent.api import management_routes
+from agent.management.routes import management_routes
 from tests.harness.serving import served
 
 KEPT_BY = ("langchain_openai.chat_models._client_utils", "langchain_anthropic._client_utils")

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.profiles import PERSONALITY_BYTES, read_profile
-from agent.results import AgentInfo, ErrorBody, Outcome
+from agent.config.custom_agents import PERSONALITY_BYTES, read_profile
+from agent.core.schemas import AgentInfo, ErrorBody, Outcome
 
 CONFIG = """
 tool_groups: [{name: web}]

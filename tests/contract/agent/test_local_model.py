@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.core.run_options import Switches
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
@@ -23,7 +24,6 @@ from agent.models.local.model import LocalChatModel
 from agent.models.local.process import LocalServer, threads
 from agent.models.local.weights import check_engine, find_weights
 from agent.models.source import ModelSource
-from agent.switches import Switches
 
 pytestmark = [
     pytest.mark.usefixtures("closed_clients"),

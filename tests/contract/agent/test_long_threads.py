@@ -17,12 +17,12 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
+from agent.core.run_options import Switches
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.runtime.saver import RuntimeSaver
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.runtime.serving import serve
 

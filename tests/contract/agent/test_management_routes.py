@@ -11,15 +11,9 @@ import pytest
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from agent.api import management_routes
-from agent.api.endpoints import guarded
-from agent.check.report import report
 from agent.config.errors import ConfigErrors
-from agent.errors import ModelUnavailable, ToolUnavailable
-from agent.extensions.source import ExtensionsSource
-from agent.lead import make_lead_agent
-from agent.models.source import ModelSource, source_of
-from agent.results import (
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.schemas import (
     AgentInfo,
     AgentList,
     ConfigReport,
@@ -33,6 +27,12 @@ from agent.results import (
     UploadList,
     UploadResult,
 )
+from agent.errors import ModelUnavailable, ToolUnavailable
+from agent.lead import make_lead_agent
+from agent.management.check.report import report
+from agent.management.routes import management_routes
+from agent.management.routes.endpoints import guarded
+from agent.models.source import ModelSource, source_of
 from tests.harness.serving import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"

@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.api import management_routes
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
+from agent.config.extension_changes import CHANGES
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
+from agent.core.schemas import ErrorBody, McpConfig, McpServerList, McpServerState
 from agent.errors import Invalid, NotFound
-from agent.extensions.changes import CHANGES
-from agent.extensions.file import FILE_NAME, PATH_VARIABLE
-from agent.results import ErrorBody, McpConfig, McpServerList, McpServerState
+from agent.management.routes import management_routes
 from tests.harness.mcp import children, ours
 
 pytestmark = pytest.mark.may_block

@@ -10,13 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.api import management_routes
 from agent.client import AgentClient
+from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, Outcome
+from agent.management.routes import management_routes
 from agent.memory.document import MemoryDocument
 from agent.memory.folder import MemoryFolder
-from agent.memory.pending import Said
+from agent.memory.queued_exchange import Said
 from agent.memory.scopes import OWNER, parse_scope
-from agent.results import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, Outcome
 from tests.harness.serving import served
 
 ADA = "person:telegram:telegram:1001"

@@ -12,15 +12,15 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
+from agent.core.run_options import Switches
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
-from agent.models.attempts import ModelAttempts
 from agent.models.calls import ModelCalls
 from agent.models.resolve import build
+from agent.models.retry import ModelAttempts
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
-from agent.switches import Switches
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # providers' clients keep their connections

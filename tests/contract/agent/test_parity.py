@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.routing import Route
 
-from agent.api import management_routes
 from agent.client import AgentClient
+from agent.management.routes import management_routes
 
 pytestmark = pytest.mark.may_block
 METHODS = {

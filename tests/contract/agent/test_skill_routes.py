@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from agent.client import AgentClient
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
+from agent.core.schemas import ErrorBody, SkillInfo, SkillInstalled, SkillList
 from agent.errors import SkillRefused, SkillUnknown
-from agent.extensions.file import FILE_NAME, PATH_VARIABLE
-from agent.results import ErrorBody, SkillInfo, SkillInstalled, SkillList
 from agent.skills.archive import ArchiveLimits
 from tests.unit.agent.skills.made import archive, skill, text
 

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.results import ErrorBody, SuggestionList
-from agent.suggestions import messages_of, proposed
+from agent.core.schemas import ErrorBody, SuggestionList
+from agent.harness.suggestions import messages_of, proposed
 
 ROUTE = "/api/threads/0191d0a2-0000-7000-8000-000000000001/suggestions"
 CONFIG = """

@@ -14,8 +14,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.state import SNAPSHOT_EVERY
 from agent.testing import Script, ScriptedChatModel, ToolUse
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -11,10 +11,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.runtime.packing import HUGE, LARGE, SMALL, packing
+from agent.runtime.compressed_serde import HUGE, LARGE, SMALL, packing
 from agent.runtime.saver import RuntimeSaver
-from agent.state import SNAPSHOT_EVERY
 from agent.testing import ScriptedChatModel
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -12,10 +12,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.api import management_routes
+from agent.core.run_options import Switches
 from agent.lead import LeadAgent
+from agent.management.routes import management_routes
 from agent.models.source import ModelSource
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.serving import served
 

@@ -11,7 +11,7 @@ import httpx
 import orjson
 import pytest
 
-from bot.platforms.feishu.frame import CONTROL, DATA, Frame, decode
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, Frame, decode
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.remote import RemoteEmulator
 

@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.testing.emulators.remote import RemoteEmulator
 from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.world import STREAM_SECONDS
+from bot.testing.emulators.slack.workspace import STREAM_SECONDS
 from bot.testing.emulators.transcript import FrameKind
 
 PERSON = "U0000001"

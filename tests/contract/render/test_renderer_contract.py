@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
-from bot.render.port import TELEGRAM_ENTITIES, TELEGRAM_RICH, TERMINAL, WEB, Renderer
+from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, TERMINAL, WEB, Renderer
 
 from ...unit.render.markdown_texts import long_documents, long_texts, steady
 from ...unit.render.visible import visible, visible_parts

@@ -13,7 +13,7 @@ import pytest
 
 from agent.testing.graphs import interrupting
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import Interrupted, RunEvent, RunRequest, Said
+from bot.runtime.interface import Interrupted, RunEvent, RunRequest, Said
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block

@@ -16,16 +16,16 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
-from agent.api import management_routes
+from agent.core.state import ThreadState
 from agent.errors import ProfileUnknown
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.state import ThreadState
+from agent.management.routes import management_routes
 from agent.testing import Script, ScriptedChatModel
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import (
+from bot.runtime.interface import (
     AgentInfo,
     Ended,
     Failed,

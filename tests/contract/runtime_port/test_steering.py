@@ -16,10 +16,10 @@ from starlette.applications import Starlette
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.testing import Script, ToolUse
-from bot.dispatch.transcript import Transcript
+from bot.dispatch.run.transcript import Transcript
 from bot.errors import RuntimeProblem
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import Join, Joined, Offer, RunEvent, RunRequest
+from bot.runtime.interface import Join, Joined, Offer, RunEvent, RunRequest
 from tests.harness.agents import says, scripted
 from tests.runtime.serving import serve
 

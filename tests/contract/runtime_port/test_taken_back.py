@@ -14,12 +14,12 @@ from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
 from agent.middleware.dangling import DanglingToolCallMiddleware
-from agent.models.attempts import ModelAttempts
 from agent.models.calls import ModelCalls
+from agent.models.retry import ModelAttempts
 from agent.testing import Script, ToolUse
-from bot.dispatch.transcript import Transcript
+from bot.dispatch.run.transcript import Transcript
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.port import RunRequest
+from bot.runtime.interface import RunRequest
 from tests.harness.agents import calls, says, scripted
 from tests.runtime.serving import serve
 

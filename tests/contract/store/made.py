@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
 from bot.store import BotStore
-from bot.store.admitted import Accepted, Admission, Admitted, Refusal, Verdict
+from bot.store.admission_types import Accepted, Admission, Admitted, Refusal, Verdict
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")

@@ -18,7 +18,7 @@ from bot.domain import (
     TurnState,
 )
 from bot.store import BotStore
-from bot.store.admitted import Admission, Refusal, Verdict
+from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.audit import Deed
 from bot.store.turns import PartChange
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChangeNote, ChatKind, Turn, TurnState
 from bot.store import BotStore
-from bot.store.admitted import Verdict
-from bot.store.changes import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
+from bot.store.admission_types import Verdict
+from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 
 from .made import ANN, BEN, accept, admission, changed, message
 

@@ -19,10 +19,10 @@ from bot.domain import (
     ToolStep,
     TurnState,
 )
-from bot.store import BotStore, forgetting
-from bot.store.admitted import Accepted, Heard
+from bot.store import BotStore, retention
+from bot.store.admission_types import Accepted, Heard
 from bot.store.audit import Actor
-from bot.store.forgetting import Person, Written
+from bot.store.retention import Person, Written
 from bot.store.turns import PartChange
 from bot.store.usage import Spent
 from tests.contract.store.made import ANN, BEN, accept, admission, changed, message
@@ -119,7 +119,7 @@ async def test_accounts_are_apart_and_many_turns_go_in_steps(
     taken = [await asks(store, f"{number}", now=1 * DAY, chat=f"c{number}") for number in range(7)]
     for one in taken:
         await answered(store, one, at=1 * DAY)
-    monkeypatch.setattr(forgetting, "STEP", 3)
+    monkeypatch.setattr(retention, "STEP", 3)
     assert (await store.forgetting.forget_before("other", 5 * DAY, NOW, new_id)).upto == 3
     assert await texts(store, taken[0].conversation) == [(["0"], ["fine"])]
     await forget(store, 5 * DAY)

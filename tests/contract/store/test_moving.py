@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import ChatKind, Isolation, IsolationPolicy
-from bot.store import BotStore, permissions
-from bot.store.admitted import Accepted
+from bot.store import BotStore, tool_grants
+from bot.store.admission_types import Accepted
 from bot.store.audit import Actor
 from bot.store.budgets import Budget, Limit, Of, What
 from bot.store.people import Given
-from bot.store.permissions import Remembered
+from bot.store.tool_grants import Remembered
 from tests.contract.store.made import accept, admission, message
 from tests.contract.store.test_schedules import ONE
 
@@ -91,7 +91,7 @@ async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_ha
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
         remembered = Remembered(tool, "here", "always")
-        await store.database.run(permissions.given, remembered, "here", conversation, ACTOR, 0.0)
+        await store.database.run(tool_grants.given, remembered, "here", conversation, ACTOR, 0.0)
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
     number = await store.schedules.add(made, None, 0.0)
     await store.migrate_chat("tg", OLD, NEW)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from bot.domain import ChatKind, Sender, Turn
 from bot.store import BotStore
-from bot.store.admitted import Verdict
-from bot.store.forgetting import Person
-from bot.store.pages import Pass
+from bot.store.admission_types import Verdict
+from bot.store.retention import Person
+from bot.store.web_sessions import Pass
 from tests.contract.store.made import ANN, BEN, accept, admission, message
 
 LASTS = 600.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import InboundMessage, PartState, Turn, TurnKind, TurnState
 from bot.store import BotStore
-from bot.store.admitted import Accepted, Verdict
+from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import MOST_WAITING, Given, Pairing
 from tests.contract.store.made import ANN, BEN, accept, admission, message

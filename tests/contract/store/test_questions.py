@@ -16,7 +16,7 @@ from bot.domain import (
     TurnState,
 )
 from bot.store import BotStore
-from bot.store.admitted import Admission, Refusal, Verdict
+from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.turns import PartChange
 
 from .made import BEN, QUEUE, accept, admission, message, refused

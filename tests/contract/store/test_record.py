@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, TurnState
 from bot.store import BotStore
-from bot.store.admitted import Heard
+from bot.store.admission_types import Heard
 from bot.store.audit import Actor
 from tests.contract.store.made import BEN, accept, admission, changed, message
 

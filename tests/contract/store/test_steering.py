@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import Attachment, AttachmentKind, Busy, ChangeNote, ChatKind, Turn, TurnState
 from bot.store import BotStore
-from bot.store.admitted import Accepted, Verdict
+from bot.store.admission_types import Accepted, Verdict
 
 from .made import ANN, BEN, accept, admission, changed, message
 

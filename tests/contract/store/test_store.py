@@ -24,7 +24,7 @@ from bot.domain import (
 )
 from bot.errors import StoreError
 from bot.store import BotStore, Database, open_database
-from bot.store.admitted import Admission, Verdict
+from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import Actor
 from bot.store.connection import Connection, Statement
 from bot.store.database import urgent

@@ -10,7 +10,7 @@ import pytest
 from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
 from bot.store import BotStore, open_database
 from bot.store import statements as sql
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.turns import PartChange
 from bot.store.usage import Day, Spender, Spending, Spent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bot.platforms.discord.buttons import STOP_LABEL
+from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 from tests.harness.wires.base import Standing, Wire

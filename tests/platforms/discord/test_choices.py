@@ -11,7 +11,7 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError, StoreError
 from bot.platforms.base import AsksChoice
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.platforms.discord.buttons import LABEL_LIMIT, MOST_CHOICES, components, pressed_label
+from bot.platforms.discord.components import LABEL_LIMIT, MOST_CHOICES, components, pressed_label
 from bot.platforms.discord.rest import Route
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON

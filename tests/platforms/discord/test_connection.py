@@ -13,7 +13,7 @@ from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.platforms.base import AdapterContext
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
-from bot.platforms.discord.watch import heartbeat
+from bot.platforms.discord.heartbeat_watchdog import heartbeat
 from bot.platforms.health import Health
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator

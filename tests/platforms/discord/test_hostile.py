@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.domain import Live
+from bot.platforms.discord.channel_cache import Place, Places
 from bot.platforms.discord.inbound import Identity, Inbound
-from bot.platforms.discord.places import Place, Places
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
 from tests.harness.thorough import examples

@@ -11,7 +11,7 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.base import StreamsNatively
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.platforms.discord.buttons import STOP_LABEL
+from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.errors import AccountRefused
 from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.failures import ApiRefused, Unreached
+from bot.platforms.feishu.errors import ApiRefused, Unreached
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.errors import DeliveryCategory, RateLimited
-from bot.platforms.feishu.failures import (
+from bot.platforms.feishu.errors import (
     BAD_SECRET,
     BAD_TOKEN,
     CARD_CLOSED,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.feishu.crypto import BadCipher, decrypt, encrypt, signature, signed
-from bot.platforms.feishu.frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
 from tests.harness.lark import AESCipher, SdkFrame
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=40)

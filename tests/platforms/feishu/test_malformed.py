@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.contacts import People
 from bot.platforms.feishu.inbound import Identity, Inbound
 from bot.platforms.feishu.payload import parsed
-from bot.platforms.feishu.people import People
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator

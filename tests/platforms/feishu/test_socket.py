@@ -10,7 +10,7 @@ from bot.domain import Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.frame import DATA, Frame
+from bot.platforms.feishu.ws_frame import DATA, Frame
 from bot.testing.emulators.feishu import FeishuEmulator
 
 from .conftest import BEN, QuickClock, Running, Shelf, account, eventually

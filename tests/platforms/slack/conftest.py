@@ -11,7 +11,7 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.slack.adapter import SlackAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.clock import QuickClock as PlainClock
-from bot.testing.conformance.stage import address_of as answer_to
+from bot.testing.conformance.bench import address_of as answer_to
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.inbox import RecordingInbox as Shelf
 from bot.testing.running import RunningAdapter, eventually

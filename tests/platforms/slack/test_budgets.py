@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import AccountRefused
-from bot.platforms.route import proxy_for
-from bot.platforms.slack.budgets import MINUTE, STARTS, STOPS, StreamBudget
+from bot.platforms.proxy_and_tls import proxy_for
+from bot.platforms.slack.method_limits import MINUTE, STARTS, STOPS, StreamBudget
 from tests.harness.thorough import examples
 
 _ACTS = st.lists(st.tuples(st.booleans(), st.floats(0, 8), st.integers(0, 40)), max_size=300)

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.slack.budgets import UPDATES
+from bot.platforms.slack.method_limits import UPDATES
 from bot.platforms.slack.streams import ROTATE_AFTER
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator

@@ -9,7 +9,7 @@ import pytest
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.platforms.base import ShowsProgress
 from bot.platforms.slack.streams import ROTATE_AFTER
-from bot.platforms.slack.tasks import TITLE_LIMIT, fits_below, grown, towards
+from bot.platforms.slack.task_list import TITLE_LIMIT, fits_below, grown, towards
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import Running, eventually, final, frame

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import Sender
-from bot.platforms.slack.places import KNOWN_SECONDS, person_in
+from bot.platforms.slack.directory import KNOWN_SECONDS, person_in
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually

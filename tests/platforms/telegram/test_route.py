@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.errors import AccountRefused
-from bot.platforms import route
-from bot.platforms.route import Route, find_route, proxy_for
+from bot.platforms import proxy_and_tls
+from bot.platforms.proxy_and_tls import Route, find_route, proxy_for
 from bot.platforms.telegram.client import Client
 from bot.platforms.telegram.request import ApiRefused, NeverSent
 
@@ -25,9 +25,9 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    route._trust.cache_clear()
+    proxy_and_tls._trust.cache_clear()
     yield
-    route._trust.cache_clear()
+    proxy_and_tls._trust.cache_clear()
 
 
 def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from telegram.error import NetworkError, TimedOut
 from telegram.request import RequestData
 from telegram.request._requestparameter import RequestParameter
 
-from bot.platforms.telegram import transport as transporting
+from bot.platforms.telegram import http as transporting
 from bot.platforms.telegram.client import Client
+from bot.platforms.telegram.http import Transport
 from bot.platforms.telegram.request import ApiRefused, NeverSent, checked, parsed
-from bot.platforms.telegram.transport import Transport
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import eventually

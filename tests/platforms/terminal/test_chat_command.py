@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.api.security import NO_TOKEN
-from bot.cli.chat_client import ChatClient
+from bot.cli.chat.client import ChatClient
+from bot.server.api.security import NO_TOKEN
 from tests.platforms.web.serving import World, world
 
 PROGRAM = (
-    "import asyncio, sys; from pathlib import Path; from bot.cli.chat import chat;"
+    "import asyncio, sys; from pathlib import Path; from bot.cli.chat.command import chat;"
     "sys.exit(asyncio.run(chat(sys.argv[1], sys.argv[3] or None, Path(sys.argv[2]))))"
 )
 TOKEN = "a-long-secret-token"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from bot.cli.chat_client import Update
-from bot.cli.chat_output import PROMPT, Screen
+from bot.cli.chat.client import Update
+from bot.cli.chat.output import PROMPT, Screen
 
 
 def shown(*updates: Update, colors: bool = False) -> str:

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import httpx
 
-from bot.access.links import CODE_LASTS, hash_of, new_secret
+from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
 from bot.domain import Sender
-from bot.store.admitted import Accepted, Verdict
+from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
-from bot.store.pages import Pass
 from bot.store.people import Given, Pairing
+from bot.store.web_sessions import Pass
 from tests.contract.store.made import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 

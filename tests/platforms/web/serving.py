@@ -17,18 +17,18 @@ import httpx
 import pytest
 import uvicorn
 
-from agent.api import management_routes
-from agent.extensions.file import PATH_VARIABLE
+from agent.config.extensions_file import PATH_VARIABLE
+from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
 from agent.testing import graphs
-from bot.api.app import create_app
-from bot.api.compose import api_services
+from bot.app.home import prepare_home
+from bot.app.service import Service, Settings
 from bot.clock import SystemClock
 from bot.config import load_config
-from bot.home import prepare_home
 from bot.platforms.local.adapter import LocalAdapter
-from bot.service import Service, Settings
+from bot.server.api.app import create_app
+from bot.server.api.wiring import api_services
 from bot.store import BotStore, open_database
 
 RUNTIME_TOKEN = "runtime-secret-token"

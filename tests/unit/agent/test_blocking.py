@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from agent.blocking import AHEAD, OwnLoop
+from agent.core.background_loop import AHEAD, OwnLoop
 
 pytestmark = [pytest.mark.may_block, pytest.mark.timeout(20)]
 

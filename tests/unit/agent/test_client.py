@@ -18,21 +18,8 @@ from langgraph.types import interrupt
 
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.errors import (
-    BadIdentifier,
-    Conflict,
-    FileMissing,
-    FileRefused,
-    Invalid,
-    ModelCallFailed,
-    ModelUnavailable,
-    ModelUnknown,
-    NotFound,
-    ProfileUnknown,
-)
-from agent.memory.document import MemoryDocument
-from agent.ports.sandbox import SandboxUnavailable
-from agent.results import (
+from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.schemas import (
     AgentInfo,
     AgentList,
     ConfigProblem,
@@ -48,6 +35,19 @@ from agent.results import (
     UploadList,
     UploadResult,
 )
+from agent.errors import (
+    BadIdentifier,
+    Conflict,
+    FileMissing,
+    FileRefused,
+    Invalid,
+    ModelCallFailed,
+    ModelUnavailable,
+    ModelUnknown,
+    NotFound,
+    ProfileUnknown,
+)
+from agent.memory.document import MemoryDocument
 from agent.sandbox.options import Surroundings
 from agent.testing.sandbox import MemorySandboxProvider
 

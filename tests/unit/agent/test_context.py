@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
 from agent.testing import Script, ScriptedChatModel, ToolUse
 

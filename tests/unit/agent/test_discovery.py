@@ -12,7 +12,7 @@ import pytest
 from agent.config.models import ModelEntry
 from agent.models import ollama
 from agent.models.discovery import discover
-from agent.models.offer import offers
+from agent.models.listing import offers
 from agent.models.providers import PROVIDERS
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec

@@ -17,9 +17,9 @@ from structlog.testing import capture_logs
 from agent.config.document import Document
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import Extensions
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE, ExtensionsFile, checked
+from agent.config.extensions_source import CHECK_SECONDS, ExtensionsSource
 from agent.config.json_document import parse_json
-from agent.extensions.file import FILE_NAME, PATH_VARIABLE, ExtensionsFile, checked
-from agent.extensions.source import CHECK_SECONDS, ExtensionsSource
 
 STDIO = {"command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}
 HTTP = {"url": "https://mcp.example/mcp?key=1", "headers": {"Authorization": "$MCP_TOKEN"}}

@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.assembly import SLOTS
 from agent.factory import create_agent_graph
 from agent.features import Next, Prev, RuntimeFeatures
 from agent.guardrails import AllowlistProvider
+from agent.harness.assembly import SLOTS
 from agent.middleware.clarification import ClarificationMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware

@@ -9,11 +9,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.errors import ConfigErrors
+from agent.core.run_options import Switches
 from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
 from agent.lead import GRAPHS_KEPT, LeadAgent, make_lead_agent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
-from agent.switches import Switches
 from agent.testing import ScriptedChatModel
 
 TWO_MODELS = """

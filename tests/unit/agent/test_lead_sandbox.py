@@ -10,11 +10,11 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.run_options import Switches
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
-from agent.ports.sandbox import SandboxUnavailable
 from agent.sandbox.options import Surroundings
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.switches import Switches
+from agent.core.run_options import Switches
 from agent.testing import Script, ToolUse
 from tests.unit.agent.test_lead_tools import ONE, Models, entry, lead, said
 

@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.core.run_options import Switches
 from agent.errors import (
     GuardrailUnavailable,
     ModelCallFailed,
@@ -23,7 +24,6 @@ from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.tools.sandbox import sandbox_tools
 

@@ -17,8 +17,8 @@ from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, incomplete
 from agent.models.errors import Category, describe, scrubbed
-from agent.models.patience import asked
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build, load_class
+from agent.models.retry_after import asked
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.models.window import MESSAGE_TOKENS, estimate, fitting
@@ -60,7 +60,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
     [
         ("langchain_nowhere:Chat", "There is no module langchain_nowhere (use: langchain_nowhere:Chat)."),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
-        ("agent.prompt:system_prompt", "is not a chat model"),
+        ("agent.harness.prompt:system_prompt", "is not a chat model"),
     ],
 )
 def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:

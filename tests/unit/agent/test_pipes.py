@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import agent
-from agent.pipes import PIECE, PipeReader
+from agent.core.pipes import PIECE, PipeReader
 
 
 class Heard(asyncio.Protocol):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain.agents.middleware import AgentMiddleware
 
 from agent.features import Next, Prev, RuntimeFeatures
-from agent.placing import Seat, place, use_of
+from agent.harness.middleware_order import Seat, place, use_of
 
 
 class First(AgentMiddleware[Any, Any]):

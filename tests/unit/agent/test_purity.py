@@ -17,7 +17,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.assembly import SLOTS
+from agent.harness.assembly import SLOTS
 from agent.factory import create_agent_graph
 from agent.features import Next, RuntimeFeatures
 from agent.testing import ScriptedChatModel

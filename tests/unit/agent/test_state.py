@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.state import merge_artifacts, merge_messages, merge_viewed_images
+from agent.core.state import merge_artifacts, merge_messages, merge_viewed_images
 from tests.harness.thorough import examples
 
 IDS = st.sampled_from(["a", "b", "c"])

@@ -11,7 +11,7 @@ import pytest
 from langsmith import set_runtime_overrides, traceable
 from langsmith.utils import get_env_var
 
-from agent.tracing import begin_or_end, spans_inline
+from agent.core.tracing import begin_or_end, spans_inline
 
 seen: ContextVar[str] = ContextVar("seen", default="")
 

@@ -16,6 +16,7 @@ from agent.errors import BadIdentifier, FileMissing, FileRefused
 from agent.factory import create_agent_graph
 from agent.testing import ScriptedChatModel
 from agent.uploads.folders import ThreadFolders
+from agent.uploads.inline_images import ShowLimits, ShowUploads, with_uploads
 from agent.uploads.names import (
     MAX_NAME_BYTES,
     check_name,
@@ -24,7 +25,6 @@ from agent.uploads.names import (
     safe_name,
     split_virtual,
 )
-from agent.uploads.shown import ShowLimits, ShowUploads, with_uploads
 from agent.uploads.store import UploadLimits, UploadStore
 
 THREAD = "t-1"

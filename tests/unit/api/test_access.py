@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import Pairing
 from tests.contract.store.made import accept, admission, message

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from bot.api.feed import HEARTBEAT, Event, Typing, encode
-from bot.api.watching import Collector, Feeds
 from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.platforms.local.hub import Frame
-from bot.store.admitted import Accepted
+from bot.server.api.sse import HEARTBEAT, Event, Typing, encode
+from bot.server.api.subscriptions import Collector, Feeds
+from bot.store.admission_types import Accepted
 from bot.testing.clock import ManualClock
 
 HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)

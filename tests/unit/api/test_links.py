@@ -8,10 +8,10 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from bot.api.links import COOKIE
-from bot.api.sessions import COOKIE as TOKENS
-from bot.api.sessions import TRIES
 from bot.config.models import ServerConfig
+from bot.server.api.sign_in import COOKIE as TOKENS
+from bot.server.api.sign_in import TRIES
+from bot.server.api.sign_in_links import COOKIE
 from bot.store.connection import Statement
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world

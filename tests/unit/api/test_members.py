@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.access import Role
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from tests.contract.store.made import ANN, BEN, accept, admission, message
 from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import World, world

@@ -18,11 +18,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from bot.access import Role
-from bot.api import passing
-from bot.api.callers import Caller, How, put
-from bot.api.compose import api_services
-from bot.api.failures import add_handlers
-from bot.api.passing import Runtime
+from bot.server.api import runtime_proxy
+from bot.server.api.auth import Caller, How, put
+from bot.server.api.errors import add_handlers
+from bot.server.api.runtime_proxy import Runtime
+from bot.server.api.wiring import api_services
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 
@@ -224,7 +224,7 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
         runtime = httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer service"})
         app = FastAPI(dependencies=[Depends(owner)])
         add_handlers(app)
-        app.include_router(passing.router)
+        app.include_router(runtime_proxy.router)
         app.state.services = api_services(service.service, port=0)
         app.state.runtime = Runtime(runtime, runtime)
         async with (

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bot.access import Role
-from bot.api.acting import actor
-from bot.api.callers import Caller, How
-from bot.api.compose import api_services
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import Caller, How
+from bot.server.api.wiring import api_services
 from tests.platforms.web.serving import World, world
 
 

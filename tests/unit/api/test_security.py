@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from bot.api.security import Guard, cookies
-from bot.api.sessions import COOKIE, TRIES, Sessions
 from bot.config.models import ServerConfig
+from bot.server.api.security import Guard, cookies
+from bot.server.api.sign_in import COOKIE, TRIES, Sessions
 from bot.testing.clock import ManualClock
 
 PORT = 2026

@@ -12,12 +12,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from bot.api.app import create_app
-from bot.api.compose import api_services
-from bot.api.failures import LastResort
-from bot.api.metrics import LAG_EVERY, Gauges
 from bot.config.models import ServerConfig
 from bot.errors import StartError, StoreError
+from bot.server.api.app import create_app
+from bot.server.api.errors import LastResort
+from bot.server.api.metrics import LAG_EVERY, Gauges
+from bot.server.api.wiring import api_services
 from bot.store import BotStore
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain import ProgressState, ToolStep
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from tests.contract.store.made import accept, admission, message
 from tests.platforms.web.serving import World, world
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
-from bot.bus.bus import AccountInbox
+from bot.app.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
+from bot.bus.message_bus import AccountInbox
 from bot.config import AccountConfig, WebAccount
 from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
@@ -49,8 +49,8 @@ class Moody(RecordingAdapter):
 def adapter(monkeypatch: pytest.MonkeyPatch) -> Moody:
     """The adapter that every account gets."""
     moody = Moody()
-    monkeypatch.setattr("bot.accounts.load_manifest", lambda _platform: MANIFEST)
-    monkeypatch.setattr("bot.accounts.load_factory", lambda _manifest: lambda _name, _config: moody)
+    monkeypatch.setattr("bot.app.accounts.load_manifest", lambda _platform: MANIFEST)
+    monkeypatch.setattr("bot.app.accounts.load_factory", lambda _manifest: lambda _name, _config: moody)
     return moody
 
 
@@ -224,7 +224,7 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
         made.append(Moody() if made else Slow())
         return made[-1]
 
-    monkeypatch.setattr("bot.accounts.load_factory", lambda _manifest: make)
+    monkeypatch.setattr("bot.app.accounts.load_factory", lambda _manifest: make)
     accounts = directory(clock)
     async with running(accounts):
         await clock.settle()

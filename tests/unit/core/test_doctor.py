@@ -12,15 +12,16 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from bot.api.app import create_app
-from bot.api.compose import api_services
-from bot.cli import doctor, doctor_agent
-from bot.cli.doctor import look
-from bot.cli.doctor_home import room
-from bot.cli.doctor_service import unready
-from bot.cli.finding import Finding
-from bot.home import announce
-from bot.runtime.port import Trouble
+from bot.app.home import announce
+from bot.cli.doctor import agent as doctor_agent
+from bot.cli.doctor import command
+from bot.cli.doctor.command import look
+from bot.cli.doctor.finding import Finding
+from bot.cli.doctor.home import room
+from bot.cli.doctor.service import unready
+from bot.runtime.interface import Trouble
+from bot.server.api.app import create_app
+from bot.server.api.wiring import api_services
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
@@ -148,8 +149,8 @@ def test_findings_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [Finding(True, "a ☂", "home"), Finding(None, "b", "port")]
-    monkeypatch.setattr(doctor, "look", lambda _home, _file: iter(found))
-    assert doctor.doctor_command(tmp_path, None, as_json=True) == 0
+    monkeypatch.setattr(command, "look", lambda _home, _file: iter(found))
+    assert command.doctor_command(tmp_path, None, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {
         "ok": True,
         "findings": [
@@ -158,5 +159,5 @@ def test_findings_as_json(
         ],
     }
     found.append(Finding(False, "c", "clock"))
-    assert doctor.doctor_command(tmp_path, None, as_json=True) == 1
+    assert command.doctor_command(tmp_path, None, as_json=True) == 1
     assert not json.loads(capsys.readouterr().out)["ok"]

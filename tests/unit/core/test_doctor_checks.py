@@ -18,14 +18,14 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.cli import doctor, doctor_agent, doctor_home, doctor_models, doctor_outside
+from bot.backup.backup import back_up
 from bot.cli.config import check_command
-from bot.cli.doctor import look
-from bot.cli.doctor_service import service
-from bot.cli.finding import Finding
+from bot.cli.doctor import agent, command, look, models, network
+from bot.cli.doctor import home as doctor_home
+from bot.cli.doctor.finding import Finding
+from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
-from bot.keeping.backup import back_up
 from bot.store.migrate import HEAD
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.slack import SlackEmulator
@@ -117,8 +117,8 @@ def test_a_configuration_with_secrets_that_others_read(tmp_path: Path) -> None:
 def test_a_short_token_where_others_reach_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, is_short: bool
 ) -> None:
-    monkeypatch.setattr(doctor_agent, "here", lambda *_: [])
-    monkeypatch.setattr(doctor_models, "here", lambda *_: iter(()))
+    monkeypatch.setattr(agent, "here", lambda *_: [])
+    monkeypatch.setattr(models, "here", lambda *_: iter(()))
     config(tmp_path, f"server: {{host: 0.0.0.0, port: 0, token: {token}}}")
     found = [one for one in look(tmp_path / "home", tmp_path / "config.yaml") if one.check == "token"]
     assert bool(found) is is_short
@@ -129,38 +129,38 @@ def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "bot.db") as connection:
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
         connection.execute("INSERT INTO alembic_version VALUES ('9999')")
-    [text] = bad(doctor_outside.database(Config(), tmp_path))
+    [text] = bad(network.database(Config(), tmp_path))
     assert f"newer version of Roebot (schema 9999, this one knows {HEAD})" in text
     with sqlite3.connect(tmp_path / "bot.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0003'")
-    [found] = doctor_outside.database(Config(), tmp_path)
+    [found] = network.database(Config(), tmp_path)
     assert found.good is True
     assert f"brought from schema 0003 to {HEAD} at the next start" in found.text
 
 
 def test_a_database_elsewhere_that_does_not_answer(tmp_path: Path) -> None:
     made = config(tmp_path, "database: {url: 'postgresql://roe:s3cret-word@127.0.0.1:9/roe'}")
-    [text] = bad(doctor_outside.database(made, tmp_path))
+    [text] = bad(network.database(made, tmp_path))
     assert text.startswith("database at 127.0.0.1 ")
     assert "s3cret-word" not in text
     assert "look whether it runs, and at database.url" in text or "install it" in text
 
 
 def test_a_runtime_elsewhere(tmp_path: Path) -> None:
-    [text] = bad(doctor_outside.runtime(config(tmp_path, "runtime: {url: 'http://127.0.0.1:9'}")))
+    [text] = bad(network.runtime(config(tmp_path, "runtime: {url: 'http://127.0.0.1:9'}")))
     assert "start it there, or correct runtime.url" in text
-    assert list(doctor_outside.runtime(Config())) == []
+    assert list(network.runtime(Config())) == []
 
 
 async def test_a_token_that_its_platform_refuses(tmp_path: Path) -> None:
     async with TelegramEmulator.serve() as emulator:
         entry = f"base_url: '{emulator.url}', bot_token"
         made = config(tmp_path, f"channels: {{telegram: {{{entry}: '1234:AAforged'}}}}")
-        [text] = bad(await told(lambda: doctor_outside.accounts(made)))
+        [text] = bad(await told(lambda: network.accounts(made)))
         assert "refuses the token" in text
         assert "AAforged" not in text
         made = config(tmp_path, f"channels: {{telegram: {{{entry}: '{emulator.token}'}}}}")
-        found = await told(lambda: doctor_outside.accounts(made))
+        found = await told(lambda: network.accounts(made))
         assert Finding(True, "account telegram (telegram) is accepted as @roebot_bot") in found
 
 
@@ -170,7 +170,7 @@ async def test_an_account_that_is_called_is_not_tried(tmp_path: Path) -> None:
         "channels: {telegram: {bot_token: '1:a', mode: webhook, webhook_url: 'https://a.example',"
         " webhook_secret: abc}}",
     )
-    found = await told(lambda: doctor_outside.accounts(made))
+    found = await told(lambda: network.accounts(made))
     assert Finding(True, "account telegram (telegram) can be started") in found
 
 
@@ -182,7 +182,7 @@ async def test_scopes_that_an_app_lacks(tmp_path: Path) -> None:
             f"channels: {{slack: {{base_url: '{emulator.url}', bot_token: '{emulator.bot_token}',"
             f" app_token: '{emulator.app_token}'}}}}",
         )
-        [note] = [one for one in await told(lambda: doctor_outside.accounts(made)) if one.good is None]
+        [note] = [one for one in await told(lambda: network.accounts(made)) if one.good is None]
         assert note.text.startswith(
             "account slack (slack) is accepted as @roebot: the app lacks the scopes files:read"
         )
@@ -196,7 +196,7 @@ async def test_an_intent_that_is_off(tmp_path: Path) -> None:
             tmp_path,
             f"channels: {{discord: {{base_url: '{emulator.url}', bot_token: '{emulator.token}'}}}}",
         )
-        [text] = bad(await told(lambda: doctor_outside.accounts(made)))
+        [text] = bad(await told(lambda: network.accounts(made)))
         assert "Message Content Intent" in text
 
 
@@ -207,7 +207,7 @@ async def test_a_clock_that_is_off(tmp_path: Path, ahead: float, good: bool | No
 
     async with serving(Starlette(routes=[Route("/", answer)])) as (url, _):
         made = config(tmp_path, f"channels: {{telegram: {{bot_token: '1:a', base_url: '{url}'}}}}")
-        [found] = await told(lambda: doctor_outside.clock(made, lambda: time.time() + ahead))
+        [found] = await told(lambda: network.clock(made, lambda: time.time() + ahead))
     assert found.good is good
     if good is not True:
         assert "timedatectl set-ntp true" in found.text
@@ -264,7 +264,7 @@ def test_a_passport_that_is_too_old_is_a_warning(
     config(tmp_path, f"guardrails:\n  enabled: true\n  provider: {provider}")
     place = f"config.yaml:4: guardrails.provider.policy{'' if in_a_file else '.expires_at'}: "
     line = f"{place}the agent's passport has expired, so every call is denied; give it a later expires_at."
-    found = list(doctor_agent.findings(doctor_agent.here(tmp_path / "config.yaml", tmp_path / "home")))
+    found = list(agent.findings(agent.here(tmp_path / "config.yaml", tmp_path / "home")))
     assert [(one.good, line in one.text) for one in found if "expired" in one.text] == [(None, True)]
     assert check_command(tmp_path / "home", tmp_path / "config.yaml") == 0
     [told] = [text for text in capsys.readouterr().out.splitlines() if "expired" in text]
@@ -274,15 +274,15 @@ def test_a_passport_that_is_too_old_is_a_warning(
 
 def test_what_one_model_lacks_is_said_when_it_is_asked() -> None:
     problem = {"where": "config.yaml:3: models[0]", "what": "its package is missing.", "serious": False}
-    assert list(doctor_agent.findings([problem])) == []
-    assert [one.good for one in doctor_agent.findings([problem | {"where": "sandbox"}])] == [None]
+    assert list(agent.findings([problem])) == []
+    assert [one.good for one in agent.findings([problem | {"where": "sandbox"}])] == [None]
 
 
 def test_a_skill_that_is_broken(tmp_path: Path) -> None:
     folder = tmp_path / "skills" / "custom" / "lame"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("no front matter")
-    found = [one for one in doctor_agent.findings(doctor_agent.here(None, tmp_path)) if "lame" in one.text]
+    found = [one for one in agent.findings(agent.here(None, tmp_path)) if "lame" in one.text]
     assert [one.good for one in found] == [False]
     assert "Correct it, or remove its folder" in found[0].text
 
@@ -290,7 +290,7 @@ def test_a_skill_that_is_broken(tmp_path: Path) -> None:
 def test_a_file_of_mcp_servers_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "extensions_config.json").write_text("{")
-    found = bad(doctor_agent.findings(doctor_agent.here(None, tmp_path)))
+    found = bad(agent.findings(agent.here(None, tmp_path)))
     assert [text for text in found if "extensions_config.json" in text]
 
 
@@ -299,7 +299,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         made = config(tmp_path, f"server: {{port: {taken.getsockname()[1]}}}")
-        finding = doctor._port(made)
+        finding = command._port(made)
     assert finding.good is False
     assert "choose another one: server.port" in finding.text
 
@@ -307,8 +307,8 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_every_check_has_a_name_that_the_page_explains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_agent, "here", lambda *_: [])
-    monkeypatch.setattr(doctor_models, "here", lambda *_: iter([Finding(True, "model")]))
+    monkeypatch.setattr(agent, "here", lambda *_: [])
+    monkeypatch.setattr(models, "here", lambda *_: iter([Finding(True, "model")]))
     config(tmp_path, "server: {port: 0}")
     names = {one.check for one in look(tmp_path / "home", tmp_path / "config.yaml")}
     explained = set(re.findall(r"^\| `(\w+)` \| (?!what)", PAGE.read_text(), re.M))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain import ProgressItem, ProgressState
 from bot.runtime.events import answer_in, text_of, translate
-from bot.runtime.port import (
+from bot.runtime.interface import (
     Attempt,
     Called,
     Ended,

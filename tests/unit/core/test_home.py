@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.home import Running, announce, find_home, owned, prepare_home, running
 from bot.errors import HomeUnusable, StartError
-from bot.home import Running, announce, find_home, owned, prepare_home, running
 
 pytestmark = pytest.mark.may_block
 
@@ -42,7 +42,7 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
     with owned(tmp_path):
         announce(tmp_path, "http://127.0.0.1:1", None)
         program = (
-            "from pathlib import Path; from bot.home import owned; from bot.errors import StartError\n"
+            "from pathlib import Path; from bot.app.home import owned; from bot.errors import StartError\n"
             f"try:\n    with owned(Path({str(tmp_path)!r})): print('mine')\n"
             "except StartError as error: print(error)\n"
         )

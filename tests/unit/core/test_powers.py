@@ -13,7 +13,7 @@ import pytest
 
 from bot.access import Power, Role
 from bot.domain import ChatKind
-from bot.runtime.port import AgentInfo, Ended, Interrupted
+from bot.runtime.interface import AgentInfo, Ended, Interrupted
 from bot.store.audit import Actor
 from bot.store.people import Given
 from bot.testing.runtime import ScriptedRun

@@ -8,7 +8,7 @@ import logging
 import pytest
 import structlog
 
-from bot.cli.probing import first_writer, quiet
+from bot.cli.connect_probe import first_writer, quiet
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import InboundMessage
 from bot.testing.emulators.discord import DiscordEmulator

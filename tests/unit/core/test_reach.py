@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.access import AccessPolicy, Role
-from bot.access.reach import at_home, within_reach
+from bot.access.admin_scope import at_home, within_reach
 from bot.config import AccessConfig
 from bot.domain import Sender
 from tests.unit.core.test_access import entries

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, NotModified
-from bot.platforms.signs import Signs
+from bot.platforms.choice_markers import Signs
 
 AT = ReplyAddress("a", "c", ChatKind.GROUP)
 WORDS = OutboundMessage("1:0", AT, "Which? ✓ red, by Ann")

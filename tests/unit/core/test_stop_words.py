@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.commands.registry import Parsed
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.builtin import builtin
+from bot.commands.core_commands import builtin
 from bot.texts import texts_for
 from bot.texts.en import ENGLISH
 from bot.texts.zh import CHINESE

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import Sender
-from bot.record.told import LONGEST_LINE, lines
+from bot.privacy.record_formatting import LONGEST_LINE, lines
 from bot.store.record import Said
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.window import EARLY, FIRST, LAST, MARGIN, SlidingWindow
+from bot.core.sliding_window import EARLY, FIRST, LAST, MARGIN, SlidingWindow
 from tests.harness.thorough import examples
 
 

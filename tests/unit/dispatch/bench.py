@@ -14,20 +14,20 @@ from typing import Literal
 from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
 from bot.bus.admission import AccountRules, Admissions, Limits
-from bot.bus.bus import MessageBus
-from bot.commands.builtin import builtin
+from bot.bus.message_bus import MessageBus
+from bot.commands.core_commands import builtin
 from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
 from bot.config.models import BudgetsConfig, SchedulesConfig
+from bot.dispatch.account_channel import Outlet
 from bot.dispatch.dispatcher import Dispatcher
-from bot.dispatch.governor import RateGovernor
-from bot.dispatch.outlet import Outlet
+from bot.dispatch.pacing.governor import RateGovernor
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
-from bot.forgetting.forgetter import Forgetter
 from bot.platforms.base import AdapterContext, Manifest
-from bot.record.chats import RecordedChats
-from bot.schedules.desk import Desk
-from bot.schedules.firing import Host
+from bot.privacy.chat_record import RecordedChats
+from bot.privacy.retention import Forgetter
+from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
+from bot.schedules.service import Desk
 from bot.store import BotStore, open_database
 from bot.store.database import SqliteDatabase
 from bot.store.schedule_rows import Opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.access import Role
-from bot.runtime.port import AgentInfo
+from bot.runtime.interface import AgentInfo
 from bot.testing.runtime import saying
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_dispatcher import closed

@@ -8,7 +8,7 @@ from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.discord import DISCORD, PART_LIMIT
-from bot.runtime.port import Ended, Interrupted
+from bot.runtime.interface import Ended, Interrupted
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.adapters import Asking
 from tests.unit.dispatch.bench import Bench

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.arguments import MOST_ARGUMENTS, MOST_LINES, MOST_SHOWN, shown_arguments, shown_name
-from bot.render.nodes import CodeBlock, Paragraph
-from bot.render.tree import parse
+from bot.dispatch.approvals.render_arguments import (
+    MOST_ARGUMENTS,
+    MOST_LINES,
+    MOST_SHOWN,
+    shown_arguments,
+    shown_name,
+)
+from bot.render.ast import CodeBlock, Paragraph
+from bot.render.parse import parse
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=40),

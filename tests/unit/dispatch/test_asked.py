@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import TurnState
-from bot.runtime.port import Ended, Interrupted, Text
+from bot.runtime.interface import Ended, Interrupted, Text
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_dispatcher import closed

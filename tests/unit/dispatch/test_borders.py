@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import OutboundMessage
 from bot.render.measure import characters
-from bot.render.port import MarkdownRenderer
+from bot.render.renderer import MarkdownRenderer
 from bot.render.split import GrowingSplit
 from bot.testing.adapter import RecordingAdapter
 from tests.unit.dispatch.bench import Bench

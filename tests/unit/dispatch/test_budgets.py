@@ -8,7 +8,7 @@ import pytest
 
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind
-from bot.runtime.port import Usage, Used
+from bot.runtime.interface import Usage, Used
 from bot.store.audit import Actor
 from bot.store.people import Given
 from bot.store.usage import Spent

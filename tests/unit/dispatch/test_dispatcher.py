@@ -11,7 +11,7 @@ import pytest
 from bot.access import Role
 from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.runtime.port import (
+from bot.runtime.interface import (
     Answer,
     Attempt,
     Ended,

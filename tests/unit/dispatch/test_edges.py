@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from bot.clock import Clock
-from bot.dispatch.waiting import first_of, uncut
+from bot.core.aio import first_of, uncut
 from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
-from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Usage
-from bot.store.admitted import Accepted
+from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Usage
+from bot.store.admission_types import Accepted
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, saying
@@ -344,7 +344,7 @@ class TestWaiting:
         assert done == [True]
 
     async def test_a_call_that_never_ends_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("bot.dispatch.waiting.LAST_CALL", 0.01)
+        monkeypatch.setattr("bot.core.aio.LAST_CALL", 0.01)
         task = asyncio.create_task(uncut(asyncio.sleep(60)))
         await asyncio.sleep(0)
         task.cancel()

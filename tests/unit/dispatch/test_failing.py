@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.failing import LONGEST, told
+from bot.dispatch.run.error_text import LONGEST, told
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain import Attachment, AttachmentKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.runtime.port import Ended, Presented, Text
+from bot.runtime.interface import Ended, Presented, Text
 from bot.testing.adapter import Fault
 from bot.testing.runtime import ScriptedRun, saying
 from tests.unit.dispatch.bench import Bench

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.dispatch.governor import IDLE_BUCKETS, RateGovernor
+from bot.core.sliding_window import MARGIN
+from bot.dispatch.pacing.governor import IDLE_BUCKETS, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.testing.adapter import MANIFEST
 from bot.testing.clock import ManualClock
-from bot.window import MARGIN
 from tests.harness.thorough import examples
 
 

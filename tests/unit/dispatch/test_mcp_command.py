@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.access import Role
-from bot.runtime.port import ServerInfo, ServerState
+from bot.runtime.interface import ServerInfo, ServerState
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_agents import said
 

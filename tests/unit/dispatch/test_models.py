@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.runtime.port import ModelInfo
+from bot.runtime.interface import ModelInfo
 from bot.testing.runtime import saying
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_agents import OWN, said

@@ -16,7 +16,7 @@ from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.render.discord import DISCORD as DISCORD_TEXT
 from bot.render.feishu import FEISHU as FEISHU_CARD
-from bot.render.port import TELEGRAM_ENTITIES, Renderer
+from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 from bot.render.slack import SLACK as SLACK_TEXT
 from bot.testing.adapter import RecordingAdapter
 from tests.staleness.model import token, tokens

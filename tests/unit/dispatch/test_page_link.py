@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.links import CODE_LASTS, hash_of
+from bot.access.sign_in_links import CODE_LASTS, hash_of
 from bot.domain import ChatKind
-from bot.store.pages import Pass
+from bot.store.web_sessions import Pass
 from tests.unit.dispatch.bench import Bench, bench
 
 LINK = re.compile(r"https://bot\.example\.org/#code=([0-9a-f]{40})")

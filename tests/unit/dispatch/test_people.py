@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from bot.access import AccessPolicy, People, Role
-from bot.access.codes import ALPHABET, as_code, new_code
+from bot.access.pairing_codes import ALPHABET, as_code, new_code
 from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender
-from bot.store.admitted import Verdict
+from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import MOST_WAITING, Given, Pairing
 from bot.testing.runtime import saying

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.progress import MOST_ITEMS, Progress, compact
-from bot.dispatch.transcript import Transcript
+from bot.dispatch.run.progress import MOST_ITEMS, Progress, compact
+from bot.dispatch.run.transcript import Transcript
 from bot.domain import ProgressItem, ProgressState
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
-from bot.render.port import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer
 from bot.render.progress import checklist
+from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer
 from bot.render.slack import SLACK
-from bot.runtime.port import Attempt, Planned, Text, Worked
+from bot.runtime.interface import Attempt, Planned, Text, Worked
 
 PENDING, ACTIVE, DONE, FAILED = ProgressState
 TITLES = st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=80)

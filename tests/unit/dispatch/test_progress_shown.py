@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.dispatch.frames import PROGRESS_AFTER
+from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
-from bot.runtime.port import Planned, Worked
+from bot.runtime.interface import Planned, Worked
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.bench import Bench

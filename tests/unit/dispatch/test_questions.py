@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind, TurnState
-from bot.runtime.port import Ended, Interrupted
+from bot.runtime.interface import Ended, Interrupted
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.adapters import Asking
 from tests.unit.dispatch.bench import Bench

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply import Edit, Post, Remove, Reply, placed
+from bot.dispatch.reply.state import Edit, Post, Remove, Reply, placed
 from bot.domain import Part, PartKind, PartState
 
 

@@ -9,7 +9,7 @@ import pytest
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.schedules.desk import Place
+from bot.schedules.service import Place
 from bot.store.audit import Deed
 from bot.store.schedule_rows import ScheduleState
 from bot.testing.runtime import ScriptedRun, saying

@@ -10,7 +10,7 @@ from bot.access import Role
 from bot.commands.skills import named, parted
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
-from bot.runtime.port import SkillInfo
+from bot.runtime.interface import SkillInfo
 from bot.store.turns import Handed
 from bot.testing.runtime import ScriptedRun, saying
 from bot.texts import texts_for

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.dispatch.governor import RateGovernor
-from bot.dispatch.outlet import Outlet
-from bot.dispatch.starts import CLAIMS, CREATIONS, GREETINGS, PATIENCE, Starts
+from bot.dispatch.account_channel import Outlet
+from bot.dispatch.pacing.governor import RateGovernor
+from bot.dispatch.pacing.start_limiter import CLAIMS, CREATIONS, GREETINGS, PATIENCE, Starts
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress, TurnKind
 from bot.platforms.base import Budget, Operation, Scope
-from bot.store.admitted import Accepted
+from bot.store.admission_types import Accepted
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 

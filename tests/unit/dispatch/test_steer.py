@@ -16,7 +16,7 @@ from bot.domain import (
     Sender,
     TurnState,
 )
-from bot.runtime.port import Answer, Attempt, Gap, Text
+from bot.runtime.interface import Answer, Attempt, Gap, Text
 from bot.testing.runtime import ScriptedRun, saying
 from tests.unit.dispatch.bench import Bench
 from tests.unit.dispatch.test_busy import FRAME, asked, later, works

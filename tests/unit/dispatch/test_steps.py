@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.arguments import LONGEST_LINE, one_line, shown_line
-from bot.dispatch.steps import MOST_STEPS, Steps
+from bot.dispatch.approvals.render_arguments import LONGEST_LINE, one_line, shown_line
+from bot.dispatch.run.tool_log import MOST_STEPS, Steps
 from bot.domain import ProgressState, ToolStep
-from bot.runtime.port import Answer, Attempt, Called, Gap, Returned
+from bot.runtime.interface import Answer, Attempt, Called, Gap, Returned
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.bench import Bench
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.dispatch.frames import PROGRESS_AFTER
+from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import ProgressItem, ProgressState, TurnState
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.runtime.port import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
+from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.unit.dispatch.adapters import Lines

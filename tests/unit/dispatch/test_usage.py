@@ -9,7 +9,7 @@ import pytest
 
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender, TurnState
-from bot.runtime.port import Answer, Attempt, Ended, Failed, Gap, Usage, Used
+from bot.runtime.interface import Answer, Attempt, Ended, Failed, Gap, Usage, Used
 from bot.store.usage import Spent
 from bot.testing.runtime import ScriptedRun, saying
 from tests.unit.dispatch.bench import Bench

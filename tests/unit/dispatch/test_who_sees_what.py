@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.context import RunContext
+from agent.core.interfaces.memory import MemoryScope
+from agent.core.run_context import RunContext
 from agent.memory.scopes import scope_text
-from agent.ports.memory import MemoryScope
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
-from bot.runtime.port import Ended, Presented, Text
+from bot.runtime.interface import Ended, Presented, Text
 from bot.testing.runtime import ScriptedRun, saying
 from tests.unit.dispatch.bench import Bench
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from agent.client import AgentClient
+from bot.app.home import owned, prepare_home
+from bot.backup.archive import FORMAT, INSIDE, MANIFEST, Manifest
+from bot.backup.backup import back_up
+from bot.backup.restore import restore
 from bot.errors import BackupFailed, StartError
-from bot.home import owned, prepare_home
-from bot.keeping.archive import FORMAT, INSIDE, MANIFEST, Manifest
-from bot.keeping.backup import back_up
-from bot.keeping.restore import restore
 from bot.store import BotStore, open_database
 from tests.contract.store.made import accept, admission, message
 

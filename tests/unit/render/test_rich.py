@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from bot.render.ast import CodeBlock, Document, ListBlock, Quote
 from bot.render.measure import utf16_units
-from bot.render.nodes import CodeBlock, Document, ListBlock, Quote
+from bot.render.parse import parse
 from bot.render.rich import (
     RICH_BLOCK_LIMIT,
     RICH_COLUMN_LIMIT,
@@ -15,7 +16,6 @@ from bot.render.rich import (
     split_for_rich,
 )
 from bot.render.telegram import render_entities
-from bot.render.tree import parse
 
 from .markdown_texts import documents, long_texts, steady
 from .visible import visible, visible_parts

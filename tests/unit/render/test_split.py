@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.render.ast import CodeBlock, ListBlock, Quote, Table
 from bot.render.measure import characters, is_grapheme_border, utf8_bytes, utf16_units
-from bot.render.nodes import CodeBlock, ListBlock, Quote, Table
+from bot.render.parse import parse
 from bot.render.split import LEAST_LIMIT, GrowingSplit, split_markdown
-from bot.render.tree import parse
 
 from .markdown_texts import documents, noise, steady, texts
 from .visible import leaves, visible, visible_parts

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.html import render_html
-from bot.render.stream import close_open
+from bot.render.partial_markdown import close_open
 
 from .markdown_texts import documents, noise, steady
 from .visible import visible

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from bot.render.grammar import split_row
-from bot.render.nodes import (
+from bot.render.ast import (
     Break,
     Code,
     CodeBlock,
@@ -22,7 +21,8 @@ from bot.render.nodes import (
     Table,
     Text,
 )
-from bot.render.tree import inline_text, parse
+from bot.render.parse import inline_text, parse
+from bot.render.parser import split_row
 
 from .markdown_texts import noise, steady
 from .visible import visible

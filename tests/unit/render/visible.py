@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from bot.render.nodes import Block, CodeBlock, Heading, ListBlock, Paragraph, Quote, Rule, Table
-from bot.render.tree import inline_text, parse
+from bot.render.ast import Block, CodeBlock, Heading, ListBlock, Paragraph, Quote, Rule, Table
+from bot.render.parse import inline_text, parse
 
 Leaf: TypeAlias = Paragraph | Heading | CodeBlock | Table
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.schedules import calendar
-from bot.schedules.calendar import Coming, coming
+from bot.schedules import upcoming
+from bot.schedules.upcoming import Coming, coming
 from bot.store.schedule_rows import Schedule
 from tests.contract.store.test_schedules import ONE
 
@@ -35,7 +35,7 @@ def test_the_end_does_not_count_and_one_that_is_over_has_none() -> None:
 def test_each_gets_an_equal_share_and_it_is_said_where_some_were_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(calendar, "MOST", 4)
+    monkeypatch.setattr(upcoming, "MOST", 4)
     found = coming([schedule(1, "*/5 * * * *"), schedule(2, "0 0 * * *")], 0.0, 1.5 * DAY)
     assert found == Coming(((1, 300.0), (1, 600.0), (2, DAY)), False)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.cron import parse_cron
+from bot.schedules.recurrence import parse_cron
 
 START = datetime(2026, 1, 1)
 

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedules.plan import Plan, plan, upcoming
-from bot.schedules.walls import Rule, rule_in
+from bot.schedules.due import Plan, plan, upcoming
+from bot.schedules.wall_clock import Rule, rule_in
 
 UTC = ZoneInfo("UTC")
 HOUR, DAY = 3600.0, 86_400.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.spoken import parse_when
+from bot.schedules.parse_when import parse_when
 
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 23, 10, 15, tzinfo=ZONE).timestamp()

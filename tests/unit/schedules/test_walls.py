@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.walls import Rule, rule_in, wall, zone_of
+from bot.schedules.wall_clock import Rule, rule_in, wall, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HALF = ZoneInfo("Australia/Lord_Howe")

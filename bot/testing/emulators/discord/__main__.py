@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from bot.testing.emulators.discord.cli import run
-from bot.testing.emulators.discord.world import DEFAULT_TOKEN
+from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN
 
 
 def main() -> int:

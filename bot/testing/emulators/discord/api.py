@@ -13,7 +13,7 @@ from bot.testing.emulators.discord.calls import Call, Done, read_call
 from bot.testing.emulators.discord.errors import ApiError, TooMany, not_found, unauthorized
 from bot.testing.emulators.discord.limits import Headers, Limits
 from bot.testing.emulators.discord.routes import Route, find
-from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.discord.workspace import World
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
 from bot.testing.emulators.http import answer, answer_bytes
 from bot.testing.emulators.server import Receive, Scope, Send

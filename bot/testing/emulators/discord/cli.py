@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.testing.emulators.discord.emulator import DiscordEmulator
-from bot.testing.emulators.discord.world import DEFAULT_TOKEN
+from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN
 from bot.testing.emulators.server import LOOPBACK, until_signalled
 
 

@@ -19,7 +19,7 @@ from bot.testing.emulators.discord.misbehaviour import ACTIONS, Misbehaviour
 from bot.testing.emulators.discord.people import People
 from bot.testing.emulators.discord.state import Message
 from bot.testing.emulators.discord.wire import channel_wire, seen, view
-from bot.testing.emulators.discord.world import DEFAULT_TOKEN, World
+from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, World
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind

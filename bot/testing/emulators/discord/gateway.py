@@ -10,7 +10,7 @@ import orjson
 
 from bot.testing.emulators.discord.sessions import MESSAGE_CONTENT, Json, Session
 from bot.testing.emulators.discord.wire import guild_wire
-from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.discord.workspace import World
 from bot.testing.emulators.server import Receive, Scope, Send
 
 UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED = 4001, 4002, 4003, 4004

@@ -17,7 +17,7 @@ from bot.testing.emulators.discord.errors import (
 from bot.testing.emulators.discord.messages import Emit, Messages, content_of, done
 from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, Interaction, Message
 from bot.testing.emulators.discord.wire import message_wire
-from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.discord.workspace import World
 
 ANSWER_SECONDS, TOKEN_SECONDS = 3.0, 900.0
 """docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback"""

@@ -17,7 +17,7 @@ from bot.testing.emulators.discord.errors import (
 )
 from bot.testing.emulators.discord.state import DEFAULT, LOADING, PUBLIC_THREAD, REPLY, Channel, Message
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
-from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.discord.workspace import World
 
 TEXT_LIMIT = 2000
 """Characters of a message (docs.discord.com/developers/resources/message#create-message)."""

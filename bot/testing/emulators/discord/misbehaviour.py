@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.testing.emulators.discord.gateway import INVALID_SESSION, RECONNECT, Gateway
 from bot.testing.emulators.discord.wire import guild_wire
-from bot.testing.emulators.discord.world import World
+from bot.testing.emulators.discord.workspace import World
 from bot.testing.emulators.server import LoopbackServer, Message, Scope
 
 ACTIONS = (

@@ -26,7 +26,7 @@ from bot.testing.emulators.discord.wire import (
     member_wire,
     message_wire,
 )
-from bot.testing.emulators.discord.world import FIRST_PERSON, World
+from bot.testing.emulators.discord.workspace import FIRST_PERSON, World
 
 PERSON = FIRST_PERSON + 1001
 Record = Callable[[Message, str], None]

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.testing.emulators.discord.components import labels
 from bot.testing.emulators.discord.state import DM, EPHEMERAL, THREADS, Channel, Guild, Message, User
-from bot.testing.emulators.discord.world import EPOCH_MS, World
+from bot.testing.emulators.discord.workspace import EPOCH_MS, World
 
 ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
 

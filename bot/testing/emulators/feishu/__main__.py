@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from bot.testing.emulators.feishu.cli import run
-from bot.testing.emulators.feishu.world import DEFAULT_APP_ID, DEFAULT_APP_SECRET
+from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import ApiError, bad_token, refused, too_many_requests
 from bot.testing.emulators.feishu.messages import Done
 from bot.testing.emulators.feishu.routes import PER_CHAT, Route, app_limits, chat_of, find, own_limits
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 from bot.testing.emulators.http import answer, answer_bytes
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send

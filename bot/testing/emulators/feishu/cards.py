@@ -18,7 +18,7 @@ from bot.testing.emulators.feishu.errors import (
 )
 from bot.testing.emulators.feishu.messages import CARD_LIMIT, Done, check_card, check_tables
 from bot.testing.emulators.feishu.state import Card, elements
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 LAST_SEQUENCE = 2**31 - 1
 

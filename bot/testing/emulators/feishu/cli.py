@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.testing.emulators.feishu.emulator import FeishuEmulator
-from bot.testing.emulators.feishu.world import DEFAULT_APP_ID, DEFAULT_APP_SECRET
+from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET
 from bot.testing.emulators.server import LOOPBACK, until_signalled
 
 

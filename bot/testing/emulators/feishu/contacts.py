@@ -7,7 +7,7 @@ import hmac
 from bot.testing.emulators.feishu.call import Call
 from bot.testing.emulators.feishu.errors import bad_secret, refused
 from bot.testing.emulators.feishu.messages import Done
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 TOKEN_SECONDS = 7200
 

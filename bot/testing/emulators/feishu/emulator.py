@@ -17,7 +17,7 @@ from bot.testing.emulators.feishu.pushes import Push, Pushes
 from bot.testing.emulators.feishu.socket import ENDPOINT_PATH, SOCKET_PATH, LongConnection
 from bot.testing.emulators.feishu.state import Message
 from bot.testing.emulators.feishu.wire import seen, view
-from bot.testing.emulators.feishu.world import DEFAULT_APP_ID, DEFAULT_APP_SECRET, World
+from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET, World
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from bot.testing.emulators.feishu.state import TENANT, Message, Person
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 
 class Envelopes:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from bot.testing.emulators.feishu.call import Call
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
 from bot.testing.emulators.feishu.state import Card, Message, elements
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 TEXT_LIMIT = 150 * 1024
 """Bytes of a text message's request body."""

@@ -9,7 +9,7 @@ from typing import Any
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
 from bot.testing.emulators.feishu.state import Chat, Message, Person
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 ADA = "ou_ada0000000000000001"
 PIXEL = bytes.fromhex(

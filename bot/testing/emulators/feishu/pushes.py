@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 
 ANSWER_SECONDS = 3.0
 """The app has so long to acknowledge (open.feishu.cn, event subscription)."""

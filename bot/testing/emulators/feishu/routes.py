@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.testing.emulators.feishu import cards, contacts, messages
 from bot.testing.emulators.feishu.call import Call
 from bot.testing.emulators.feishu.messages import Done
-from bot.testing.emulators.feishu.world import World
+from bot.testing.emulators.feishu.workspace import World
 from bot.testing.emulators.limits import Limit
 from bot.testing.emulators.transcript import FrameKind
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from bot.platforms.feishu.frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
 from bot.testing.emulators.feishu.call import read_call
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import ApiError

@@ -17,7 +17,7 @@ from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.calls import Call, Done, Method, read_call
 from bot.testing.emulators.slack.errors import ApiError, rate_limited
 from bot.testing.emulators.slack.methods import METHODS
-from bot.testing.emulators.slack.world import STREAM_SECONDS, World
+from bot.testing.emulators.slack.workspace import STREAM_SECONDS, World
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 PREFIX = "/api/"

@@ -12,7 +12,7 @@ import orjson
 from bot.testing.emulators.http import read_body
 from bot.testing.emulators.server import Receive, Scope
 from bot.testing.emulators.slack.errors import ApiError
-from bot.testing.emulators.slack.world import World
+from bot.testing.emulators.slack.workspace import World
 from bot.testing.emulators.transcript import FrameKind
 
 

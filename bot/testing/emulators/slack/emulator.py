@@ -18,7 +18,7 @@ from bot.testing.emulators.slack.requests import HttpRequests
 from bot.testing.emulators.slack.socket import SocketMode
 from bot.testing.emulators.slack.state import Message
 from bot.testing.emulators.slack.wire import seen, view
-from bot.testing.emulators.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, World
+from bot.testing.emulators.slack.workspace import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, World
 
 _PEOPLE = (
     "says",

@@ -7,7 +7,7 @@ from bot.testing.emulators.slack.calls import Call, Done, Method
 from bot.testing.emulators.slack.errors import ApiError
 from bot.testing.emulators.slack.state import IM
 from bot.testing.emulators.slack.wire import file_wire, message_wire
-from bot.testing.emulators.slack.world import APP_ID, BOT_ID
+from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 from bot.testing.emulators.transcript import FrameKind
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bot.testing.emulators.slack.envelopes import Envelope
 from bot.testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM, Channel, Message, User
 from bot.testing.emulators.slack.wire import message_wire
-from bot.testing.emulators.slack.world import APP_ID, World
+from bot.testing.emulators.slack.workspace import APP_ID, World
 from bot.testing.emulators.transcript import FrameKind
 
 Put = Callable[[str, dict[str, Any]], Envelope]

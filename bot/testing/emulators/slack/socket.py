@@ -11,7 +11,7 @@ import orjson
 
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.envelopes import Envelope, Outbox
-from bot.testing.emulators.slack.world import APP_ID
+from bot.testing.emulators.slack.workspace import APP_ID
 
 MOST_CONNECTIONS = 10
 

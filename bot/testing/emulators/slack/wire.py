@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.testing.emulators.slack.state import Channel, Message, StoredFile
-from bot.testing.emulators.slack.world import APP_ID, BOT_ID
+from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 
 
 def file_wire(file: StoredFile, origin: str, *, brief: bool = False) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from bot.testing.emulators.telegram.cli import run
-from bot.testing.emulators.telegram.world import DEFAULT_TOKEN
+from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from bot.testing.emulators.telegram.methods import METHODS, Done, Method
 from bot.testing.emulators.telegram.params import Params, read_params
 from bot.testing.emulators.telegram.pusher import Pusher
 from bot.testing.emulators.telegram.updates import PollCut, UpdateQueue
-from bot.testing.emulators.telegram.world import World
+from bot.testing.emulators.telegram.workspace import World
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 _CALL = re.compile(r"/bot(\d+:[\w-]{10,})/(\w+)")

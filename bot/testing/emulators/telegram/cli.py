@@ -6,7 +6,7 @@ import asyncio
 
 from bot.testing.emulators.server import LOOPBACK, until_signalled
 from bot.testing.emulators.telegram.emulator import TelegramEmulator
-from bot.testing.emulators.telegram.world import DEFAULT_TOKEN
+from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
 
 
 def run(

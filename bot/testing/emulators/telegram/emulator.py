@@ -16,7 +16,7 @@ from bot.testing.emulators.telegram.people import People
 from bot.testing.emulators.telegram.state import Message
 from bot.testing.emulators.telegram.updates import UpdateQueue
 from bot.testing.emulators.telegram.wire import seen, view
-from bot.testing.emulators.telegram.world import DEFAULT_TOKEN, World
+from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN, World
 from bot.testing.emulators.transcript import FrameKind
 
 _PEOPLE = (

@@ -12,7 +12,7 @@ from bot.testing.emulators.telegram.errors import NOT_MODIFIED, bad_request
 from bot.testing.emulators.telegram.params import Params
 from bot.testing.emulators.telegram.state import PRIVATE, Chat, Edit, Media, Message
 from bot.testing.emulators.telegram.wire import message_wire
-from bot.testing.emulators.telegram.world import World
+from bot.testing.emulators.telegram.workspace import World
 from bot.testing.emulators.transcript import FrameKind
 
 TEXT_LIMIT = 4096

@@ -9,7 +9,7 @@ from typing import Any
 from bot.testing.emulators.telegram import entities as text_entities
 from bot.testing.emulators.telegram.state import GROUP, PRIVATE, SUPERGROUP, Chat, Edit, Media, Message, User
 from bot.testing.emulators.telegram.wire import message_wire
-from bot.testing.emulators.telegram.world import World, migrate
+from bot.testing.emulators.telegram.workspace import World, migrate
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

@@ -12,10 +12,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
+from agent.core.run_options import Switches
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import entry, steps
 

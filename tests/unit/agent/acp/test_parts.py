@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from agent.acp import workspace
-from agent.acp.hearing import KEPT, Hearing, line
+from agent.acp.incoming_updates import KEPT, Hearing, line
 from agent.acp.launchers import hint
 from agent.acp.permission import chosen
 from agent.acp.workspace import Workspace, seen, told_of
+from agent.core.interfaces.subagents import SubagentStep
 from agent.errors import BadIdentifier
-from agent.ports.subagents import SubagentStep
 from agent.subagents.progress import CUT, LONGEST
 from agent.uploads.folders import ThreadFolders
 

@@ -16,9 +16,9 @@ from acp.helpers import (
     text_block,
 )
 
-from agent.acp.blocks import TEXT, asked
-from agent.acp.telling import RESULT, Telling
-from agent.events import StreamEvent
+from agent.acp.content_blocks import TEXT, asked
+from agent.acp.outgoing_updates import RESULT, Telling
+from agent.core.client_events import StreamEvent
 
 
 def test_texts_links_and_resources_become_one_message(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from agent.errors import WebFailed
 from agent.tools.community.bodies import decoded
 from agent.tools.community.fetching import Fetched, FetchLimits, fetch
-from agent.tools.community.shown import page_text
+from agent.tools.community.rendering import page_text
 from tests.unit.agent.community.site import PUBLIC, Site, guard, site
 
 LIMITS = FetchLimits(seconds=20.0, body=10_000)

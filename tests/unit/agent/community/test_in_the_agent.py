@@ -18,7 +18,7 @@ from agent.features import RuntimeFeatures
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.tools.community import direct
 from agent.tools.community.fetching import FetchLimits
-from agent.tools.community.shown import fetch_tool
+from agent.tools.community.rendering import fetch_tool
 from agent.tools.loading import load_tool
 from tests.unit.agent.community.site import PUBLIC, guard, site
 

@@ -16,8 +16,8 @@ from langchain_core.tools import BaseTool
 from agent.errors import WebFailed, WebRefused
 from agent.tools.community import duckduckgo, firecrawl, jina, tavily
 from agent.tools.community.guard import PORTS
+from agent.tools.community.rendering import fetch_tool
 from agent.tools.community.service import ANSWER_BYTES, Service, bearer
-from agent.tools.community.shown import fetch_tool
 from tests.unit.agent.community.site import PRIVATE, PUBLIC, guard
 
 BY = guard(site_test=PUBLIC, inner_test=PRIVATE)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
+from agent.core.schemas import UploadInfo
 from agent.errors import FileMissing
 from agent.middleware.uploads import UploadsMiddleware
-from agent.results import UploadInfo
 from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.documents.report import LOCKED
 from agent.uploads.folders import ThreadFolders
-from agent.uploads.shown import OUTLINE, ShowLimits, with_uploads
+from agent.uploads.inline_images import OUTLINE, ShowLimits, with_uploads
 from agent.uploads.store import UploadStore
 from tests.harness import documents
 from tests.harness.agents import THREAD as CONFIG

@@ -13,15 +13,15 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.config.extension_changes import CHANGES
+from agent.config.extensions_file import FILE_NAME
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.run_options import Switches
 from agent.errors import ProfileBroken
-from agent.extensions.changes import CHANGES
-from agent.extensions.file import FILE_NAME
-from agent.extensions.source import ExtensionsSource
 from agent.lead import LeadAgent
 from agent.mcp.pool import McpPool, _name
 from agent.mcp.process import open_pool, shared_pool
 from agent.models.source import ModelSource
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import PATIENT, ours, pooled
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.config.extensions_file import FILE_NAME
+from agent.config.extensions_source import ExtensionsSource
 from agent.errors import Invalid
-from agent.extensions.file import FILE_NAME
-from agent.extensions.source import ExtensionsSource
 from agent.mcp.management import McpManagement
 from agent.mcp.masking import MASK, left_hidden, restored, shown
 

@@ -14,15 +14,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from agent.config.memory import MemoryConfig
+from agent.core.interfaces.memory import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import SENDER
 from agent.memory.files import HeldLock
-from agent.memory.manage import ManagedMemory
+from agent.memory.service import ManagedMemory
 from agent.memory.store import FileMemory
 from agent.memory.worker import ATTEMPTS, LOOK_AGAIN
-from agent.middleware.internal import internal_config
+from agent.middleware.hidden_calls import internal_config
 from agent.middleware.memory import MemoryMiddleware
-from agent.ports.memory import MemoryScope
 from agent.testing.remembering import KeepingModel, material
 from bot.testing.clock import ManualClock
 from tests.harness.agents import calls, chain, says, scripted

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.interfaces.memory import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.document import Fact, MemoryDocument
 from agent.memory.files import HeldLock, MemoryFiles
 from agent.memory.scopes import OWNER, file_name, parse_scope, scope_text
-from agent.ports.memory import MemoryScope
 
 ADA = MemoryScope("person", "telegram", "telegram:1001")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.memory.pending import Pending, Said
+from agent.core.interfaces.memory import MemoryScope
 from agent.memory.queue import UpdateQueue
-from agent.ports.memory import MemoryScope
+from agent.memory.queued_exchange import Pending, Said
 
 ADA = MemoryScope("person", "telegram", "telegram:1")
 BOB = MemoryScope("person", "telegram", "telegram:2")

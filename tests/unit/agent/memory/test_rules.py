@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.change import AnswerRefused, Change, read_change
 from agent.memory.document import Fact, MemoryDocument, Summary, UserMemory
-from agent.memory.rules import Limits, changed, same, sentences, trimmed
-from agent.memory.shown import AROUND, harmless, shown
+from agent.memory.merge import Limits, changed, same, sentences, trimmed
+from agent.memory.patch import AnswerRefused, Change, read_change
+from agent.memory.prompt_section import AROUND, harmless, shown
 from agent.middleware.memory import INJECTED
 from agent.models.window import estimate
 

@@ -8,8 +8,8 @@ from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from agent.middleware.answers import without_calls
 from agent.middleware.clarification import NO_ANSWER, ClarificationMiddleware
+from agent.middleware.model_response import without_calls
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.testing import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts

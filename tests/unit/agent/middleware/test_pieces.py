@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from agent.middleware.pieces import pieces, rendered, split
+from agent.middleware.chunks import pieces, rendered, split
 from agent.models.window import estimate
 
 

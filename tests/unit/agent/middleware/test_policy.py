@@ -9,12 +9,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from agent.check.parts import refused
 from agent.config import load_agent_config
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest
 from agent.guardrails.loading import load_provider
+from agent.management.check.parts import refused
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 from tests.unit.agent.middleware.test_guardrail import delete
@@ -270,7 +270,7 @@ def test_a_provider_is_loaded_by_name() -> None:
             r"fit: level: Input should be a valid integer.*; kind: wrong \(literal_error\)",
         ),
         ("os:sep", {"key": "secret"}, r"don't fit \(TypeError\)"),
-        ("agent.context:RunContext", {}, "no method evaluate"),
+        ("agent.core.run_context:RunContext", {}, "no method evaluate"),
     ],
 )
 def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, Any], why: str) -> None:

@@ -7,13 +7,13 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agent.context import RunContext
+from agent.core.run_context import RunContext
 from agent.errors import ModelUnavailable
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import remembering
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.token_usage import TokenUsageMiddleware
-from agent.models.attempts import ModelAttempts
+from agent.models.retry import ModelAttempts
 from agent.testing import Script, ScriptedChatModel
 from agent.testing.memory import RecordingMemory
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts

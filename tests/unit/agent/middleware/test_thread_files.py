@@ -21,7 +21,7 @@ from agent.testing import Script, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.folders import ThreadFolders
-from agent.uploads.shown import ShowLimits
+from agent.uploads.inline_images import ShowLimits
 from agent.uploads.store import UploadStore
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 

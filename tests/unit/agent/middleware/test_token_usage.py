@@ -4,10 +4,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
+from agent.core.usage import added, spent, usage_of
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.token_usage import TokenUsageMiddleware
 from agent.testing import Script
-from agent.usage import added, spent, usage_of
 from tests.harness.agents import calls, chain, say, says, scripted
 
 

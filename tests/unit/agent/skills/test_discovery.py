@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from agent.config.errors import ConfigErrors
+from agent.config.extension_changes import CHANGES
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
-from agent.extensions.changes import CHANGES
 from agent.skills.discovery import DEPTH, Discovery
 from agent.skills.front_matter import FILE_BYTES, FrontMatter, parse_skill
 from agent.skills.library import CHECK_SECONDS, SkillLibrary

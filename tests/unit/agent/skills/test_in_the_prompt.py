@@ -11,14 +11,14 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.extensions.changes import CHANGES
-from agent.extensions.source import ExtensionsSource
+from agent.config.extension_changes import CHANGES
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.run_options import Switches
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.skills.section import CHARACTERS, skills_section
 from agent.skills.skill import Skill
-from agent.switches import Switches
 from agent.testing import Script, ScriptedChatModel
 from tests.unit.agent.skills.made import skill
 

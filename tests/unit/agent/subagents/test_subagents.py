@@ -14,14 +14,14 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from agent.context import RunContext
+from agent.core.interfaces.subagents import SubagentStatus, SubagentTask
+from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.ports.subagents import SubagentStatus, SubagentTask
 from agent.subagents.kinds import KINDS
 from agent.subagents.progress import LONGEST
 from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, GraphSubagents

@@ -1,0 +1,89 @@
+"""What a client hears of a turn, as updates of the protocol, made from the events of the embedded client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from acp.helpers import (
+    plan_entry,
+    start_tool_call,
+    text_block,
+    tool_content,
+    update_agent_message_text,
+    update_plan,
+    update_tool_call,
+)
+
+from agent.acp.incoming_updates import line, shortened
+from agent.core.client_events import StreamEvent
+
+RESULT = 4_000
+Kind = Literal["read", "edit", "execute", "search", "fetch", "think", "other"]
+KINDS: Mapping[str, Kind] = {
+    "bash": "execute",
+    "ls": "read",
+    "read_file": "read",
+    "view_image": "read",
+    "write_file": "edit",
+    "str_replace": "edit",
+    "web_search": "search",
+    "web_fetch": "fetch",
+    "task": "think",
+}
+SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification"})
+PRESENT = "present_files"
+
+
+class Telling:
+    """One turn. `presented` are the files that it shows, by the agent's paths, in their order."""
+
+    def __init__(self) -> None:
+        self._calls: set[str] = set()
+        self._todos: Sequence[Mapping[str, Any]] = []
+        self._shown: dict[str, None] = {}
+        self._artifacts: Sequence[str] = ()
+
+    @property
+    def presented(self) -> list[str]:
+        """See the class."""
+        return [path for path in self._shown if path in self._artifacts]
+
+    def updates(self, event: StreamEvent) -> Iterator[Any]:
+        """The updates that an event is told by."""
+        data = event.data
+        if event.type == "values":
+            self._artifacts = data["artifacts"]
+            yield from self._planned(data["todos"])
+        elif event.type == "messages-tuple" and data["type"] == "tool":
+            yield from self._done(data)
+        elif event.type == "messages-tuple":
+            for call in data.get("tool_calls", ()):
+                yield from self._called(call)
+            if data["content"]:
+                yield update_agent_message_text(data["content"])
+
+    def _called(self, call: Mapping[str, Any]) -> Iterator[Any]:
+        name, args = call["name"], call["args"]
+        if name == PRESENT:
+            self._shown |= dict.fromkeys(str(path) for path in args.get("paths") or ())
+        if name in SHOWN_OTHERWISE or not call["id"]:
+            return
+        self._calls.add(call["id"])
+        title = line(str(args.get("description") or args.get("path") or args.get("command") or name))
+        yield start_tool_call(
+            call["id"], title, kind=KINDS.get(name, "other"), status="in_progress", raw_input=args
+        )
+
+    def _done(self, result: Mapping[str, Any]) -> Iterator[Any]:
+        if result["tool_call_id"] not in self._calls:
+            return
+        status: Literal["completed", "failed"] = "failed" if result["status"] == "error" else "completed"
+        content = [tool_content(text_block(shortened(str(result["content"]), RESULT)))]
+        yield update_tool_call(result["tool_call_id"], status=status, content=content)
+
+    def _planned(self, todos: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+        if todos == self._todos:
+            return
+        self._todos = todos
+        yield update_plan(plan_entry(str(todo["content"]), status=todo["status"]) for todo in todos)

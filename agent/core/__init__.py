@@ -1,0 +1,1 @@
+"""State, context and helpers that every package of the agent may use."""

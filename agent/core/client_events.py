@@ -1,0 +1,92 @@
+"""What the embedded client streams: one frozen event at a time, made from what langgraph streams.
+
+| type | data |
+|---|---|
+| `messages-tuple` | `{type: "ai", id, content}`: a piece of the answer's text |
+| | `{type: "ai", id, content: "", tool_calls: [{id, name, args}]}`: the calls of an answer |
+| | `{type: "tool", id, name, tool_call_id, content, status}`: the result of a call |
+| `values` | `{title, messages, artifacts, todos}` after each step |
+| `end` | `{usage: {input_tokens, output_tokens, total_tokens}, interrupts: [{id, value}]}`, always the last |
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langgraph.types import Interrupt
+
+from agent.core.usage import spent
+
+MODES: Sequence[Literal["messages", "values"]] = ("messages", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event; see the module."""
+
+    type: Literal["values", "messages-tuple", "end"]
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+async def events_of(
+    parts: AsyncIterator[Any], before: Mapping[str, Any]
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events of a run. `parts` is langgraph's stream in `MODES`, `before` the values it began with."""
+    told = {message.id for message in before.get("messages", ())}
+    values: Mapping[str, Any] = before
+    interrupts: list[Interrupt] = []
+    async for mode, part in parts:
+        if mode == "messages":
+            message, metadata = part
+            if isinstance(message, AIMessage) and message.text and metadata.get("langgraph_node") == "model":
+                data = {"type": "ai", "id": message.id, "content": message.text}
+                yield StreamEvent("messages-tuple", data)
+            continue
+        interrupts += part.get("__interrupt__", ())
+        values = {key: value for key, value in part.items() if key != "__interrupt__"}
+        for event in _finished(values.get("messages", ()), told):
+            yield event
+        yield StreamEvent("values", view(values))
+    usage = spent(before.get("usage"), values.get("usage"))
+    asked = [{"id": one.id, "value": one.value} for one in interrupts]
+    yield StreamEvent("end", {"usage": dict(usage), "interrupts": asked})
+
+
+def view(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a thread as plain data."""
+    return {
+        "title": values.get("title"),
+        "messages": [message_view(message) for message in values.get("messages", ())],
+        "artifacts": list(values.get("artifacts") or ()),
+        "todos": list(values.get("todos") or ()),
+    }
+
+
+def message_view(message: BaseMessage) -> dict[str, Any]:
+    """A message as plain data."""
+    found: dict[str, Any] = {"type": message.type, "id": message.id, "content": message.content}
+    if isinstance(message, AIMessage) and message.tool_calls:
+        found["tool_calls"] = _calls(message)
+    if isinstance(message, ToolMessage):
+        found |= {"name": message.name, "tool_call_id": message.tool_call_id, "status": message.status}
+    return found
+
+
+def _finished(messages: list[AnyMessage], told: set[str | None]) -> Iterator[StreamEvent]:
+    """Tool calls and results of messages that were not there before."""
+    for message in messages:
+        if message.id in told:
+            continue
+        told.add(message.id)
+        if isinstance(message, ToolMessage):
+            yield StreamEvent("messages-tuple", {**message_view(message), "content": message.text})
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            data = {"type": "ai", "id": message.id, "content": "", "tool_calls": _calls(message)}
+            yield StreamEvent("messages-tuple", data)
+
+
+def _calls(message: AIMessage) -> list[dict[str, Any]]:
+    return [{"id": call["id"], "name": call["name"], "args": call["args"]} for call in message.tool_calls]

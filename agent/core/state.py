@@ -1,0 +1,161 @@
+"""The state of a thread: its channels and how writes to them merge.
+
+`messages` is stored as deltas (langgraph's `DeltaChannel`, in beta, known only to this module): each
+checkpoint holds what was written, with a whole snapshot every `SNAPSHOT_EVERY` writes. The default
+channel would store the whole list at every step, which grows with the square of the thread's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, Required, TypedDict
+from uuid import NAMESPACE_OID, uuid5
+
+from langchain.agents import AgentState
+from langchain_core.messages import (
+    AnyMessage,
+    BaseMessage,
+    BaseMessageChunk,
+    RemoveMessage,
+    ToolMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langgraph.channels import DeltaChannel
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from agent.core.usage import Usage, added
+
+SNAPSHOT_EVERY = 50
+
+
+class UploadedFile(TypedDict):
+    """A file that a person put into the thread: `size` in bytes, `path` as the agent sees it."""
+
+    filename: str
+    size: int
+    path: str
+
+
+class ViewedImage(TypedDict):
+    """An image shown to the model: `base64` is its content."""
+
+    base64: str
+    mime_type: str
+
+
+class ThreadData(TypedDict, total=False):
+    """The thread's own folders, as host paths."""
+
+    workspace_path: str
+    uploads_path: str
+    outputs_path: str
+
+
+class SandboxRef(TypedDict, total=False):
+    """The sandbox that serves the thread."""
+
+    sandbox_id: str
+
+
+class Steered(TypedDict):
+    """The messages that joined the turn while it was worked on, by their ids."""
+
+    turn: str
+    ids: list[str]
+
+
+class TodoItem(TypedDict):
+    """One line of the plan: `status` is pending, in_progress or completed."""
+
+    content: str
+    status: str
+
+
+def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
+    """Apply writes in order: append, replace by id, remove by id, or remove all.
+
+    Each write is one message-like or a list of them. Deterministic and independent of how writes are
+    grouped, as replay demands; a message without id gets one derived from its place and content.
+    Removing an id that is not there does nothing.
+    """
+    merged: dict[str, BaseMessage] = {}
+    for message in _typed(state):
+        merged[_id_of(message, merged)] = message
+    for message in _typed(_flat(writes)):
+        if not isinstance(message, RemoveMessage):
+            merged[_id_of(message, merged)] = message
+        elif message.id == REMOVE_ALL_MESSAGES:
+            merged.clear()
+        else:
+            merged.pop(message.id or "", None)
+    return list(merged.values())  # type: ignore[arg-type]
+
+
+def merge_artifacts(current: list[str] | None, new: list[str] | None) -> list[str]:
+    """Append paths that are not listed yet, first mention first."""
+    return merge_names(current, new)
+
+
+def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
+    """A set of names as a list, first mention first."""
+    return list(dict.fromkeys([*(current or []), *(new or [])]))
+
+
+def merge_viewed_images(
+    current: Mapping[str, ViewedImage] | None, new: Mapping[str, ViewedImage] | None
+) -> dict[str, ViewedImage]:
+    """Merge by path; an empty mapping clears all, None changes nothing."""
+    if new is None:
+        return dict(current or {})
+    return {**(current or {}), **new} if new else {}
+
+
+class ThreadState(AgentState[Any]):
+    """What one thread remembers."""
+
+    messages: Required[
+        Annotated[list[AnyMessage], DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)]
+    ]
+    title: NotRequired[str | None]
+    artifacts: NotRequired[Annotated[list[str], merge_artifacts]]
+    todos: NotRequired[list[TodoItem] | None]
+    uploaded_files: NotRequired[list[UploadedFile] | None]
+    viewed_images: NotRequired[Annotated[dict[str, ViewedImage], merge_viewed_images]]
+    thread_data: NotRequired[ThreadData | None]
+    sandbox: NotRequired[SandboxRef | None]
+    usage: NotRequired[Annotated[Usage, added]]
+    promoted_tools: NotRequired[Annotated[list[str], merge_names]]
+    steered: NotRequired[Steered | None]
+
+
+def _flat(writes: Sequence[Any]) -> list[Any]:
+    return [item for write in writes for item in (write if isinstance(write, list) else [write])]
+
+
+def _typed(items: Sequence[Any]) -> list[BaseMessage]:
+    if all(isinstance(item, BaseMessage) for item in items):
+        typed = list(items)
+    else:
+        typed = convert_to_messages(items)
+    return [_light(message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m) for m in typed]
+
+
+def _light(message: BaseMessage) -> BaseMessage:
+    """The message without pydantic's note of which fields were given: of a short one that is a third, and a
+    burst holds every message of every thread in it.
+    """
+    if message.__pydantic_fields_set__:
+        object.__setattr__(message, "__pydantic_fields_set__", set())
+    return message
+
+
+def _id_of(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
+    if not message.id:
+        # Calls made at once see the same state, and may have the same result.
+        call = message.tool_call_id if isinstance(message, ToolMessage) else ""
+        seed = f"{len(taken)}:{message.type}:{call}:{message.content}"
+        message.id = str(uuid5(NAMESPACE_OID, seed))
+        while message.id in taken:
+            message.id = str(uuid5(NAMESPACE_OID, message.id))
+    return message.id

@@ -1,1 +1,0 @@
-"""`extensions_config.json`: read when it changes, written by the management methods."""

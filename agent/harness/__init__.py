@@ -1,0 +1,1 @@
+"""Assembly of the lead agent: middleware order, prompt and suggestions."""

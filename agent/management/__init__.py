@@ -1,0 +1,1 @@
+"""Management of a home: routes, checks and files of threads."""

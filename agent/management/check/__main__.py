@@ -1,0 +1,46 @@
+"""Tries a configuration and ends: `python -m agent.management.check [--config FILE] [--home FOLDER]`.
+
+Standard output gets one line of JSON: an `agent.core.schemas.ConfigReport`. What anything else prints goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.config.errors import ConfigErrors
+from agent.config.extensions_source import ExtensionsSource
+from agent.core.schemas import ConfigProblem, ConfigReport
+from agent.management.check.report import report
+from agent.models.source import ModelSource
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Report once."""
+    parser = argparse.ArgumentParser(prog="python -m agent.management.check")
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
+    options = parser.parse_args(arguments)
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    found = asyncio.run(_report(ModelSource(options.config), options.home))
+    os.write(out, found.model_dump_json().encode() + b"\n")
+    sys.stdout.flush()
+    # What was imported may hold threads that wait for something; nothing here is worth waiting for.
+    os._exit(0)
+
+
+async def _report(source: ModelSource, home: Path) -> ConfigReport:
+    try:
+        return await report(source, home, os.environ, ExtensionsSource())
+    except ConfigErrors as errors:
+        return ConfigReport(problems=[ConfigProblem(where="", what=str(error)) for error in errors.errors])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Tries what a configuration names by `use:`, so that a mistake is told before a chat meets it."""
+
+from __future__ import annotations
+
+from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.harness import GuardrailProvider
+from agent.config.loader import LoadedAgentConfig
+from agent.config.problems import Problems
+from agent.core.import_string import NotImported, Problem
+from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
+from agent.guardrails.loading import load_provider
+from agent.guardrails.policy import PolicyProvider
+from agent.models.resolve import check_settings, load_class
+from agent.models.spec import spec_of
+from agent.tools.loading import load_tool
+
+TOOL_ADVICE = "Correct this entry of tools, or remove it."
+GUARDRAIL_ADVICE = "Correct guardrails.provider, or set guardrails.enabled: false."
+MODEL_ADVICE = "Correct this entry of models, or remove it."
+
+
+def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
+    """What can't be loaded or made, each with its place and what to do. Blocking.
+
+    A ConfigWarning is what leaves the configuration usable: the package of one model's provider is not
+    installed, or the passport of the guardrail does not count any more.
+    """
+    problems = Problems(loaded.places)
+    config = loaded.config
+    for index, model in enumerate(config.models):
+        try:
+            check_settings(spec_of(model), load_class(model.use))
+        except ModelUnavailable as error:
+            kind = ConfigWarning if needs_package(error) else ConfigError
+            problems.add(("models", index), _advised(error, MODEL_ADVICE), kind)
+    for index, tool in enumerate(config.tools):
+        try:
+            load_tool(tool)
+        except ToolUnavailable as error:
+            problems.add(("tools", index), _advised(error, TOOL_ADVICE))
+    if config.guardrails.enabled:
+        _try_guardrail(config.guardrails.provider, problems)
+    return problems.found
+
+
+def _try_guardrail(config: GuardrailProvider, problems: Problems) -> None:
+    at = ("guardrails", "provider")
+    try:
+        provider = load_provider(config.use, config.passed_on())
+    except GuardrailUnavailable as error:
+        problems.add((*at, *error.at), _advised(error, GUARDRAIL_ADVICE))
+        return
+    if isinstance(provider, PolicyProvider):
+        for path, warning in provider.warnings():
+            problems.add((*at, *path), warning, ConfigWarning)
+
+
+def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
+    """Of these what makes the whole configuration one to refuse while there is a better one. Blocking."""
+    return tuple(error for error in tried(loaded) if not isinstance(error, ConfigWarning))
+
+
+def needs_package(error: ModelUnavailable) -> bool:
+    """Whether nothing but a module that is not there (yet) is missing."""
+    cause = error.__cause__
+    return isinstance(cause, NotImported) and cause.problem in {Problem.PACKAGE, Problem.UNKNOWN}
+
+
+def _advised(error: Exception, advice: str) -> str:
+    text = " ".join(str(error).split())
+    return f"{text if text.endswith(('.', '?')) else f'{text}.'} {advice}"

@@ -1,0 +1,74 @@
+"""The report about the configuration that a runtime works with, or would work with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent.config.custom_agents import Offer, describe_profiles
+from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
+from agent.config.extensions_source import ExtensionsSource
+from agent.config.models import AgentConfig
+from agent.config.profile import FOLDER, profile_names
+from agent.core.schemas import ConfigProblem, ConfigReport
+from agent.management.check.parts import tried
+from agent.management.check.sandbox import sandbox_problems
+from agent.models.source import ModelSource
+from agent.skills.discovery import Discovery
+from agent.skills.skill import roots_of
+
+
+async def offer_of(source: ModelSource) -> Offer:
+    """What agents of one's own can ask for now. Raises ConfigErrors."""
+    return Offer((await source.catalog()).names, await source.config())
+
+
+async def report(
+    source: ModelSource, home: Path, env: Mapping[str, str], extensions: ExtensionsSource
+) -> ConfigReport:
+    """Try everything that the configuration names, what the extensions' file says, and every agent of one's
+    own below the home.
+
+    A change of the file that was refused comes first. Raises ConfigErrors where there never was a good one.
+    """
+    loaded = await source.loaded()
+    refusal = source.refusal.errors if source.refusal else ()
+    found = [_problem(error) for error in (*refusal, *await asyncio.to_thread(tried, loaded))]
+    if await asyncio.to_thread(profile_names, home):
+        agents = await asyncio.to_thread(describe_profiles, home, env, await offer_of(source))
+        found += [
+            ConfigProblem(where=f"{FOLDER}/{one.name}", what=one.problem)
+            for one in agents.agents
+            if one.problem
+        ]
+    if unmet := (await source.catalog()).unmet:
+        found.append(ConfigProblem(where="", what=unmet))
+    found += await asyncio.to_thread(_of_extensions, extensions)
+    found += await asyncio.to_thread(_of_skills, loaded.config, home)
+    found += await sandbox_problems(loaded.config.sandbox, home)
+    return ConfigReport(problems=found, kept=source.refusal is not None)
+
+
+def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
+    """Why the file of extensions can't be read as it is now; what was good before may still be in force."""
+    try:
+        extensions.load()
+    except ConfigErrors as errors:
+        return [_problem(error) for error in errors.errors]
+    return []
+
+
+def _of_skills(config: AgentConfig, home: Path) -> list[ConfigProblem]:
+    """Skills that can't be read."""
+    broken = Discovery(roots_of(config.skills, home)).current().broken
+    return [
+        ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
+        for one in broken
+    ]
+
+
+def _problem(error: ConfigError) -> ConfigProblem:
+    place = f"{error.file}:{error.line}" if error.line else error.file
+    where = ": ".join(filter(None, (place, error.key)))
+    return ConfigProblem(where=where, what=error.message, serious=not isinstance(error, ConfigWarning))

@@ -1,0 +1,47 @@
+"""Whether commands can run where the configuration wants them to."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+from agent.config.harness import SandboxConfig
+from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.schemas import ConfigProblem
+from agent.sandbox.loading import load_provider
+from agent.sandbox.options import Surroundings
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
+
+SECTION = "sandbox"
+
+
+async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProblem]:
+    """What keeps commands from running: without them the agent answers, without a provider it does not."""
+    if not config.enabled:
+        return []
+    # Nothing of a try is left in the folders of threads.
+    folder = await asyncio.to_thread(mkdtemp, prefix="roebot-check-")
+    try:
+        why = await _missing(await asyncio.to_thread(_provider, config, home, Path(folder)))
+    except SandboxUnavailable as error:
+        return [ConfigProblem(where=SECTION, what=str(error))]
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return [ConfigProblem(where=SECTION, what=why, serious=False)] if why else []
+
+
+def _provider(config: SandboxConfig, home: Path, folder: Path) -> SandboxProvider:
+    around = Surroundings(UploadStore(ThreadFolders(folder)).folders, home.absolute())
+    return load_provider(config.use, around, config.passed_on())
+
+
+async def _missing(provider: SandboxProvider) -> str:
+    """Asks those that can tell. Ours can, by `missing`."""
+    ask = getattr(provider, "missing", None)
+    try:
+        return str(await ask()) if ask else ""
+    except SandboxUnavailable as error:
+        return str(error)

@@ -1,0 +1,33 @@
+"""The routes about models."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agent.management.routes.endpoints import answer, guarded
+from agent.management.routes.pagination import paged
+from agent.models.probe import probe
+from agent.models.source import ModelSource
+
+
+def model_routes(source: ModelSource) -> list[BaseRoute]:
+    """`GET /api/models`, `GET /api/models/{name}` and `POST /api/models/{name}/probe`."""
+
+    async def listing(request: Request) -> Response:
+        return paged(request, (await source.catalog()).listing(), "models")
+
+    async def one(request: Request) -> Response:
+        catalog = await source.catalog()
+        return answer(catalog.info(catalog.pick(request.path_params["name"])))
+
+    async def probed(request: Request) -> Response:
+        catalog = await source.catalog()
+        return answer(await probe(catalog.pick(request.path_params["name"])))
+
+    return [
+        Route("/api/models", guarded(listing), methods=["GET"]),
+        Route("/api/models/{name:path}/probe", guarded(probed), methods=["POST"]),
+        Route("/api/models/{name:path}", guarded(one), methods=["GET"]),
+    ]

@@ -1,0 +1,45 @@
+"""The route that proposes what to say next in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+from langchain_core.messages import BaseMessage
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agent.errors import Invalid
+from agent.harness.suggestions import FollowUps, SuggestionsBody, messages_of
+from agent.management.routes.endpoints import answer, body_of, guarded
+from agent.models.source import ModelSource
+from agent.runtime.http.context import Parts
+from agent.uploads.names import check_thread_id
+
+LARGEST_BODY = 1024 * 1024
+
+
+def suggestion_routes(source: ModelSource) -> list[BaseRoute]:
+    """`POST /api/threads/{thread_id}/suggestions`."""
+    follow_ups = FollowUps(source)
+
+    async def suggest(request: Request) -> Response:
+        """Propose what to say next in the thread."""
+        thread_id = check_thread_id(request.path_params["thread_id"])
+        wanted = SuggestionsBody.of(await body_of(request, LARGEST_BODY))
+        given = wanted.said
+        messages = await _own(request, thread_id) if given is None else given
+        return answer(await follow_ups.propose(messages, wanted))
+
+    return [Route("/api/threads/{thread_id}/suggestions", guarded(suggest), methods=["POST"])]
+
+
+async def _own(request: Request, thread_id: str) -> Sequence[BaseMessage]:
+    """What was said in the thread. Raises NotFound, or Invalid where no threads are kept here."""
+    parts: Parts | None = getattr(request.app.state, "parts", None)
+    if parts is None:
+        raise Invalid("messages: is missing; this server keeps no threads")
+    values = (await parts.store.get_thread(thread_id)).values
+    found = orjson.loads(values) if values else None
+    return messages_of(found.get("messages") or () if isinstance(found, dict) else ())

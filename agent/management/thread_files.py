@@ -1,0 +1,70 @@
+"""A thread's files as the management methods see them: uploads, artifacts, and all local data."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.core.schemas import Deleted, Outcome, UploadInfo, UploadList, UploadResult
+from agent.models.source import ModelSource
+from agent.uploads.artifacts import open_artifact
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadLimits, UploadStore
+
+BATCH = 10
+"""How many files of the largest size one batch may hold in all."""
+
+
+class ThreadFiles:
+    """The files below a home; sizes by the configuration's `limits.file_mb`."""
+
+    def __init__(self, home: Path, source: ModelSource) -> None:
+        self._folders = ThreadFolders(home)
+        self._source = source
+
+    async def upload(self, thread_id: str, files: Sequence[Path]) -> UploadResult:
+        """Copy local files in, all or none; folders are refused first. Raises FileError."""
+        store = UploadStore(self._folders, await limits_of(self._source))
+        kept = await store.save_local(thread_id, files)
+        return UploadResult(success=True, files=kept, message=uploaded(kept))
+
+    async def listed(self, thread_id: str) -> UploadList:
+        """The uploads of the thread. Raises BadIdentifier."""
+        found = await UploadStore(self._folders).listed(thread_id)
+        return UploadList(files=found, count=len(found))
+
+    async def delete(self, thread_id: str, filename: str) -> Outcome:
+        """Delete one upload. Raises BadIdentifier or FileMissing."""
+        await UploadStore(self._folders).delete(thread_id, filename)
+        return Outcome(success=True, message=f"{filename} is deleted.")
+
+    async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
+        """The content of a file of the thread, and its type. Raises BadIdentifier or FileMissing."""
+        return await asyncio.to_thread(self._read, thread_id, path)
+
+    async def forget(self, thread_id: str) -> Deleted:
+        """Delete all local data of the thread. Raises BadIdentifier."""
+        await asyncio.to_thread(self._folders.remove, thread_id)
+        return Deleted(success=True)
+
+    def _read(self, thread_id: str, path: str) -> tuple[bytes, str]:
+        found = open_artifact(self._folders, thread_id, path)
+        with self._folders.opened(thread_id, path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            return file.read(), found.mime_type
+
+
+def uploaded(files: Sequence[UploadInfo]) -> str:
+    """What an upload did, in words: also which documents can't be read, and why."""
+    lines = [f"{len(files)} file{'s' if len(files) > 1 else ''} uploaded."]
+    for file in files:
+        if file.markdown is not None and file.markdown.path is None:
+            lines.append(f"{file.filename} can't be read: {file.markdown.note}")
+    return "\n".join(lines)
+
+
+async def limits_of(source: ModelSource) -> UploadLimits:
+    """The limits that the configuration sets."""
+    file_bytes = (await source.config()).limits.file_mb * 1_000_000
+    return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * BATCH)

@@ -1,0 +1,30 @@
+"""The model that keeps memories, as the configuration names it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from agent.middleware.hidden_calls import internal_config
+from agent.models.source import ModelSource
+from agent.models.spec import Catalog
+
+
+class MemoryModel:
+    """Asks `memory.model_name`, or the default model; none of its tokens reaches a stream."""
+
+    def __init__(self, source: ModelSource, make_model: Callable[..., BaseChatModel]) -> None:
+        self._source = source
+        self._make_model = make_model
+        self._made: tuple[Catalog, str, BaseChatModel] | None = None
+
+    async def ask(self, messages: Sequence[BaseMessage]) -> BaseMessage:
+        """The model's answer. Raises AgentError, ConfigErrors, or what the provider raises."""
+        config, catalog = await self._source.config(), await self._source.catalog()
+        spec = catalog.pick(config.memory.model_name)
+        if self._made is None or self._made[0] is not catalog or self._made[1] != spec.name:
+            self._made = (catalog, spec.name, await asyncio.to_thread(self._make_model, spec))
+        return await self._made[2].ainvoke(list(messages), internal_config("memory"))

@@ -1,0 +1,48 @@
+"""A memory as text for the model: what fits, and nothing in it that could end its quotation."""
+
+from __future__ import annotations
+
+from agent.memory.document import MemoryDocument
+from agent.memory.merge import ranked
+from agent.models.window import estimate
+
+FACTS = 15
+AROUND = 64
+"""Tokens that are left for the marks and the line around it."""
+_PERSON = {
+    "work_context": "Work",
+    "personal_context": "Personal",
+    "top_of_mind": "On their mind now",
+    "recent_months": "Recent months",
+    "earlier_context": "Before that",
+    "long_term_background": "Background",
+}
+_GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the group's mind now"}
+
+
+def shown(document: MemoryDocument, *, group: bool, tokens: int) -> str:
+    """Contexts and the best facts, in at most `tokens` (marks included); "" where there is nothing.
+
+    Tokens are estimated, rather too many than too few (`agent.models.window.estimate`): providers count each
+    in their own way, and some tokenizers have to be downloaded.
+    """
+    labels = _GROUP if group else _PERSON
+    lines = [f"{labels[name]}: {one.summary}" for name, one in document.summaries() if one.summary]
+    lines += [f"- ({fact.category}) {fact.content}" for fact in ranked(document.facts)[:FACTS]]
+    head = "About this group chat:" if group else "About the person you talk to:"
+    left = tokens - AROUND - _cost(head)
+    kept = []
+    for line in map(harmless, lines):
+        if (cost := _cost(line)) <= left:
+            kept.append(line)
+            left -= cost
+    return "\n".join([head, *kept]) if kept else ""
+
+
+def harmless(text: str) -> str:
+    """The text without a sign that could begin or end a tag; doing it twice changes nothing more."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cost(line: str) -> int:
+    return estimate(line) + 1

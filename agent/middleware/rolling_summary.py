@@ -1,0 +1,65 @@
+"""A summary in the making: one piece after the other, by whichever model answers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+
+from agent.errors import ModelCallFailed
+from agent.middleware.chunks import pieces
+from agent.middleware.hidden_calls import internal_config
+from agent.middleware.model_response import Request, Response
+from agent.models.calls import ModelCalls
+from agent.models.errors import Category
+
+SMALLEST_PIECE = 500
+"""Tokens."""
+
+
+class Folding:
+    """Folds messages into a summary: each piece is read together with the summary so far.
+
+    What was folded before a failure stays: whoever goes on goes on from there. `prompt` names {summary} and
+    {messages}; a piece has about `tokens` at most.
+    """
+
+    def __init__(self, going: Sequence[AnyMessage], *, prompt: str, tokens: int) -> None:
+        self._going, self._prompt = going, prompt
+        self._calls = ModelCalls(model_name="summarization")
+        self._begin(tokens)
+
+    def _begin(self, tokens: int) -> None:
+        self._tokens = tokens
+        self._left = deque(pieces(self._going, tokens))
+        self.summary = ""
+        """What is folded so far."""
+
+    async def go_on(self, request: Request) -> list[BaseMessage]:
+        """Fold what is left, by the model of the request; its answers. Pieces too large are made smaller.
+
+        Raises ModelCallFailed.
+        """
+        answers: list[BaseMessage] = []
+        while self._left:
+            prompt = HumanMessage(
+                self._prompt.format(summary=self.summary or "(none)", messages=self._left[0])
+            )
+            asking = request.override(messages=[prompt], system_message=None, tools=[])
+            try:
+                response = await self._calls.awrap_model_call(asking, _asked)
+            except ModelCallFailed as error:
+                if error.category != Category.CONTEXT or self._tokens // 2 < SMALLEST_PIECE:
+                    raise
+                self._begin(self._tokens // 2)
+                continue
+            answers += response.result
+            self.summary = response.result[-1].text.strip()
+            self._left.popleft()
+        return answers
+
+
+async def _asked(request: Request) -> Response:
+    answer = await request.model.ainvoke(request.messages, internal_config("summarization"))
+    return Response(result=[answer])

@@ -1,0 +1,68 @@
+"""Says which models there are to choose from, and ends: `python -m agent.models.listing`.
+
+Standard output gets one line of JSON, a list of offers in the order in which they are looked for. `entry` is
+what `models` of a configuration would have for it; a key stands there as the variable that holds it. The key
+of an offer that is not `here` is yet to be given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from pydantic import SecretStr
+
+from agent.models.discovery import discover
+from agent.models.providers import PROVIDERS
+from agent.models.spec import ModelSpec
+
+_GIVEN = "given"
+
+
+def main() -> None:
+    """Tell once."""
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    os.write(out, orjson.dumps(asyncio.run(offers(os.environ))) + b"\n")
+
+
+async def offers(environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What is here, the one that answers unasked first; then the providers of which no key is here."""
+    here = (await discover(environ)).specs
+    found = [_offer(spec, spec.source.removeprefix("env:") if ":" in spec.source else "") for spec in here]
+    known = {spec.name for spec in here}
+    for provider in PROVIDERS:
+        if provider.name not in known:
+            variable = provider.variables[0]
+            spec = provider.spec({**environ, variable: _GIVEN})
+            assert spec is not None
+            found.append({**_offer(spec, variable), "here": False})
+    return found
+
+
+def _offer(spec: ModelSpec, variable: str) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "label": spec.display_name,
+        "note": spec.note or "",
+        "variable": variable,
+        "here": True,
+        "entry": _entry(spec, variable),
+    }
+
+
+def _entry(spec: ModelSpec, variable: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": spec.name, "use": spec.use, "model": spec.model}
+    for key, value in spec.settings.items():
+        entry[key] = f"${variable}" if isinstance(value, SecretStr) else value
+    if spec.supports_vision:
+        entry["supports_vision"] = True
+    return entry
+
+
+if __name__ == "__main__":
+    main()

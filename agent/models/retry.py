@@ -1,0 +1,116 @@
+"""A model call that fails is made again, then made by other models. Nobody else tries again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import structlog
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ExtendedModelResponse,
+    ModelFallbackMiddleware,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain_core.language_models import BaseChatModel
+from langgraph.types import Command
+
+from agent.errors import ModelCallFailed
+from agent.models.errors import Category
+from agent.models.resolve import name_of
+from agent.models.retry_after import PATIENCE
+from agent.models.visible_output import Shown, in_place
+
+log = structlog.get_logger(__name__)
+Request = ModelRequest[Any]
+Response = ModelResponse[Any]
+Handler = Callable[[Request], Awaitable[Response]]
+RETRIES = 2
+DELAY = 1.0
+STANDBY_PATIENCE = 10.0
+"""Seconds that a provider is waited for while another model could answer."""
+
+
+class ModelAttempts(AgentMiddleware[Any, Any]):
+    """Makes a failed call again, at most `retries` times for each model, then asks `fallbacks` in order.
+
+    Tried again is what may work later and is known (see `agent.models.errors`). Before each try it waits
+    `delay` seconds, doubled each time, or as long as the provider asks, and up to a quarter more by chance; a
+    provider that asks for more than `PATIENCE`, or `STANDBY_PATIENCE` while a model is left to fall back on,
+    is not waited for. A model whose class tries again by itself (`max_retries` above 0) is called once.
+    langchain's ModelFallbackMiddleware goes through the models; every failure counts for it.
+
+    Text that was streamed before a failure stays in people's view: the tries after it are not streamed, and
+    their answer has the id of the message that broke off, so that it takes its place. What failed tries cost
+    is added to `usage`, if one succeeds. Hook: `wrap_model_call`, around `agent.models.calls.ModelCalls`,
+    which names the failures. Raises the last ModelCallFailed.
+    """
+
+    def __init__(
+        self,
+        *,
+        retries: int = RETRIES,
+        delay: float = DELAY,
+        fallbacks: Sequence[BaseChatModel] = (),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`chance` gives numbers from 0 to 1."""
+        super().__init__()
+        self._retries, self._delay = retries, delay
+        self._sleep, self._chance = sleep, chance
+        self._last = fallbacks[-1] if fallbacks else None
+        self._others = ModelFallbackMiddleware(*fallbacks) if fallbacks else None
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model until it, or another one, has answered."""
+        shown = Shown()
+
+        async def persistently(inner: Request) -> Response:
+            if inner.model is not request.model:
+                log.warning("model_fallback", model=name_of(inner.model), instead_of=name_of(request.model))
+            return await self._persist(inner, handler, shown)
+
+        if self._others is None:
+            response = await persistently(request)
+        else:
+            # It returns what `persistently` does.
+            response = await self._others.awrap_model_call(request, persistently)  # type: ignore[assignment]
+        if shown.failed is None:
+            return response
+        return ExtendedModelResponse(response, command=Command(update={"usage": shown.failed}))
+
+    async def _persist(self, request: Request, handler: Handler, shown: Shown) -> Response:
+        tries = 0
+        while True:
+            try:
+                with shown.listening() as place:
+                    response = await handler(request)
+                return response if place is None else in_place(response, place)
+            except ModelCallFailed as error:
+                shown.fail()
+                pause = self._pause(request.model, tries, error)
+                if pause is None:
+                    raise
+                category = str(error.category)
+            tries += 1
+            model = name_of(request.model)
+            log.warning("model_call_again", model=model, category=category, retry=tries, seconds=pause)
+            await self._sleep(pause)
+
+    def _pause(self, model: BaseChatModel, tries: int, error: ModelCallFailed) -> float | None:
+        """The seconds before the next try; None where there is none."""
+        own = getattr(model, "max_retries", None) or 0
+        if own > 0 or tries >= self._retries or not error.retryable or error.category == Category.UNEXPECTED:
+            return None
+        standby = self._last is not None and model is not self._last
+        asked = error.retry_after or 0.0
+        if asked > (STANDBY_PATIENCE if standby else PATIENCE):
+            return None
+        wait = max(asked, min(self._delay * (1 << tries), PATIENCE))
+        return round(wait * (1 + self._chance() / 4), 3)

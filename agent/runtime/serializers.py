@@ -1,0 +1,148 @@
+"""States, threads and runs as the LangGraph API writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import orjson
+from langgraph.types import Interrupt, StateSnapshot
+from pydantic import BaseModel
+
+from agent.runtime.domain import Assistant, Json, Run, RunSpec, Thread, iso
+from agent.runtime.graphs import AnyGraph
+from agent.runtime.stream_modes import checkpoint_of
+
+
+def interrupt_view(interrupt: Interrupt) -> Json:
+    """One pending question."""
+    return {"id": interrupt.id, "value": interrupt.value}
+
+
+def interrupts_view(state: StateSnapshot) -> Json:
+    """A thread's pending questions by task."""
+    return {
+        task.id: [interrupt_view(item) for item in task.interrupts] for task in state.tasks if task.interrupts
+    }
+
+
+def state_view(state: StateSnapshot) -> Json:
+    """A `ThreadState`."""
+    return {
+        "values": state.values,
+        "next": list(state.next),
+        "tasks": [_task_view(task) for task in state.tasks],
+        "metadata": state.metadata,
+        "created_at": state.created_at,
+        "checkpoint": checkpoint_of(state.config),
+        "parent_checkpoint": checkpoint_of(state.parent_config),
+        "interrupts": [interrupt_view(item) for item in state.interrupts],
+    }
+
+
+def _task_view(task: Any) -> Json:
+    nested = task.state
+    return {
+        "id": task.id,
+        "name": task.name,
+        "path": list(task.path),
+        "error": None if task.error is None else str(task.error),
+        "interrupts": [interrupt_view(item) for item in task.interrupts],
+        "checkpoint": checkpoint_of(nested) if isinstance(nested, dict) else None,
+        "state": state_view(nested) if isinstance(nested, StateSnapshot) else None,
+        "result": task.result,
+    }
+
+
+def thread_view(thread: Thread) -> Json:
+    """A `Thread`."""
+    return {
+        "thread_id": thread.thread_id,
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "state_updated_at": iso(thread.state_updated_at),
+        "metadata": thread.metadata,
+        "status": thread.status,
+        "config": thread.config,
+        "values": None if thread.values is None else orjson.Fragment(thread.values),
+        "interrupts": orjson.Fragment(thread.interrupts),
+        "error": thread.error,
+    }
+
+
+def run_view(run: Run) -> Json:
+    """A `Run`."""
+    return {
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "assistant_id": run.assistant_id,
+        "created_at": iso(run.created_at),
+        "updated_at": iso(run.updated_at),
+        "status": run.status,
+        "metadata": run.spec.metadata,
+        "kwargs": _kwargs_view(run.spec),
+        "multitask_strategy": run.multitask_strategy,
+    }
+
+
+def _kwargs_view(spec: RunSpec) -> Json:
+    view: Json = {
+        "input": spec.input,
+        "command": spec.command,
+        "config": spec.config,
+        "context": spec.context,
+        "stream_mode": list(spec.stream_mode),
+        "interrupt_before": spec.interrupt_before,
+        "interrupt_after": spec.interrupt_after,
+        "feedback_keys": list(spec.feedback_keys) or None,
+        "subgraphs": spec.stream_subgraphs,
+        "resumable": spec.stream_resumable,
+        "checkpoint": spec.checkpoint,
+        "temporary": spec.temporary_thread,
+    }
+    return {**view, "durability": spec.durability} if spec.durability else view
+
+
+def assistant_view(assistant: Assistant) -> Json:
+    """An `Assistant`."""
+    view = {name: getattr(assistant, name) for name in Assistant.__slots__}
+    return {**view, "created_at": iso(assistant.created_at), "updated_at": iso(assistant.updated_at)}
+
+
+def selected(view: Json, select: Iterable[str] | None) -> Json:
+    """Only the asked keys; `values.messages` keeps one key of an object."""
+    if not select:
+        return view
+    chosen: Json = {}
+    for path in select:
+        key, _, inner = path.partition(".")
+        if key not in view:
+            continue
+        if inner and isinstance(view[key], dict):
+            chosen.setdefault(key, {})
+            if inner in view[key]:
+                chosen[key][inner] = view[key][inner]
+        else:
+            chosen[key] = view[key]
+    return chosen
+
+
+def run_context(graph: AnyGraph, spec: RunSpec) -> Any:
+    """The run's context: as given, or the part of `configurable` that the graph's context schema names."""
+    schema = graph.context_schema
+    if spec.context is not None:
+        return spec.context
+    if schema is None:
+        return None
+    names = _field_names(schema)
+    found = {key: value for key, value in spec.config.get("configurable", {}).items() if key in names}
+    return found or None
+
+
+def _field_names(schema: Any) -> frozenset[str]:
+    if is_dataclass(schema):
+        return frozenset(item.name for item in fields(schema))
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return frozenset(schema.model_fields)
+    return frozenset(getattr(schema, "__annotations__", {}))

@@ -1,0 +1,179 @@
+"""Files below a folder whose contents a stranger may change at any moment. Blocking.
+
+Every name is opened by itself, from the descriptor of the folder before it, and never through a link: what
+was checked is what is used, whoever swaps names in between. A file with a second name is refused too, since
+that name may be anywhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agent.core.home import private_folder
+from agent.core.interfaces.sandbox import DirEntry, SandboxError
+
+FILE_BYTES = 10_000_000
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe would keep its reader waiting for ever.
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_COPY = 1 << 20
+
+Own = Callable[[int], None]
+"""Gives a file that was made, by its descriptor, to who shall own it."""
+
+
+def nobody(_descriptor: int) -> None:
+    """Leaves it to who made it."""
+
+
+def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
+    """The content of a file of at most `limit` bytes. Raises SandboxError."""
+    with opened(root, below) as descriptor:
+        if os.fstat(descriptor).st_size > limit:
+            raise SandboxError(
+                f"The file is larger than {limit // 1_000_000} MB; read a part of it by a command."
+            )
+        content = bytearray()
+        while len(content) <= limit and (piece := os.read(descriptor, _COPY)):
+            content += piece
+        return bytes(content[:limit])
+
+
+@contextmanager
+def opened(root: Path, below: Sequence[str]) -> Iterator[int]:
+    """The descriptor of a regular file, for reading. Raises SandboxError."""
+    with parent(root, below) as (folder, name):
+        descriptor = _open(name, os.O_RDONLY | _FILE, folder)
+    try:
+        _check_regular(descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def write(
+    root: Path, below: Sequence[str], content: bytes, *, append: bool = False, own: Own = nobody
+) -> None:
+    """Write or append, making the folders that are missing. Raises SandboxError."""
+    make(root)
+    with parent(root, below, own=own) as (folder, name):
+        descriptor = _open(name, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0) | _FILE, folder)
+    try:
+        _check_regular(descriptor)
+        own(descriptor)
+        # Only now, when it is known which file it is.
+        if not append:
+            os.ftruncate(descriptor, 0)
+        left = memoryview(content)
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError as error:
+        raise SandboxError(f"The file can't be written: {error.strerror}.") from None
+    finally:
+        os.close(descriptor)
+
+
+def entries(root: Path, below: Sequence[str]) -> list[DirEntry]:
+    """The entries of a folder, by name; links are entries of size 0. Raises SandboxError."""
+    with _folder(root, below) as folder:
+        return [_entry(entry) for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)]
+
+
+@contextmanager
+def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator[tuple[int, str]]:
+    """The descriptor of the folder that a path's last name is in, and that name; where
+    `own` says for whom, the folder is made. Raises SandboxError.
+    """
+    if not below:
+        raise SandboxError("This is a folder.")
+    with _folder(root, below[:-1], own, missing="There is no such file.") as folder:
+        yield folder, below[-1]
+
+
+def make(folder: Path) -> None:
+    """Make a folder of our own, mode 0700, and those above it."""
+    private_folder(folder)
+
+
+@contextmanager
+def _folder(
+    root: Path, below: Sequence[str], own: Own | None = None, missing: str = "There is no such folder."
+) -> Iterator[int]:
+    try:
+        descriptor = os.open(root, _FOLDER)
+    except OSError as error:
+        raise _told(error, missing) from None
+    try:
+        for name in below:
+            before, descriptor = descriptor, _enter(descriptor, name, own, missing)
+            os.close(before)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _enter(folder: int, name: str, own: Own | None, missing: str) -> int:
+    made = False
+    if own is not None:
+        with suppress(FileExistsError):
+            try:
+                os.mkdir(name, FOLDER_MODE, dir_fd=folder)
+                made = True
+            except OSError as error:
+                if not isinstance(error, FileExistsError):
+                    raise _told(error, missing) from None
+    entered = _open(name, _FOLDER, folder, missing)
+    if own is not None and made:
+        own(entered)
+    return entered
+
+
+def _open(name: str, flags: int, folder: int, missing: str = "There is no such file.") -> int:
+    try:
+        return os.open(name, flags, FILE_MODE, dir_fd=folder)
+    except OSError as error:
+        raise _told(error, missing, at=(folder, name)) from None
+
+
+def _told(error: OSError, missing: str, at: tuple[int, str] | None = None) -> SandboxError:
+    """Why something can't be opened, in words."""
+    is_link = at is not None and _is_link(*at)
+    if error.errno == errno.ELOOP or is_link:
+        return SandboxError("This path goes through a link, which may lead outside; use the file's own path.")
+    if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+        return SandboxError(missing)
+    if error.errno == errno.EISDIR:
+        return SandboxError("This is a folder.")
+    return SandboxError(f"This can't be opened: {error.strerror}.")
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _check_regular(descriptor: int) -> None:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise SandboxError("This is a folder.")
+    if not stat.S_ISREG(status.st_mode):
+        raise SandboxError("This is no regular file.")
+    if status.st_nlink > 1:
+        raise SandboxError("This file has a second name, which may be outside; copy it first.")
+
+
+def _entry(entry: os.DirEntry[str]) -> DirEntry:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return DirEntry(entry.name, False, 0)
+    is_file = stat.S_ISREG(status.st_mode)
+    return DirEntry(entry.name, stat.S_ISDIR(status.st_mode), status.st_size if is_file else 0)

@@ -1,0 +1,186 @@
+"""What the model sees of uploads: names always, small texts quoted, images where it can see, and of documents
+where their Markdown is and what is in it.
+
+A message of a person carries `additional_kwargs["files"]`, what came with it, and `["new_files"]`, what is
+new in the thread besides: lists of `{filename, size, path}`. The stored message stays as it is; only the copy
+for the model is filled in.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from agent.core.interfaces.uploads import UploadStore
+from agent.core.run_context import RunContext
+from agent.core.schemas import MarkdownInfo, UploadInfo
+from agent.uploads.names import safe_name
+
+Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+TEXT_BYTES = 16_384
+IMAGE_BYTES = 5_000_000
+OUTLINE = 40
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+CAME, NEW = "files", "new_files"
+_NOTES = {CAME: "Files that came with this message:", NEW: "New files in this conversation:"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShowLimits:
+    """How much is shown in one call: `texts` in bytes over all files (newest first), `images` in number."""
+
+    texts: int = 65_536
+    images: int = 4
+    vision: bool = False
+
+
+@dataclass(slots=True)
+class _Room:
+    texts: int
+    images: int
+
+
+class ShowUploads(AgentMiddleware[Any, Any]):
+    """Puts uploads of this thread into the messages that came with them."""
+
+    def __init__(self, store: UploadStore, limits: ShowLimits) -> None:
+        super().__init__()
+        self._store = store
+        self._limits = limits
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Handler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Call the model with the files in view."""
+        return await handler(await self._showing(request))
+
+    async def _showing(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        thread_id = RunContext.of(request.runtime).thread_id
+        if thread_id is None or not any(listed_in(message) for message in request.messages):
+            return request
+        shown = await with_uploads(request.messages, thread_id, self._store, self._limits)
+        return request.override(messages=shown)
+
+
+def listed_in(message: AnyMessage) -> list[str]:
+    """The names of the files that a message lists, those that came with it first."""
+    return [name for key in _NOTES for name in _names(message, key)]
+
+
+async def with_uploads(
+    messages: Sequence[AnyMessage], thread_id: str, store: UploadStore, limits: ShowLimits
+) -> list[AnyMessage]:
+    """The messages with their files, newest first until the limits are reached."""
+    show = _Showing(
+        thread_id,
+        store,
+        {upload.filename: upload for upload in await store.listed(thread_id)},
+        _Room(limits.texts, limits.images if limits.vision else 0),
+    )
+    return [await show.message(message) for message in reversed(messages)][::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Showing:
+    """One call of a model: what is there, and how much may still be shown."""
+
+    thread_id: str
+    store: UploadStore
+    uploads: Mapping[str, UploadInfo]
+    room: _Room
+
+    async def message(self, message: AnyMessage) -> AnyMessage:
+        """The message with the files that it lists."""
+        notes: list[str] = []
+        images: list[dict[str, Any]] = []
+        for key, title in _NOTES.items():
+            if names := _names(message, key):
+                lines = await self._lines(names, images)
+                notes.append("\n".join([title, *lines]))
+        if not notes:
+            return message
+        text = "\n\n".join(filter(None, [message.text, *notes]))
+        content: Any = [{"type": "text", "text": text}, *_images_of(message), *images]
+        return message.model_copy(update={"content": content if len(content) > 1 else text})
+
+    async def _lines(self, names: Iterable[str], images: list[dict[str, Any]]) -> list[str]:
+        lines: list[str] = []
+        for name in names:
+            upload = self.uploads.get(name)
+            if upload is None:
+                lines.append(f"- {name} (no longer there)")
+                continue
+            lines.append(f"- {name} ({upload.size} bytes)")
+            if upload.markdown is not None:
+                lines += await self._document(upload.markdown)
+            elif image := await self._image(upload):
+                images.append(image)
+            elif text := await self._text(name, upload.size):
+                lines.append(_quoted(name, text))
+        return lines
+
+    async def _document(self, made: MarkdownInfo) -> list[str]:
+        """Its Markdown, quoted where it is small, else by its outline."""
+        if made.path is None:
+            return [f"  It can't be read: {made.note} Say so to who sent it."]
+        name = PurePosixPath(made.path).name
+        lines = [f"  As Markdown: {made.path} ({made.lines:,} line{'s' if made.lines != 1 else ''})"]
+        lines += [f"  {made.note}"] if made.note else []
+        if text := await self._text(name, made.size):
+            return [*lines, _quoted(name, text)]
+        outline = [f"line {entry.line}: {entry.title}" for entry in made.outline[:OUTLINE]]
+        if len(made.outline) > OUTLINE:
+            outline.append(f"and {len(made.outline) - OUTLINE} more")
+        # What people wrote, like the text itself.
+        return [*lines, *([_quoted(f"{name}, its headings", "\n".join(outline))] if outline else [])]
+
+    async def _image(self, upload: UploadInfo) -> dict[str, Any] | None:
+        if upload.mime_type not in IMAGE_TYPES or self.room.images <= 0:
+            return None
+        content = await self.store.read(self.thread_id, upload.filename, limit=IMAGE_BYTES)
+        if content is None:
+            return None
+        self.room.images -= 1
+        encoded = base64.b64encode(content).decode()
+        return {"type": "image", "base64": encoded, "mime_type": upload.mime_type}
+
+    async def _text(self, name: str, size: int) -> str | None:
+        limit = min(TEXT_BYTES, self.room.texts)
+        if size > limit or not size:
+            return None
+        content = await self.store.read(self.thread_id, name, limit=limit)
+        try:
+            text = (content or b"").decode()
+        except UnicodeDecodeError:
+            return None
+        if "\x00" in text:
+            return None
+        self.room.texts -= size
+        return text
+
+
+def _names(message: AnyMessage, key: str) -> list[str]:
+    listed = message.additional_kwargs.get(key) if isinstance(message, HumanMessage) else None
+    if not isinstance(listed, list):
+        return []
+    names = [entry.get("filename") for entry in listed if isinstance(entry, dict)]
+    return [safe_name(name) for name in names if isinstance(name, str) and name]
+
+
+def _images_of(message: AnyMessage) -> list[Any]:
+    """The blocks of a message that are no text."""
+    if isinstance(message.content, str):
+        return []
+    return [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
+
+
+def _quoted(name: str, text: str) -> str:
+    """The text as quoted content; a closing mark inside it can't end the quotation."""
+    body = text.replace("</file", "<\\/file")
+    return f'<file name="{name}">\n{body}\n</file>'

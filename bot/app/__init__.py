@@ -1,0 +1,1 @@
+"""The composition root and what the process around it needs."""

@@ -1,0 +1,303 @@
+"""The accounts that the service runs: each alone, with its own back-off and its own honest state."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from agent.config.installing import extra_of_ours, install_command
+from bot.bus.admission import Admissions
+from bot.bus.message_bus import AccountInbox, MessageBus
+from bot.clock import Clock
+from bot.config import AccountConfig
+from bot.config.accounts import PLATFORMS
+from bot.core.gc_tuning import settle
+from bot.dispatch.account_channel import Outlet
+from bot.dispatch.pacing.governor import RateGovernor
+from bot.domain import AccountState, Live
+from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
+from bot.platforms.base import (
+    AdapterContext,
+    AdapterFactory,
+    CommandHint,
+    Manifest,
+    RegistersCommands,
+)
+
+log = structlog.get_logger(__name__)
+
+# Seconds between starts of an account that lost its connection; a refused one is only tried again when
+# told to.
+BACKOFF = (1.0, 5.0, 15.0, 60.0, 300.0)
+LASTED = 60.0
+
+
+def load_manifest(platform: str) -> Manifest:
+    """The manifest of a platform; loads no SDK. Raises StartError for a platform that there is not."""
+    try:
+        module = importlib.import_module(f"bot.platforms.{platform}.manifest")
+    except ModuleNotFoundError as error:
+        raise StartError(f"there is no platform {platform}; choose {', '.join(PLATFORMS)}") from error
+    manifest: Manifest = module.MANIFEST
+    return manifest
+
+
+def load_factory(manifest: Manifest) -> AdapterFactory:
+    """The adapter factory of a platform. Raises StartError with what to install where its SDK is missing."""
+    module, _, name = manifest.adapter.partition(":")
+    try:
+        factory: AdapterFactory = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        command = install_command(extra_of_ours(manifest.extra))
+        raise StartError(
+            f"{manifest.title} needs the package {error.name}."
+            f" Install it, then restart the service: {command}"
+        ) from error
+    except ImportError as error:
+        raise StartError(f"{manifest.title} cannot be loaded: {error}") from error
+    return factory
+
+
+@dataclass(slots=True)
+class Account:
+    """One running account."""
+
+    config: AccountConfig
+    outlet: Outlet
+    inbox: AccountInbox
+    state: AccountState
+    again: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class AccountDirectory:
+    """Every configured account; `run` supervises them until cancelled."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._accounts: dict[str, Account] = {}
+        self._broken: dict[str, tuple[str, AccountState]] = {}
+        self._off: dict[str, tuple[str, AccountState]] = {}
+        # A reply that is under way keeps its outlet over a change of the configuration.
+        self._outlets: dict[tuple[str, str], Outlet] = {}
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        self._watchers: list[Callable[[str, AccountState], None]] = []
+        self._group: asyncio.TaskGroup | None = None
+        self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
+
+    def add(self, config: AccountConfig, inbox: AccountInbox) -> Outlet | None:
+        """Take an account in, before `run`. One that cannot be loaded is failed; the others go on."""
+        try:
+            manifest = load_manifest(config.platform)
+            adapter = load_factory(manifest)(config.name, config)
+        except StartError as error:
+            log.error("account_failed", account=config.name, reason=str(error), refused=True)
+            state = AccountState(Live.FAILED, str(error), since=self._clock.now())
+            self._broken[config.name] = (config.platform, state)
+            return None
+        self._broken.pop(config.name, None)
+        governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
+        outlet = self._outlets.setdefault(
+            (config.name, config.platform), Outlet(config.name, adapter, manifest, governor)
+        )
+        outlet.adapter, outlet.governor = adapter, governor
+        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
+        state = AccountState(Live.CONNECTING, since=self._clock.now())
+        self._accounts[config.name] = Account(config, outlet, inbox, state)
+        return outlet
+
+    def switched_off(self, configs: Sequence[AccountConfig]) -> None:
+        """These are configured but not enabled: they are shown as stopped."""
+        now = self._clock.now()
+        stopped = AccountState(Live.STOPPED, "not enabled in the configuration", since=now)
+        self._off = {config.name: (config.platform, stopped) for config in configs}
+
+    def configure(
+        self,
+        configs: Sequence[AccountConfig],
+        admissions: Callable[[AccountConfig], Admissions],
+        bus: MessageBus,
+    ) -> bool:
+        """Take over a changed configuration: rules at once, a changed account by starting it anew.
+
+        Whether accounts came in, for which turns may be waiting.
+        """
+        wanted = {config.name: config for config in configs if config.enabled}
+        for name in [name for name in self._accounts if name not in wanted]:
+            self._remove(name)
+        self._broken = {name: broken for name, broken in self._broken.items() if name in wanted}
+        came = False
+        for name, config in wanted.items():
+            known = self._accounts.get(name)
+            if known is not None and known.config.platform != config.platform:
+                self._remove(name)
+                known = None
+            if known is None:
+                if self.add(config, bus.inbox(name, admissions(config))) is not None:
+                    self._begin(self._accounts[name])
+                    came = True
+                continue
+            known.inbox.admissions = admissions(config)
+            if known.config != config:
+                self._change(known, config)
+        self.switched_off([config for config in configs if not config.enabled])
+        return came
+
+    def _change(self, account: Account, config: AccountConfig) -> None:
+        outlet = account.outlet
+        if config.rate_scale != account.config.rate_scale:
+            outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
+        outlet.adapter = load_factory(outlet.manifest)(config.name, config)
+        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
+        account.config = config
+        account.again.set()
+
+    def _remove(self, name: str) -> None:
+        """Stop an account. One that comes back under its name waits until this one has let go."""
+        account = self._accounts.pop(name)
+        account.outlet.ready.clear()
+        if account.task is not None:
+            account.task.cancel()
+            self._leaving[name] = account.task
+
+    def watch(self, watcher: Callable[[str, AccountState], None]) -> None:
+        """Tell `watcher` of every change of state."""
+        self._watchers.append(watcher)
+
+    def get(self, account: str) -> Outlet | None:
+        """See Accounts."""
+        found = self._accounts.get(account)
+        return found.outlet if found else None
+
+    def state(self, account: str) -> AccountState:
+        """See Accounts."""
+        found = self._accounts.get(account)
+        if found is None:
+            nobody = ("", AccountState(Live.STOPPED, "not in the configuration"))
+            return {**self._off, **self._broken}.get(account, nobody)[1]
+        limited = found.outlet.governor.limited_for()
+        if found.state.live is Live.LIVE and limited > 0:
+            return replace(found.state, live=Live.LIMITED, reason=f"for {limited:.0f} s more")
+        return found.state
+
+    def states(self) -> Mapping[str, tuple[str, AccountState]]:
+        """See Accounts."""
+        live = {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
+        return {**self._off, **self._broken, **live}
+
+    def restart(self, account: str) -> bool:
+        """Start an account anew, now; whether there is one of that name."""
+        found = self._accounts.get(account)
+        if found is not None:
+            found.again.set()
+        return found is not None
+
+    async def run(self, hints: Callable[[str], list[CommandHint]]) -> None:
+        """Supervise every account until cancelled. `hints` gives the commands that an account shows."""
+        self._hints = hints
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for account in self._accounts.values():
+                    self._begin(account)
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._group = None
+
+    def _begin(self, account: Account) -> None:
+        if self._group is not None:
+            name = f"account:{account.config.name}"
+            before = self._leaving.pop(account.config.name, None)
+            account.task = self._group.create_task(self._supervise(account, before), name=name)
+
+    async def _supervise(self, account: Account, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        failures = 0
+        while True:
+            started = self._clock.now()
+            account.again.clear()
+            try:
+                reason, refused = await self._once(account)
+            finally:
+                self._report(account, AccountState(Live.STOPPED))
+            failures = 0 if self._clock.now() - started > LASTED else failures + 1
+            if reason:
+                self._report(account, AccountState(Live.FAILED, reason))
+                log.error("account_failed", account=account.config.name, reason=reason, refused=refused)
+            if not account.again.is_set():
+                await self._pause(account, None if refused else BACKOFF[min(failures, len(BACKOFF)) - 1])
+
+    async def _once(self, account: Account) -> tuple[str, bool]:
+        """One life of an account: why it ended ("" if it was told to), and whether trying again is no use."""
+        self._report(account, AccountState(Live.CONNECTING))
+        context = AdapterContext(account.inbox, lambda state: self._report(account, state), self._clock)
+        adapter = account.outlet.adapter
+        work = asyncio.ensure_future(adapter.start(context))
+        again = asyncio.ensure_future(account.again.wait())
+        menu = asyncio.ensure_future(self._menu(account))
+        tasks: set[asyncio.Future[Any]] = {work, again}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await adapter.stop()
+            await asyncio.wait({work})
+            if not work.cancelled():  # one that was cut off while it began says no more
+                await work
+        except AccountRefused as error:
+            return str(error), True
+        except AccountError as error:
+            return str(error), False
+        except Exception as error:  # the account's supervisor: its trouble stays its own
+            log.exception("account_crashed", account=account.config.name)
+            return f"internal error ({type(error).__name__})", False
+        finally:
+            for task in (work, again, menu):
+                task.cancel()
+            await asyncio.gather(work, again, menu, return_exceptions=True)
+            await adapter.stop()
+        return "", False
+
+    async def _menu(self, account: Account) -> None:
+        """Put the commands into the platform's own menu, once connected."""
+        await account.outlet.ready.wait()
+        adapter = account.outlet.adapter
+        if isinstance(adapter, RegistersCommands):
+            try:
+                await adapter.register_commands(self._hints(account.config.name))
+            except DeliveryError as error:
+                log.warning("menu_failed", account=account.config.name, category=error.category.value)
+
+    async def _pause(self, account: Account, seconds: float | None) -> None:
+        waiting: set[asyncio.Future[Any]] = {asyncio.ensure_future(account.again.wait())}
+        if seconds is not None:
+            waiting.add(asyncio.ensure_future(self._clock.sleep(seconds)))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    def _report(self, account: Account, state: AccountState) -> None:
+        old = account.state
+        changed = state.live is not old.live
+        account.state = replace(
+            state,
+            since=self._clock.now() if changed else old.since,
+            identity=state.identity or old.identity,
+            last_event=state.last_event or old.last_event,
+        )
+        if state.live is Live.LIVE and not account.outlet.ready.is_set():
+            account.outlet.ready.set()
+            # The platform's SDK is loaded now.
+            settle()
+        if changed:
+            log.info(
+                "account_state", account=account.config.name, state=state.live.value, reason=state.reason
+            )
+            for watcher in self._watchers:
+                watcher(account.config.name, account.state)

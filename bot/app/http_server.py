@@ -1,0 +1,95 @@
+"""The one public port: bound before anything is promised, served by uvicorn within the service's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from bot.errors import StartError
+
+if TYPE_CHECKING:
+    from bot.app.service import Service
+
+BACKLOG = 1024
+STOP_SECONDS = 1.5
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the command line, which ends the whole service."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises StartError with what to do where the port is taken or the address is not
+    ours.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise StartError(
+            f"cannot listen on {host}:{port}: {error.strerror}."
+            " Choose another one with --port or server.port, or stop what uses it."
+        ) from error
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """The URL at which this machine reaches a bound socket."""
+    host, port = bound.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _served(server: uvicorn.Server, bound: socket.socket) -> None:
+    """Serve until cancelled, then let the server close its connections itself."""
+    work = asyncio.ensure_future(server.serve(sockets=[bound]))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({work}, timeout=STOP_SECONDS)
+        work.cancel()
+        raise
+
+
+async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
+    """Serve page, API and pass-through until cancelled; `ready` gets the address once it answers."""
+    from bot.server.api.app import create_app
+    from bot.server.api.wiring import api_services
+
+    server = service.config.server
+    bound = bind(server.host, server.port)
+    try:
+        app = create_app(api_services(service, port=bound.getsockname()[1]))
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        await _served(_Server(config, lambda: ready(address_of(bound))), bound)
+    finally:
+        bound.close()

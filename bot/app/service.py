@@ -1,0 +1,372 @@
+"""The composition root: builds the service from its configuration and runs every part of it as one.
+
+Only this module knows how the bundled runtime is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import structlog
+
+from bot.access import AccessPolicy, People, Role
+from bot.access.budgets import Budgets
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.app.accounts import AccountDirectory
+from bot.app.home import announce, owned, prepare_home
+from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.bus.message_bus import MessageBus
+from bot.clock import Clock, SystemClock
+from bot.commands.core_commands import builtin
+from bot.config import (
+    AccessEntry,
+    AccountConfig,
+    Config,
+    ConfigWatcher,
+    LoadedConfig,
+    Rejected,
+    Reloaded,
+    masked,
+    secrets_of,
+)
+from bot.core.gc_tuning import settle
+from bot.dispatch.dispatcher import Dispatcher
+from bot.domain import Busy, ChatKind, Isolation, IsolationPolicy, Origin, Sender, Turn, TurnKind
+from bot.errors import RoebotError, RuntimeProblem
+from bot.platforms.base import CommandHint
+from bot.privacy.chat_record import RecordedChats
+from bot.privacy.retention import Forgetter
+from bot.runtime.child import RuntimeChild
+from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
+from bot.runtime.interface import Trouble
+from bot.runtime.spawn import RuntimeProcess
+from bot.schedules.scheduled_runs import Host
+from bot.schedules.scheduler import Scheduler
+from bot.schedules.service import Desk
+from bot.store import BotStore, open_database
+from bot.store.schedule_rows import Opened, Schedule
+from bot.texts import Texts, texts_for
+
+log = structlog.get_logger(__name__)
+
+TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
+MEGABYTE = 1_000_000
+NEEDS_RESTART = frozenset({"server", "runtime", "database"})
+HOUSEKEEPING_EVERY = 6 * 3600.0
+COUNTS_KEPT = 2 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service is started: what the command line and the environment said.
+
+    `runtime` is a runtime process that was begun before the service was loaded (None: it begins its own).
+    """
+
+    home: Path
+    loaded: LoadedConfig
+    explicit_config: Path | None
+    env: Mapping[str, str]
+    cwd: Path
+    runtime: RuntimeProcess | None = None
+
+
+class Service:
+    """One bot with everything around it. `run` works until cancelled."""
+
+    def __init__(self, settings: Settings, store: BotStore, clock: Clock) -> None:
+        self.settings = settings
+        self.store = store
+        self.clock = clock
+        self.config: Config = settings.loaded.config
+        self.address = ""
+        """Where the service listens, "" before it does."""
+        self.commands = builtin()
+        self.people = People(store)
+        self.watcher = ConfigWatcher(
+            settings.loaded,
+            explicit=settings.explicit_config,
+            env=settings.env,
+            cwd=settings.cwd,
+            clock=clock,
+            home=settings.home,
+        )
+        self.accounts = AccountDirectory(clock)
+        self.bus = MessageBus(store, clock, self.config.limits.queue)
+        self.child = self._make_child()
+        self.runtime = self._make_runtime()
+        self.recorded = RecordedChats(store.record)
+        self.budgets = Budgets(store.budgets, lambda: self.config.budgets)
+        self.scheduler = Scheduler(store, clock, self._schedule_host())
+        self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
+        self.forgetter = Forgetter(store.forgetting, self.runtime, clock, self._days, new_id)
+        self.dispatcher = Dispatcher(
+            store=store,
+            runtime=self.runtime,
+            accounts=self.accounts,
+            desk=self.desk,
+            forgetter=self.forgetter,
+            kept_days=lambda account: self._days().get(account, 0),
+            recorded=self.recorded,
+            budgets=self.budgets,
+            commands=self.commands,
+            texts=self.texts,
+            roles=self.role,
+            people=self.people,
+            policy=self.policy,
+            busy=self.busy,
+            reload=self.reload,
+            clock=clock,
+            new_id=new_id,
+            page=self.page,
+            max_runs=self.config.limits.max_runs,
+            mask=self.mask,
+            queue_limit=self.config.limits.queue,
+        )
+        self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
+        self.bus.watch(self.dispatcher.noticed)
+        self.bus.follow(self.dispatcher.changed)
+        for load in (self.recorded.load, self.people.load, self.budgets.load):
+            self.bus.on_move(load)
+        for account in self.config.accounts:
+            self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
+        self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        await self.people.load()
+        await self.recorded.load()
+        await self.budgets.load()
+        conversations, control = await self.bus.recover()
+        if conversations or control:
+            log.info("recovering", conversations=conversations, control=control)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.dispatcher.run(), name="dispatcher")
+                group.create_task(self.accounts.run(self.hints), name="accounts")
+                group.create_task(self._follow_config(), name="config")
+                group.create_task(self._housekeeping(), name="housekeeping")
+                group.create_task(self.scheduler.run(), name="schedules")
+                group.create_task(self.forgetter.run(), name="forgetting")
+                if self.child is not None:
+                    group.create_task(self.child.run(), name="runtime")
+        finally:
+            await self.runtime.close()
+
+    # What an account is to the rest
+
+    def admissions(self, account: AccountConfig) -> Admissions:
+        """How messages of an account are admitted."""
+        limits = self.config.limits
+        rules = AccountRules(
+            access=self.policy(account.name),
+            isolation=IsolationPolicy(Isolation(account.isolation)),
+            private_isolation=IsolationPolicy(Isolation(account.private_isolation)),
+            texts=texts_for(account.locale),
+            limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
+            model=account.model or "",
+            busy=Busy(account.busy),
+            recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
+            budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
+        )
+        return Admissions(rules, self.commands, new_id)
+
+    def policy(self, account: str) -> AccessPolicy:
+        """Who may do what on an account."""
+        return AccessPolicy(self.config.access_for(account), self.people, self.role_at_home)
+
+    def role_at_home(self, sender: Sender) -> Role:
+        """What somebody who came to the page by a link may do now, by the rules of the account that they came
+        from; STRANGER where that is gone.
+        """
+        found = self.config.channels.get(sender.account)
+        platform, _, id_ = sender.id.partition(":")
+        if found is None or found.platform != platform or platform in LOCAL_PLATFORMS:
+            return Role.STRANGER
+        person = replace(sender, id=id_, account="")
+        origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
+        return self.policy(sender.account).role(origin)
+
+    def held(self, entry: AccessEntry) -> Role:
+        """The highest role that a person, group or the like has on any account, be it named or given."""
+        named = (self.policy(account).named(entry) for account in self.config.channels)
+        return max(*named, AccessPolicy(self.config.access).named(entry), self.people.held(entry))
+
+    def page(self) -> str:
+        """Where people reach the page, "" where nobody said so; the port is as it was at the start."""
+        server = self.settings.loaded.config.server
+        return server.public_url or (self.address if server.is_loopback else "")
+
+    def busy(self, account: str) -> str:
+        """What an account does with a message while a run is on."""
+        found = self.config.channels.get(account)
+        return found.busy if found else Busy.QUEUE.value
+
+    def texts(self, account: str) -> Texts:
+        """The language of an account."""
+        found = self.config.channels.get(account)
+        return texts_for(found.locale if found else "en")
+
+    def role(self, turn: Turn) -> Role:
+        """What the author of a turn may do now."""
+        known = turn.address.account in self.config.channels
+        return self.policy(turn.address.account).role_in(turn) if known else Role.STRANGER
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets of the configuration."""
+        return masked(text, secrets_of(self.config))
+
+    def hints(self, account: str) -> list[CommandHint]:
+        """The commands that an account shows in its platform's menu."""
+        return self.commands.hints(self.texts(account))
+
+    # Parts
+
+    def _make_child(self) -> RuntimeChild | None:
+        if self.config.runtime.url:
+            return None
+        settings = self.settings
+        process = settings.runtime or RuntimeProcess(
+            settings.home, settings.loaded.path, max_runs=self.config.limits.max_runs
+        )
+        return RuntimeChild(process, self.clock)
+
+    def _make_runtime(self) -> LangGraphRuntime:
+        config = self.config.runtime
+        if self.child is not None:
+            http = self.child.client(timeout=TIMEOUT)
+            return LangGraphRuntime(http, assistant_id=config.assistant_id, management=http)
+        headers = {"x-api-key": config.api_key.get_secret_value()} if config.api_key else {}
+        assert config.url is not None
+        http = httpx.AsyncClient(base_url=config.url, headers=headers, timeout=TIMEOUT)
+        management = http
+        if config.management_url:
+            management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
+        return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
+
+    def _schedule_host(self) -> Host:
+        return Host(
+            open_=self._opened,
+            allowed=self._may_schedule,
+            runs=lambda account: self.accounts.get(account) is not None,
+            spent=self._spent,
+            texts=self.texts,
+            model=lambda account: self.config.channels[account].model or "",
+            new_id=new_id,
+            catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
+        )
+
+    def _opened(self, opened: Opened) -> None:
+        # A notice, too, may have left a question behind, which says so.
+        self.dispatcher.chat.wake(opened.conversation)
+        if opened.kind is not TurnKind.CHAT:
+            self.dispatcher.control.wake(opened.turn)
+
+    def _may_schedule(self, schedule: Schedule) -> bool:
+        """Whether who made a schedule may talk now where its results go."""
+        if schedule.account not in self.config.channels:
+            return False
+        return self.policy(schedule.account).role(schedule.origin) >= Role.MEMBER
+
+    async def _spent(self, schedule: Schedule) -> str:
+        role = self.policy(schedule.account).role(schedule.origin)
+        texts = self.texts(schedule.account)
+        return await self.budgets.spent(schedule.origin, role, texts, self.clock.now())
+
+    # Upkeep
+
+    def _days(self) -> dict[str, int]:
+        """For how many days each account keeps what was said."""
+        return {name: self.config.kept_days(name) for name in self.config.channels}
+
+    async def _follow_config(self) -> None:
+        await self.watcher.run(self._configured)
+
+    async def reload(self) -> Reloaded | Rejected:
+        """Read the configuration now, and take over what can change while the service runs."""
+        outcome = await self.watcher.reload()
+        await self._configured(outcome)
+        return outcome
+
+    async def _configured(self, outcome: Reloaded | Rejected) -> None:
+        """Take over what can change while the service runs; a bad file changes nothing."""
+        if isinstance(outcome, Rejected):
+            log.error("config_rejected", problems=str(outcome.errors))
+            return
+        self.config = outcome.loaded.config
+        if self.accounts.configure(list(self.config.channels.values()), self.admissions, self.bus):
+            await self.bus.recover()
+        late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
+        log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
+        await asyncio.to_thread(self.announce, outcome.loaded.path)
+        if problems := [problem.line for problem in await self.problems() if problem.serious]:
+            log.error("config_rejected", by="agent", problems="\n".join(problems))
+
+    async def problems(self) -> Sequence[Trouble]:
+        """What the agent runtime can't use of the configuration, as far as it says; see its client."""
+        try:
+            return await self.runtime.problems()
+        except RuntimeProblem:
+            return []
+
+    def announce(self, config: Path | None) -> None:
+        """Write down where the service is and which configuration it follows. Blocking."""
+        announce(self.settings.home, self.address, config)
+
+    async def _housekeeping(self) -> None:
+        while True:
+            await self.store.forget_known(self.clock.now())
+            await self.store.record.forget(self.clock.now())
+            await self.store.budgets.forget(self.clock.now() - COUNTS_KEPT)
+            await self.clock.sleep(HOUSEKEEPING_EVERY)
+
+
+def _known(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error of ours that ended the service, or all that happened where there is none."""
+    for error in group.exceptions:
+        found = _known(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, RoebotError):
+            return found
+    return group
+
+
+def new_id() -> str:
+    """A fresh thread id."""
+    return str(uuid.uuid4())
+
+
+async def run_service(
+    settings: Settings, on_ready: Callable[[str, Service], Coroutine[Any, Any, None]]
+) -> None:
+    """Start the service and its port, and work until cancelled. Raises StartError and HomeUnusable."""
+    from bot.app.http_server import serve_api
+
+    clock = SystemClock()
+    prepare_home(settings.home)
+    with owned(settings.home):
+        async with AsyncExitStack() as stack:
+            url = settings.loaded.config.database.url
+            database = await open_database(settings.home, url.get_secret_value() if url else None)
+            stack.push_async_callback(database.close)
+            service = Service(settings, BotStore(database), clock)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+
+                    def ready(address: str) -> None:
+                        service.address = address
+                        service.announce(settings.loaded.path)
+                        settle()
+                        group.create_task(on_ready(address, service), name="ready")
+
+                    group.create_task(serve_api(service, ready), name="api")
+                    group.create_task(service.run(), name="service")
+            except BaseExceptionGroup as group:
+                raise _known(group) from None

@@ -1,0 +1,168 @@
+"""Makes an archive of a home, also while the service runs. Blocking."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import stat
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+
+from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, Manifest, is_left_out
+from bot.errors import BackupFailed
+
+PAGES = 2_000
+"""Pages of a database that are copied before writers get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An archive that was made; `skipped` are links and the like, which are not taken."""
+
+    path: Path
+    manifest: Manifest
+    skipped: int
+
+
+def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> Made:
+    """Write an archive of `home`; `tell` hears what is done. Raises BackupFailed.
+
+    Each database is copied as of one moment. The archive is readable for its owner alone, and stands under
+    its name only when it is whole.
+    """
+    if not (home / "bot.db").is_file():
+        raise BackupFailed(f"there is no home at {home}: nothing was kept there yet. Name it with --home.")
+    if archive.exists():
+        raise BackupFailed(f"{archive} is there already; choose another name, or remove it first")
+    try:
+        with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".roebot-backup-") as folder:
+            made = _made(home, archive, Path(folder), tell)
+        note = home / LAST
+        note.touch(mode=0o600)
+        note.write_text(json.dumps({"made_at": made.manifest.made_at}))
+        return made
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise BackupFailed(f"the archive could not be written: {reason}") from error
+
+
+def last_backup(home: Path) -> float | None:
+    """When the last archive of the home was made; None where none was, as far as the home knows."""
+    try:
+        return float(json.loads((home / LAST).read_text())["made_at"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _made(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> Made:
+    copies = []
+    for name in DATABASES:
+        if (home / name).is_file():
+            _copy(home / name, folder / name)
+            tell(f"{name}: {(folder / name).stat().st_size / 1e6:.1f} MB")
+            copies.append(name)
+    files, folders, skipped = _found(home)
+    sizes = [(folder / name).stat().st_size for name in copies] + [size for _, size in files]
+    manifest = Manifest(
+        FORMAT, version("roebot"), time.time(), len(sizes), sum(sizes), tuple(copies), len(folders)
+    )
+    waiting = folder / "archive"
+    with waiting.open("xb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
+        waiting.chmod(0o600)
+        _add(tar, MANIFEST, io.BytesIO(manifest.text()), len(manifest.text()))
+        for name in copies:
+            with (folder / name).open("rb") as file:
+                _add(tar, f"{INSIDE}/{name}", file, (folder / name).stat().st_size)
+        for path in folders:
+            _add_folder(tar, f"{INSIDE}/{path}")
+        tell(f"{len(files)} other files")
+        for path, _ in files:
+            skipped += not _add_file(tar, home, path)
+    os.link(waiting, archive)
+    return Made(archive, manifest, skipped)
+
+
+def _copy(database: Path, copy: Path) -> None:
+    """The database as of one moment, whoever writes to it meanwhile."""
+    with (
+        closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as source,
+        closing(sqlite3.connect(copy)) as target,
+    ):
+        copy.chmod(0o600)
+        source.backup(target, pages=PAGES)
+
+
+def _found(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
+    """Every plain file that is taken, with its size, the folders without one, and how many other things are
+    not taken.
+    """
+    files: list[tuple[PurePosixPath, int]] = []
+    folders: list[PurePosixPath] = []
+    skipped = 0
+    for path, status in _walk(home, PurePosixPath()):
+        if stat.S_ISDIR(status.st_mode):
+            folders.append(path)
+        elif stat.S_ISREG(status.st_mode):
+            files.append((path, status.st_size))
+        else:
+            skipped += 1
+    filled = {folder for path, _ in files for folder in path.parents}
+    return files, [folder for folder in folders if folder not in filled], skipped
+
+
+def _walk(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
+    for entry in sorted(os.scandir(home / below), key=lambda entry: entry.name):
+        path = below / entry.name
+        if is_left_out(path):
+            continue
+        yield path, entry.stat(follow_symlinks=False)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(home, path)
+
+
+def _add_folder(tar: tarfile.TarFile, name: str) -> None:
+    member = tarfile.TarInfo(name)
+    member.type, member.mode, member.mtime = tarfile.DIRTYPE, 0o700, time.time()
+    tar.addfile(member)
+
+
+def _add_file(tar: tarfile.TarFile, home: Path, path: PurePosixPath) -> bool:
+    """Add a file as it is now; one that is gone by now, or no plain file any more, is left out."""
+    try:
+        descriptor = os.open(home / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        _add(tar, f"{INSIDE}/{path}", file, status.st_size, status.st_mtime)
+    return True
+
+
+def _add(tar: tarfile.TarFile, name: str, content: io.BufferedIOBase, size: int, at: float = 0.0) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = size, 0o600, at or time.time()
+    tar.addfile(member, _Padded(content, size))
+
+
+class _Padded:
+    """As many bytes as were promised: a file that is cut short meanwhile is filled up with zeros."""
+
+    def __init__(self, content: io.BufferedIOBase, size: int) -> None:
+        self._content, self._left = content, size
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes."""
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._content.read(wanted)
+        self._left -= wanted
+        return data + b"\0" * (wanted - len(data))

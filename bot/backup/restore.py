@@ -1,0 +1,129 @@
+"""Makes a home from an archive. Blocking."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from bot.app.home import owned, prepare_home
+from bot.backup.archive import INSIDE, MANIFEST, Manifest, manifest_in
+from bot.errors import BackupFailed
+from bot.store.migrate import REVISIONS
+
+MOST_MANIFEST = 65_536
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A home that was made; `before` is where the one that was there is now (None: there was none)."""
+
+    home: Path
+    manifest: Manifest
+    conversations: int
+    before: Path | None
+
+
+def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], None]) -> Restored:
+    """Make `home` what the archive holds; `replace` puts what is there aside. Until everything was checked
+    nothing is changed. Raises BackupFailed, and StartError where the service runs.
+    """
+    home.parent.mkdir(parents=True, exist_ok=True)
+    occupied = home.exists() and any(home.iterdir())
+    if occupied and not replace:
+        raise BackupFailed(
+            f"there is a home at {home} already. --replace puts it aside, or name another with --home."
+        )
+    try:
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-restore-") as folder:
+            new = Path(folder) / INSIDE
+            manifest = _unpacked(archive, new, tell)
+            conversations = _checked(new, manifest)
+            before = _put(new, home, occupied=occupied)
+    except (tarfile.TarError, EOFError, zlib.error, sqlite3.Error) as error:
+        raise BackupFailed(f"{archive} is damaged, or no archive of a home ({error})") from error
+    except OSError as error:
+        raise BackupFailed(f"{error.filename or archive}: {error.strerror or error}") from error
+    return Restored(home, manifest, conversations, before)
+
+
+def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest:
+    with tarfile.open(archive, "r:gz") as tar:
+        first = tar.next()
+        if first is None or first.name != MANIFEST or first.size > MOST_MANIFEST:
+            raise BackupFailed(f"{archive} is no archive of a home: `roebot backup` makes them")
+        opened = tar.extractfile(first)
+        assert opened is not None
+        manifest = manifest_in(opened.read())
+        tell(f"made by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
+        new.mkdir(mode=0o700)
+        files = folders = size = 0
+        while (member := tar.next()) is not None:
+            size += member.size
+            folders += member.isdir()
+            files += not member.isdir()
+            more = files > manifest.files or folders > manifest.folders
+            if more or size > manifest.size + PIECE:
+                raise BackupFailed(f"{archive} holds more than it says")
+            _extract(tar, member, new)
+        if files < len(manifest.databases):
+            raise BackupFailed(f"{archive} holds less than it says")
+    return manifest
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
+    """Make a plain file or a folder below the new home; anything else is in no archive that we made."""
+    path = PurePosixPath(member.name)
+    inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
+    if not (member.isreg() or member.isdir()) or not inside or path.is_absolute() or "\\" in member.name:
+        raise BackupFailed(f"the archive holds {member.name!r}, which no archive of a home does")
+    target = new.joinpath(*path.parts[1:])
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if member.isdir():
+        target.mkdir(mode=0o700, exist_ok=True)
+        return
+    source = tar.extractfile(member)
+    assert source is not None
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        shutil.copyfileobj(source, file, PIECE)
+    os.utime(target, (member.mtime, member.mtime))
+
+
+def _checked(new: Path, manifest: Manifest) -> int:
+    """How many conversations there are, once the databases are sound and of a version that this one knows."""
+    for name in manifest.databases:
+        with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
+            [said] = database.execute("PRAGMA quick_check(1)").fetchone()
+            if said != "ok":
+                raise BackupFailed(f"{name} in the archive is damaged: {said}")
+    with closing(sqlite3.connect(f"{(new / 'bot.db').as_uri()}?mode=rw", uri=True)) as database:
+        found = database.execute("SELECT version_num FROM alembic_version").fetchone()
+        if found is None or found[0] not in REVISIONS:
+            raise BackupFailed(
+                f"the archive was made by a newer version of Roebot ({manifest.version}): restore it with it"
+            )
+        return int(database.execute("SELECT COUNT(*) FROM conversations").fetchone()[0])
+
+
+def _put(new: Path, home: Path, *, occupied: bool) -> Path | None:
+    """The new home in the place of the old one, which is put aside. Raises StartError where it is in use."""
+    before = None
+    if occupied:
+        prepare_home(home)
+        with owned(home):
+            before = home.with_name(f"{home.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
+            home.rename(before)
+    elif home.exists():
+        home.rmdir()
+    new.rename(home)
+    return before

@@ -1,0 +1,150 @@
+"""The message bus: what adapters put in is stored before they hear "received"; the dispatcher is woken
+after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import structlog
+
+from bot.bus.admission import Admissions, answers_nothing
+from bot.bus.lanes import Lanes
+from bot.bus.out_of_order_edits import EarlyChanges
+from bot.clock import Clock
+from bot.domain import InboundChange, InboundEvent, InboundMessage, TurnKind
+from bot.faults import Step, reach
+from bot.store import BotStore
+from bot.store.admission_types import Accepted, Refusal
+from bot.store.database import urgent
+
+log = structlog.get_logger(__name__)
+MOVED = "roles, budgets and schedules went along; entries of config.yaml with the old id need the new one"
+
+
+class MessageBus:
+    """Carries accepted turns to the lanes of the dispatcher.
+
+    Chat turns go by conversation, so that each has one order; commands and notices each have a lane of
+    their own and overtake them.
+    """
+
+    def __init__(self, store: BotStore, clock: Clock, queue_limit: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._queue_limit = queue_limit
+        self._chat: Lanes | None = None
+        self._control: Lanes | None = None
+        self._watchers: list[Callable[[Accepted], None]] = []
+        self._movers: list[Callable[[], Awaitable[None]]] = []
+        self._followers: list[Callable[[InboundChange], None]] = []
+
+    def connect(self, chat: Lanes, control: Lanes) -> None:
+        """Attach the dispatcher's lanes."""
+        self._chat, self._control = chat, control
+
+    def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
+        """Call this after a chat got another id."""
+        self._movers.append(follow)
+
+    async def moved(self, account: str, old: str, new: str) -> None:
+        """A chat has another id now."""
+        await self._store.migrate_chat(account, old, new)
+        log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
+        for follow in self._movers:
+            await follow()
+
+    def watch(self, watcher: Callable[[Accepted], None]) -> None:
+        """Tell `watcher` of every accepted turn (the page)."""
+        self._watchers.append(watcher)
+
+    def follow(self, follower: Callable[[InboundChange], None]) -> None:
+        """Tell `follower` of every change by people that was stored."""
+        self._followers.append(follower)
+
+    def inbox(self, account: str, admissions: Admissions) -> AccountInbox:
+        """Where the adapter of one account puts what it received."""
+        return AccountInbox(account, admissions, self, self._store)
+
+    def wake(self, conversation: int) -> None:
+        """A conversation has work that did not come in as a message."""
+        if self._chat is not None:
+            self._chat.wake(conversation)
+
+    async def accept(
+        self, account: str, admissions: Admissions, events: Sequence[InboundEvent], cursor: str
+    ) -> dict[str, str]:
+        """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
+        admitted = [(event, admissions.admit_event(event)) for event in events]
+        refused = {event.event_id: "" for event, found in admitted if answers_nothing(event, found)}
+        batch = [found for _, found in admitted if found is not None]
+        if not batch and not cursor:
+            return refused
+        now = self._clock.now()
+        token = urgent.set(True)
+        try:
+            taken = await self._store.accept(account, batch, cursor, now, self._queue_limit)
+        finally:
+            urgent.reset(token)
+        accepted = [one for one in taken if isinstance(one, Accepted)]
+        if accepted:
+            reach(Step.STORED)
+        for turn in accepted:
+            self._dispatch(turn)
+        for change in [found for found in batch if isinstance(found, InboundChange)]:
+            for follower in self._followers:
+                follower(change)
+        if accepted:
+            log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
+        return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
+
+    async def recover(self) -> tuple[int, int]:
+        """Wake every turn that was open when the service stopped: (conversations, control turns)."""
+        lanes, control = await self._store.open_lanes(), await self._store.open_control()
+        for turn in control:
+            if self._control is not None:
+                self._control.wake(turn)
+        for conversation in lanes:
+            self.wake(conversation)
+        return len(lanes), len(control)
+
+    def _dispatch(self, turn: Accepted) -> None:
+        if turn.kind is TurnKind.CHAT:
+            self.wake(turn.conversation)
+        elif self._control is not None:
+            self._control.wake(turn.turn)
+        for watcher in self._watchers:
+            watcher(turn)
+
+
+class AccountInbox:
+    """The inbox of one account; see `bot.platforms.base.Inbox`."""
+
+    def __init__(self, account: str, admissions: Admissions, bus: MessageBus, store: BotStore) -> None:
+        self._account = account
+        self.admissions = admissions
+        self._bus = bus
+        self._store = store
+        self._early = EarlyChanges()
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        """See Inbox."""
+        if events:
+            reach(Step.RECEIVED)
+        return await self._bus.accept(self._account, self.admissions, [*self._early.ordered(events)], cursor)
+
+    async def cursor(self) -> str:
+        """See Inbox."""
+        return await self._store.cursor(self._account)
+
+    def records(self, chat: str) -> bool:
+        """See Inbox."""
+        return self.admissions.records(chat)
+
+    def alone(self, message: InboundMessage) -> bool:
+        """See Inbox."""
+        return self.admissions.alone(message)
+
+    async def migrate_chat(self, old: str, new: str) -> None:
+        """See Inbox."""
+        await self._bus.moved(self._account, old, new)

@@ -1,0 +1,1 @@
+"""`roebot chat`: the terminal client."""

@@ -1,0 +1,89 @@
+"""`roebot chat`: an ordinary client of the public API, at a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import httpx
+
+from bot.cli.chat.client import ChatClient, ChatFailed
+from bot.cli.chat.input import Lines
+from bot.cli.chat.output import Screen
+
+MAIN_CHAT = "main"
+GREETING = "Write a message; /help lists the commands, Ctrl-C stops an answer, Ctrl-D ends.\n"
+
+
+async def chat(base_url: str, token: str | None, home: Path) -> int:
+    """Talk to the service at `base_url`; the exit code. A pipe gets one reply and nothing else on stdout."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    timeout = httpx.Timeout(30.0, read=60.0)
+    async with httpx.AsyncClient(
+        base_url=base_url, headers=headers, timeout=timeout, trust_env=False
+    ) as http:
+        client = ChatClient(http, home)
+        try:
+            if sys.stdin.isatty():
+                return await _talk(client)
+            return await _once(client, await asyncio.to_thread(sys.stdin.read))
+        except ChatFailed as problem:
+            print(f"roebot: {problem}", file=sys.stderr)
+            return 1
+
+
+async def _once(client: ChatClient, text: str) -> int:
+    """Send what came through the pipe, and print its reply when it is complete."""
+    if not text.strip():
+        raise ChatFailed("there is nothing to send: the input is empty")
+    await client.open()
+    turn = await client.say(text.strip())
+    async for update in client.updates():
+        if update.turn == turn and update.closed:
+            good = update.state == "done"
+            said = "\n\n".join(filter(None, [update.text, *update.files]))
+            print(said, file=sys.stdout if good else sys.stderr)
+            return 0 if good else 1
+    raise ChatFailed("the service ended before it had answered")
+
+
+async def _talk(client: ChatClient) -> int:
+    """A conversation at the terminal, until Ctrl-D or Ctrl-C at the prompt."""
+    screen = Screen(sys.stdout, sys.stdout.isatty())
+    await client.open(MAIN_CHAT)
+    screen.say(GREETING)
+    with Lines(sys.stdin) as lines:
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(_follow(client, screen))
+            writing = group.create_task(_write(client, screen, lines))
+            await asyncio.wait({following, writing}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (following, writing):
+                task.cancel()
+    screen.say("\n")
+    return 0
+
+
+async def _follow(client: ChatClient, screen: Screen) -> None:
+    """Show what is said, over every break of the connection."""
+    async for update in client.updates():
+        screen.show(update)
+
+
+async def _write(client: ChatClient, screen: Screen, lines: Lines) -> None:
+    """Send what is typed."""
+    screen.prompt()
+    async for line in lines:
+        if line is None:
+            if not screen.busy:
+                return
+            await client.stop()
+            continue
+        if not line.strip():
+            screen.prompt()
+            continue
+        try:
+            screen.expect(await client.say(line))
+        except ChatFailed as problem:
+            screen.say(f"! {problem}\n")
+            screen.prompt()

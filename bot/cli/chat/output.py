@@ -1,0 +1,83 @@
+"""What a terminal shows: a reply grows by what is new in it, since nothing printed can be taken back."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from bot.cli.chat.client import Update
+
+PROMPT = "› "
+DIM, RESET = "\x1b[2m", "\x1b[0m"
+
+
+class Screen:
+    """Writes to a terminal. One reply is shown at a time, in the order of their turns."""
+
+    def __init__(self, out: TextIO, colors: bool) -> None:
+        self._out = out
+        self._colors = colors
+        self._waiting: dict[int, Update] = {}
+        self._expected: set[int] = set()
+        self._shown = ""
+        self._turn = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is on its way."""
+        return bool(self._expected or self._turn)
+
+    def say(self, text: str) -> None:
+        """A line of the client itself."""
+        self._write(f"{DIM}{text}{RESET}" if self._colors else text)
+
+    def prompt(self) -> None:
+        """Ask for a message."""
+        self._write(PROMPT)
+
+    def expect(self, turn: int) -> None:
+        """A message was accepted; its turn will be answered."""
+        if turn:
+            self._expected.add(turn)
+
+    def show(self, update: Update) -> None:
+        """A turn stands like this now. While one reply grows the others wait for its end."""
+        if self._turn not in (0, update.turn):
+            self._waiting[update.turn] = update
+            return
+        self._one(update)
+        while self._turn == 0 and self._waiting:
+            self._one(self._waiting.pop(min(self._waiting)))
+
+    def _one(self, update: Update) -> None:
+        if update.text and update.text != self._shown:
+            self._turn = update.turn
+            self._grow(update.text)
+        if update.closed:
+            self._close(update)
+
+    def _grow(self, text: str) -> None:
+        """Print what is new; a text that does not continue what stands is printed again, whole."""
+        if text.startswith(self._shown):
+            self._write(text[len(self._shown) :])
+        elif not self._shown.startswith(text):
+            self._write(f"\n\n{text}")
+        else:
+            return
+        self._shown = text
+
+    def _close(self, update: Update) -> None:
+        if self._shown:
+            self._write("\n")
+        elif update.state != "done":
+            # A text says itself how it ended.
+            self.say(f"({update.state})\n")
+        for path in update.files:
+            self._write(f"{path}\n")
+        self._expected.discard(update.turn)
+        self._turn, self._shown = 0, ""
+        self._write("\n")
+        self.prompt()
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()

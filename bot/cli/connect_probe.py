@@ -1,0 +1,141 @@
+"""Connects an account for a moment: who it is on its platform, and who writes to it. Nothing is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import structlog
+
+from bot.app.accounts import load_factory, load_manifest
+from bot.clock import SystemClock
+from bot.config import AccountConfig
+from bot.domain import AccountState, ChatKind, InboundEvent, InboundMessage, Live
+from bot.errors import AccountError, AccountLost, StartError, StoreError
+from bot.platforms.base import AdapterContext
+
+PROBE_SECONDS = 30.0
+T = TypeVar("T")
+
+
+async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> AccountState:
+    """The state of the account once the platform has accepted it. Raises StartError."""
+    live: asyncio.Future[AccountState] = asyncio.get_running_loop().create_future()
+
+    def report(state: AccountState) -> None:
+        if state.live is Live.LIVE and not live.done():
+            live.set_result(state)
+
+    return await _until(account, live, AdapterContext(_NoInbox(), report, SystemClock()), seconds)
+
+
+async def first_writer(
+    account: AccountConfig, seconds: float, ready: Callable[[], None], heard: Sequence[str] = ()
+) -> InboundMessage | None:
+    """The first message of a person in private but those `heard` before, by event id; None where none comes
+    in time.
+
+    `ready` is called once messages are heard. The message stays the service's to answer. Raises StartError.
+    """
+    inbox = _Listening(frozenset(heard), confirms=load_manifest(account.platform).confirms)
+    told = False
+
+    def report(state: AccountState) -> None:
+        nonlocal told
+        if state.live is Live.LIVE and not told:
+            told = True
+            ready()
+
+    context = AdapterContext(inbox, report, SystemClock())
+    with suppress(_Late):
+        return await _until(account, inbox.heard, context, seconds)
+    return None
+
+
+async def _until(
+    account: AccountConfig, wanted: asyncio.Future[T], context: AdapterContext, seconds: float
+) -> T:
+    """Run the adapter until something is known."""
+    adapter = load_factory(load_manifest(account.platform))(account.name, account)
+    running = asyncio.create_task(adapter.start(context))
+    try:
+        waiting: set[asyncio.Future[Any]] = {running, wanted}
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if wanted.done():
+            return wanted.result()
+        if running.done():
+            running.result()
+        raise _Late(
+            f"{account.platform} did not answer within {seconds:.0f} s; look at the network and try again"
+        )
+    except AccountLost as problem:
+        where = f" (it was asked at {account.base_url})" if account.base_url else ""
+        raise StartError(f"{problem}{where}; look at the network and try again") from None
+    except AccountError as problem:
+        raise StartError(str(problem)) from None
+    finally:
+        wanted.cancel()
+        await adapter.stop()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+class _Late(StartError):
+    """What was waited for did not come."""
+
+
+class _NoInbox:
+    """Stores nothing, and so lets nothing be confirmed."""
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
+        return found
+
+    def records(self, chat: str) -> bool:
+        return False
+
+    def alone(self, message: InboundMessage) -> bool:
+        return False
+
+    async def cursor(self) -> str:
+        return ""
+
+    async def migrate_chat(self, old: str, new: str) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+class _Listening(_NoInbox):
+    """Hears who writes, and lets the platform bring it again."""
+
+    def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
+        self._before = before
+        self._confirms = confirms
+        self.heard: asyncio.Future[InboundMessage] = asyncio.get_running_loop().create_future()
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        for event in events:
+            if isinstance(event, InboundMessage) and self._is_one(event) and not self.heard.done():
+                self.heard.set_result(event)
+        if not events or not self._confirms:
+            return {}
+        raise StoreError("nothing is kept while an account is set up")
+
+    def _is_one(self, event: InboundMessage) -> bool:
+        sender = event.origin.sender
+        private = event.origin.chat_kind is ChatKind.PRIVATE
+        return private and not sender.is_bot and bool(sender.id) and event.event_id not in self._before
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let no log line stand between what a person is told."""
+    before, level = structlog.get_config(), logging.root.manager.disable
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+        logging.disable(level)

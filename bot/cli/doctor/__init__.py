@@ -1,0 +1,1 @@
+"""`roebot doctor`: checks of the installation."""

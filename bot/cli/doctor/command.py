@@ -1,0 +1,157 @@
+"""`roebot doctor`: what is there, what is missing, what to do about it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from agent.config.errors import ConfigErrors, UnsetVariable
+from bot.app.home import Running, running
+from bot.cli.common import configuration, home_folder, service_token
+from bot.cli.doctor import agent, models, network
+from bot.cli.doctor import home as doctor_home
+from bot.cli.doctor.finding import Finding, of
+from bot.cli.doctor.service import service
+from bot.config import Config, LoadedConfig
+from bot.config.redact import secrets_of
+
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+MARKS = {True: "ok  ", False: "FAIL", None: "note"}
+STATES = {True: "ok", False: "bad", None: "note"}
+SHORT_TOKEN = 16
+"""Shorter ones than this are guessed by who can try all day."""
+
+
+def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
+    """Print every finding, as lines or as one JSON object; 1 if any is bad."""
+    found = []
+    for finding in look(home, file):
+        found.append(finding)
+        if not as_json:
+            print(f"{MARKS[finding.good]} {finding.text}", flush=True)
+    bad = any(finding.good is False for finding in found)
+    if as_json:
+        told = [
+            {"state": STATES[finding.good], "check": finding.check, "text": finding.text} for finding in found
+        ]
+        print(json.dumps({"ok": not bad, "findings": told}, indent=2, ensure_ascii=False))
+    return int(bad)
+
+
+def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
+    """Everything that can be said without changing anything."""
+    folder = home_folder(home)
+    yield from of("machine", _machine())
+    yield from of("home", doctor_home.usable(folder))
+    yield from of("room", [doctor_home.room(folder)])
+    yield from of("backup", doctor_home.backup(folder))
+    found = running(folder)
+    if found is None:
+        yield from of("home", doctor_home.held(folder))
+    followed = found.config if found else None
+    if file is None and followed:
+        file = Path(followed)
+    try:
+        loaded = configuration(file, folder)
+    except ConfigErrors as errors:
+        yield from of("configuration", _unusable(errors, folder, file))
+        return
+    yield from of("configuration", _configured(loaded, followed))
+    yield from of("database", network.database(loaded.config, folder))
+    if found is None:
+        yield from _without_service(loaded, folder)
+    else:
+        yield from _with_service(loaded, found, file)
+    yield from of("clock", network.clock(loaded.config))
+
+
+def _machine() -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is needed)")
+    sqlite = tuple(map(int, sqlite3.sqlite_version.split(".")))
+    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
+
+
+def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
+    """A configuration that can be used, and what is odd about it all the same."""
+    yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
+    if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
+        yield Finding(None, f"the running service follows another configuration: {followed or 'no file'}")
+    for warning in loaded.warnings:
+        yield Finding(None, str(warning))
+    yield from doctor_home.private(loaded.path, secrets_of(loaded.config))
+    server = loaded.config.server
+    reached = not server.is_loopback or bool(server.allowed_hosts)
+    if reached and server.token and len(server.token.get_secret_value()) < SHORT_TOKEN:
+        yield Finding(
+            False,
+            f"server.token is shorter than {SHORT_TOKEN} characters while other machines reach the service; "
+            "take a long one: `openssl rand -hex 24`",
+            "token",
+        )
+
+
+def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
+    yield from of("account", network.accounts(loaded.config))
+    yield from of("port", [_port(loaded.config)])
+    yield Finding(None, "no service runs here; start it with `make run` to see live states", "service")
+    if loaded.config.runtime.url:
+        yield from of("runtime", network.runtime(loaded.config))
+        told = "models: those of another agent runtime are asked while the service runs"
+        yield Finding(None, told, "model")
+    else:
+        yield from of("configuration", agent.findings(agent.here(loaded.path, folder)))
+        yield from of("model", models.here(loaded.path))
+
+
+def _with_service(loaded: LoadedConfig, found: Running, file: Path | None) -> Iterator[Finding]:
+    yield from service(found.url, service_token(Path(found.config) if found.config else file))
+
+
+def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
+    """A configuration that cannot be used here, and what runs all the same."""
+    found = running(folder)
+    if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
+        yield Finding(False, f"configuration:\n{errors}")
+        if found is not None:
+            yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+    else:
+        yield Finding(
+            None, f"configuration: the service was started with more variables than are here:\n{errors}"
+        )
+    if found is not None:
+        try:
+            token = service_token(file)
+        except ConfigErrors:
+            return
+        yield from service(found.url, token)
+
+
+def _port(config: Config) -> Finding:
+    server = config.server
+    with socket.socket(socket.AF_INET6 if ":" in server.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((server.host, server.port))
+        except OSError as error:
+            who = _roebot_at(server.host, server.port)
+            hint = who or "choose another one: server.port, or `roebot run --port 0`"
+            return Finding(False, f"port {server.host}:{server.port}: {error.strerror}; {hint}")
+    return Finding(True, f"port {server.host}:{server.port} is free")
+
+
+def _roebot_at(host: str, port: int) -> str:
+    """What to say where the port is taken by another Roebot, "" for anybody else."""
+    try:
+        answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
+        if answer.is_success and answer.json().get("status") == "ok":
+            return "a Roebot with another home answers there: name that one by --home or ROEBOT_HOME"
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return ""
+    return ""

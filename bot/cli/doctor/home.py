@@ -1,0 +1,129 @@
+"""The home folder: whether it can be used, who may read it, whether it is free, and how old its backup is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from bot.app.home import prepare_home
+from bot.backup.backup import last_backup
+from bot.cli.doctor.finding import Finding
+from bot.errors import HomeUnusable, RoebotError
+from bot.store.database import DAMAGED
+
+DATABASES = ("bot.db", "agent.db", "checkpoints.db")
+# Below the one the databases may soon find no room, below the other they will not (bytes).
+LITTLE_ROOM, NO_ROOM = 1_000_000_000, 100_000_000
+DAY = 86_400.0
+OLD_BACKUP = 7 * DAY
+OTHERS, GROUP = 0o007, 0o070
+
+
+def usable(folder: Path) -> Iterator[Finding]:
+    """Whether it can be written to, read by others, and whether its databases can be opened."""
+    if not folder.exists():
+        parent = next(above for above in folder.parents if above.exists())
+        if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
+            yield Finding(True, f"home: {folder} (made at the first start)")
+        else:
+            yield Finding(
+                False, f"home: {folder} cannot be made in {parent}; choose another folder with --home"
+            )
+        return
+    try:
+        prepare_home(folder)
+        for name in DATABASES:
+            _readable(folder / name)
+    except RoebotError as error:
+        yield Finding(False, f"home: {error}")
+        return
+    yield Finding(True, f"home: {folder}")
+    yield from _read_by_others(folder)
+
+
+def _read_by_others(folder: Path) -> Iterator[Finding]:
+    """Bad where they can read what was said; a folder alone shows no more than names."""
+    mode = folder.stat().st_mode & 0o777
+    if not mode & (OTHERS | GROUP):
+        return
+    whom = "everybody on this machine" if mode & OTHERS else "its group"
+    inside = [folder / name for name in DATABASES if (folder / name).exists()]
+    bare = [path.name for path in inside if mode & path.stat().st_mode & OTHERS]
+    what = f"{', '.join(bare)} in it" if bare else "the names in it"
+    yield Finding(
+        False if bare else None,
+        f"home: {whom} can read {what} (mode {mode:o}); make it yours alone: chmod -R go= {folder}",
+    )
+
+
+def room(folder: Path) -> Finding:
+    """How much room the disk of the home has."""
+    there = next(above for above in (folder, *folder.parents) if above.exists())
+    free = shutil.disk_usage(there).free
+    text = f"room for the home: {free / 1e9:.1f} GB"
+    if free < NO_ROOM:
+        return Finding(False, f"{text}; make room, or move the home: see docs/howto/back-up-the-home.md")
+    return Finding(None if free < LITTLE_ROOM else True, text)
+
+
+def held(folder: Path) -> Iterator[Finding]:
+    """Whether a process has the home that does not say where it is."""
+    with suppress(OSError), (folder / "service.lock").open("r+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            yield Finding(
+                False,
+                f"home: a process holds {folder}/service.lock and answers nowhere: it starts or ends now, or "
+                "hangs; if it stays, find it (`fuser` with that file) and end it, or use another --home",
+            )
+
+
+def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
+    """How old the last archive is, where there is something to lose."""
+    now = time.time() if now is None else now
+    made = last_backup(folder)
+    if made is not None:
+        age = (now - made) / DAY
+        text = f"backup: the last one was made {age:.0f} days ago"
+        advice = "; make one with `roebot backup`"
+        yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
+        return
+    with suppress(OSError):
+        # It is made at the first start, and never written to.
+        since = (folder / "service.lock").stat().st_mtime
+        if now - since > OLD_BACKUP:
+            yield Finding(None, "backup: none was made yet; `roebot backup` makes one, while it runs, too")
+
+
+def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
+    """Whether others can read a configuration that has secrets in it."""
+    if config is None:
+        return
+    try:
+        mode, text = config.stat().st_mode & 0o777, config.read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        return
+    if mode & OTHERS and any(secret in text for secret in secrets):
+        yield Finding(
+            None,
+            f"configuration: everybody on this machine can read the secrets in {config} (mode {mode:o}); "
+            f"chmod 600 {config}, or put them into the environment",
+        )
+
+
+def _readable(path: Path) -> None:
+    """Look at a database without changing it. Raises HomeUnusable."""
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise HomeUnusable(str(path), f"{error}. {DAMAGED}") from error

@@ -1,0 +1,102 @@
+"""What a running service says of itself: accounts, models, configuration, schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+
+from bot.cli.doctor import agent
+from bot.cli.doctor import models as doctor_models
+from bot.cli.doctor.finding import Finding, of
+from bot.cli.doctor.network import lives
+
+ASK_SECONDS = 5.0
+SCHEDULES = 200
+BAD_AFTER = 3
+"""So many firings in a row that came to nothing are no accident any more."""
+
+
+def service(url: str, token: str | None) -> Iterator[Finding]:
+    """Everything that it tells."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with httpx.Client(base_url=url, headers=headers, timeout=ASK_SECONDS, trust_env=False) as client:
+            ready = client.get("/health/ready")
+            listed = client.get("/api/channels")
+            models = client.get("/api/models")
+            schedules = client.get("/api/schedules", params={"limit": SCHEDULES})
+            servers = client.get("/api/mcp/servers")
+    except httpx.HTTPError as error:
+        yield Finding(
+            False,
+            f"service at {url}: {type(error).__name__}; it hangs or has just ended: `make stop`, "
+            "then start it again",
+            "service",
+        )
+        return
+    if not listed.is_success:
+        yield Finding(
+            False,
+            f"service at {url} refuses: {listed.text}; it wants the server.token of its config",
+            "service",
+        )
+        return
+    yield Finding(
+        ready.is_success, f"service at {url}: {'ready' if ready.is_success else unready(ready)}", "service"
+    )
+    yield from of("account", (_account(channel) for channel in listed.json()["channels"]))
+    yield from of("configuration", agent.served(url, headers))
+    yield from of("model", doctor_models.served(url, headers, models))
+    yield from of("mcp", _servers(servers))
+    yield from of("schedule", _schedules(schedules))
+
+
+def _account(channel: Mapping[str, Any]) -> Finding:
+    state, reason = channel["state"], channel.get("reason") or ""
+    text = f"account {channel['account']} is {state}"
+    if state == "live":
+        return lives(text, reason)
+    good = None if state in {"connecting", "limited", "stopped"} else False
+    return Finding(good, f"{text}: {reason}" if reason else text)
+
+
+def _servers(answer: httpx.Response) -> Iterator[Finding]:
+    """The MCP servers that were wanted and could not be used; a runtime elsewhere may tell of none."""
+    if not answer.is_success:
+        return
+    for server in answer.json()["servers"]:
+        if server["state"] == "unavailable":
+            why = server.get("detail") or "it did not say why"
+            advice = "mend it in extensions_config.json, or switch it off on the page"
+            yield Finding(False, f"MCP server {server['name']}: {why}; {advice}")
+
+
+def _schedules(answer: httpx.Response) -> Iterator[Finding]:
+    """Those whose last firings came to nothing."""
+    if not answer.is_success:
+        return
+    for schedule in answer.json()["schedules"]:
+        failures = schedule["failures"]
+        if schedule["state"] == "active" and failures:
+            times = "the last firing" if failures == 1 else f"the last {failures} firings"
+            yield Finding(
+                None if failures < BAD_AFTER else False,
+                f"schedule {schedule['id']} ({schedule['when']}, {schedule['account']}): {times} came to "
+                "nothing; look at its runs on the page below Schedules, and at the account's state",
+            )
+
+
+def unready(answer: httpx.Response) -> str:
+    """What of the service is not well, out of its own words."""
+    try:
+        parts = {name: part for name, part in answer.json().items() if isinstance(part, dict)}
+    except (ValueError, AttributeError):
+        return answer.text
+    bad = [
+        f"{name}: {part.get('detail')}"
+        for name, part in parts.items()
+        if name != "accounts" and not part["ok"]
+    ]
+    return "not ready" + (f"; {'; '.join(bad)}" if bad else "; see the accounts below")

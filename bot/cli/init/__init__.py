@@ -1,0 +1,1 @@
+"""`roebot init`: guided setup."""

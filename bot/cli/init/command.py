@@ -1,0 +1,265 @@
+"""`roebot init`: from nothing to an account that works; all is asked and tried before anything is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import ValidationError
+
+from agent.config.errors import ConfigErrors, UnsetVariable, one_error
+from agent.config.reader import find_config
+from bot.app.accounts import load_manifest
+from bot.app.home import Running, running
+from bot.cli.common import home_folder, run_loop
+from bot.cli.connect_probe import probe, quiet
+from bot.cli.init import model as init_model
+from bot.cli.init.owner import Known, owner_of
+from bot.cli.manifest import document, numbered, titles
+from bot.cli.prompts import agreed, ask, ask_secret
+from bot.config import AccountConfig, LoadedConfig
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
+from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
+from bot.config.loader import load_file
+from bot.errors import StartError
+
+STOPPED = "stopped; nothing was written"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `roebot init` was called with. `path` is the file to write, `home` None for the usual one."""
+
+    platform: str
+    name: str
+    path: Path
+    base_url: str
+    file: Path | None
+    home: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What is to be written; the values of `settings` are as they stand in the file."""
+
+    settings: Mapping[str, str]
+    known: Known
+    model: init_model.Choice | None
+
+
+def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
+    """Ask, try, write, say what comes next. Raises StartError or ConfigErrors; nothing was written then."""
+    try:
+        asked = _asked_for(platform, name, file, base_url, home)
+        with quiet():
+            answers = _answers(asked)
+        told = _write(asked, answers)
+    except KeyboardInterrupt:
+        print()
+        raise StartError(STOPPED) from None
+    print(told)
+    _go_on(asked, answers)
+
+
+def _asked_for(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> Asked:
+    """What has to be right before anybody types a token."""
+    path = _path(file)
+    _checked(_text(path), path)
+    platform = platform or ask(f"Which platform ({_names()}): ").lower()
+    if platform not in PLATFORMS or platform in BUILT_IN:
+        raise StartError(f"there is nothing to set up for {platform}; choose {_names()}")
+    name = name or platform
+    if not ACCOUNT_NAME.fullmatch(name):
+        raise StartError(f"{name} cannot be a name; take small letters, digits, - and _, a letter first")
+    new_account(_text(path), str(path), name)
+    return Asked(platform, name, path, base_url, file, home)
+
+
+def _path(file: Path | None) -> Path:
+    """Where to write. Raises ConfigErrors where that is not possible."""
+    path = file if file is not None and not file.exists() else find_config(file, os.environ, Path.cwd())
+    path = path or Path("config.yaml")
+    folder = path.resolve().parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise one_error(str(path), f"cannot be written: {folder} is not a folder that you may write to")
+    return path
+
+
+def _answers(asked: Asked) -> Answers:
+    manifest = load_manifest(asked.platform)
+    print(f"\n{titles(manifest)}\n")
+    print("\n".join(numbered(manifest.setup_steps)))
+    if extra := document(asked.platform):
+        print(f"\n{extra}")
+    while (found := _tried(asked)) is None:
+        pass
+    settings, account, identity = found
+    print(f"It is {identity}.")
+    text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
+    loaded = _checked(text, asked.path)
+    known = owner_of(account, identity, manifest)
+    ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
+    return Answers(settings, known, init_model.choose() if ours else None)
+
+
+def _tried(asked: Asked) -> tuple[dict[str, str], AccountConfig, str] | None:
+    """The settings of an account that the platform takes, and who it is there; None to be asked once more."""
+    settings = {} if asked.name == asked.platform else {"platform": asked.platform}
+    settings |= {"base_url": asked.base_url} if asked.base_url else {}
+    settings |= _values(asked, settings)
+    account = _account(asked, _resolved(settings))
+    _checked(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
+    print("\nAsking the platform …", flush=True)
+    try:
+        return settings, account, run_loop(probe(account)).identity or asked.name
+    except StartError as problem:
+        if agreed(f"\n{problem}.\nTry again?", default=True):
+            return None
+        raise StartError(f"{problem}; nothing was written, so put it right and begin again") from None
+
+
+def _names() -> str:
+    return ", ".join(sorted(platform for platform in PLATFORMS if platform not in BUILT_IN))
+
+
+def _values(asked: Asked, settings: Mapping[str, str]) -> dict[str, str]:
+    """The keys that the account needs: `$NAME` where the environment has one, else what is typed."""
+    print()
+    platform = PLATFORMS[asked.platform]
+    values: dict[str, str] = {}
+    for key, question in platform.asked_too.items():
+        default = str(platform.model_fields[key].default)
+        given = ask(f"{question} [{default}]: ", default).lower()
+        values |= {key: given} if given != default else {}
+    empty = _account(asked, {**settings, **values})
+    for key in empty.needs():
+        variable = f"{asked.name}_{key}".upper().replace("-", "_")
+        if os.environ.get(variable):
+            print(f"{key}: taken from ${variable}")
+            values[key] = f"${variable}"
+        else:
+            about = (platform.model_fields[key].description or key).rstrip(".")
+            secret = key in empty.secrets()
+            values[key] = escaped((ask_secret if secret else ask)(f"{about}: "))
+    return values
+
+
+def _resolved(values: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key: value[1:]
+        if value.startswith("$$")
+        else os.environ.get(value[1:], value)
+        if value.startswith("$")
+        else value
+        for key, value in values.items()
+    }
+
+
+def _account(asked: Asked, values: Mapping[str, str]) -> AccountConfig:
+    named = {**values, "name": asked.name, "platform": asked.platform}
+    try:
+        return PLATFORMS[asked.platform].model_validate(named)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StartError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def _checked(text: str, path: Path) -> LoadedConfig | None:
+    """Load a text as if it stood in the file; None where only variables are unset. Raises ConfigErrors."""
+    with TemporaryDirectory(prefix="roebot-init-") as folder:
+        draft = Path(folder) / path.name
+        draft.touch(mode=MODE)
+        draft.write_text(text, encoding="utf-8")
+        try:
+            return load_file(draft, os.environ, Path(folder))
+        except ConfigErrors as errors:
+            if not all(isinstance(error, UnsetVariable) for error in errors.errors):
+                raise
+    return None
+
+
+def _write(asked: Asked, answers: Answers) -> str:
+    """Write everything at once; what to say about it."""
+    file = str(asked.path)
+    text = with_account(_text(asked.path), file, asked.name, answers.settings)
+    lines = []
+    if answers.known.owner and (owned := with_owner(text, file, answers.known.owner)):
+        text = owned
+    elif answers.known.owner:
+        lines.append(f"Add {answers.known.owner} to access.owners there, so that the bot knows you.")
+    model = answers.model
+    if model is not None and model.entry:
+        text = with_model(text, file, model.entry)
+    _checked(text, asked.path)
+    private = _holds_secret(asked, answers)
+    save(asked.path, text, private=private)
+    alone = " Only you can read it: there is a secret in it." if private else ""
+    lines.insert(0, f"\n{file} has the account {asked.name} now.{alone}")
+    if model is not None:
+        lines.append(f"{model.label} answers.")
+    return "\n".join(lines)
+
+
+def _holds_secret(asked: Asked, answers: Answers) -> bool:
+    secrets = PLATFORMS[asked.platform].secrets()
+    typed = any(key in secrets and not _is_name(value) for key, value in answers.settings.items())
+    return typed or (answers.model is not None and answers.model.secret)
+
+
+def _is_name(value: str) -> bool:
+    return re.fullmatch(r"\$[A-Za-z0-9_]*", value) is not None
+
+
+def _go_on(asked: Asked, answers: Answers) -> None:
+    """Say what comes next, and start the service where it is wanted."""
+    found = running(home_folder(asked.home))
+    steps = [f"Start the service: {_order(asked, 'run')}"] if found is None else []
+    manifest = load_manifest(asked.platform)
+    if manifest.later_steps and not answers.known.wrote:
+        first = len(manifest.setup_steps) + 1
+        last = first + len(manifest.later_steps) - 1
+        steps.append(f"While it runs, take the steps {first} to {last} on the platform's side (above).")
+    steps.append(manifest.write_to_it)
+    if not answers.known.owner:
+        steps.append(
+            "It answers with a code. Send `/pair CODE owner` on the page, or in "
+            f"`{_order(asked, 'chat')}`: the bot is yours then, and answers."
+        )
+    steps.append(f"If something is wrong: {_order(asked, 'doctor')}")
+    if found is not None:
+        print(_taken_up(found, asked.path))
+    print("\nNext:\n")
+    print("\n".join(numbered(tuple(steps))), flush=True)
+    if found is None and agreed("\nStart the service now?", default=True):
+        os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
+
+
+def _taken_up(found: Running, path: Path) -> str:
+    """What becomes of it where a service runs."""
+    if found.config and Path(found.config) != path.resolve():
+        return f"The service at {found.url} follows {found.config}: stop it, and start it with this file."
+    return f"The service at {found.url} takes it up by itself, within seconds."
+
+
+def _order(asked: Asked, command: str) -> str:
+    """What to type for a command of ours here."""
+    options = _options(asked)
+    if command == "run" and not options and Path("Makefile").is_file():
+        return "make run"
+    program = sys.argv[0] if Path(sys.argv[0]).name == "roebot" else "roebot"
+    return " ".join([program, command, *options])
+
+
+def _options(asked: Asked) -> list[str]:
+    home = ["--home", str(asked.home)] if asked.home else []
+    return [*home, *(["--config", str(asked.file)] if asked.file else [])]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

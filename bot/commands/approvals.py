@@ -1,0 +1,83 @@
+"""`/approve` and `/reject`: an approval's buttons in words; `/approved`: what needs none any more."""
+
+from __future__ import annotations
+
+from bot.access import Power
+from bot.commands.escaping import quoted, quoted_person
+from bot.commands.registry import Invocation, Result, number_in
+from bot.domain import ChatKind
+from bot.store.audit import author_of
+from bot.store.tool_grants import Permission
+from bot.store.turns import Decided, DecisionWord
+
+_REFUSALS = {
+    Decided.NONE: "approval_none",
+    Decided.SEVERAL: "approval_several",
+    Decided.FOREIGN: "approval_foreign",
+    Decided.SENIOR: "approval_senior",
+    Decided.ONCE: "approval_once",
+}
+_WORDS = {"once": DecisionWord.ONCE, "here": DecisionWord.HERE, "always": DecisionWord.ALWAYS}
+FORGET = "forget"
+
+
+async def approve(call: Invocation) -> Result:
+    """Let the call be made that waits here, and maybe later ones of the same tool."""
+    words = [word.lower() for word in call.words]
+    word = _WORDS.get(words[-1]) if words else None
+    return await _decide(call, words[:-1] if word else words, word or DecisionWord.ONCE)
+
+
+async def reject(call: Invocation) -> Result:
+    """Have it left."""
+    return await _decide(call, call.words, DecisionWord.NO)
+
+
+async def approved(call: Invocation) -> Result:
+    """List the tools that need no approval here, or have one ask again."""
+    texts, services, turn = call.texts, call.services, call.turn
+    found = await services.store.permissions.listed(turn.address.account, turn.conversation)
+    if not call.words:
+        return Result(_shown(call, found))
+    number = number_in(call.words[1:])
+    if call.words[0].lower() != FORGET or not number:
+        return Result(texts("approved_how"))
+    one = next((one for one in found if one.id == number), None)
+    if one is None:
+        return Result(texts("approved_unknown"))
+    in_group = turn.address.chat_kind is ChatKind.GROUP
+    if (in_group or not one.conversation) and not call.may(Power.WITHDRAW):
+        return Result(texts("approved_admins"))
+    await services.store.permissions.take(number, author_of(turn), services.clock.now())
+    return Result(texts("approved_gone", tool=quoted(one.tool)))
+
+
+async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: DecisionWord) -> Result:
+    services, number = call.services, number_in(words)
+    if words and not number:
+        return Result(call.texts("approval_code_wrong"))
+    decided, conversation = await services.store.decide(
+        call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
+    )
+    if decided is not Decided.DONE:
+        return Result(call.texts(_REFUSALS[decided]))
+    services.wake(conversation)
+    return Result("", composed=True)
+
+
+def _shown(call: Invocation, found: list[Permission]) -> str:
+    texts = call.texts
+    if not found:
+        return texts("approved_none")
+    lines = [
+        texts(
+            "approved_here" if one.conversation else "approved_always",
+            number=one.id,
+            tool=quoted(one.tool),
+            who=quoted_person(one.person, one.name),
+        )
+        for one in found
+    ]
+    return "\n".join(
+        [texts("approved_title"), "", *(f"- {line}" for line in lines), "", texts("approved_how")]
+    )

@@ -1,0 +1,235 @@
+"""The commands of this stage."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.access import AccessPolicy, Role
+from bot.commands.agents import agent, agent_of
+from bot.commands.approvals import approve, approved, reject
+from bot.commands.audit import audit
+from bot.commands.budget import budget
+from bot.commands.busy import busy, busy_line
+from bot.commands.digest import begins_a_schedule, digest
+from bot.commands.mcp import mcp
+from bot.commands.memory import memory
+from bot.commands.models import model, model_of, models
+from bot.commands.page import page
+from bot.commands.people import allow, pair, revoke, role
+from bot.commands.privacy import data, is_of_data
+from bot.commands.record import record, switches
+from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
+from bot.commands.retry_fork import fork_of
+from bot.commands.service import accounts, after_a_colon, announce, reload, restart
+from bot.commands.skills import asked_or_unknown, skill, skills
+from bot.commands.threads import resume, threads, title
+from bot.commands.usage import usage
+from bot.domain import Busy, Origin, person_of
+from bot.errors import RunMissing, RuntimeProblem
+from bot.store.audit import author_of
+
+# A status is wanted now, also where the runtime is busy.
+USAGE_SECONDS = 2.0
+
+
+async def help_(call: Invocation) -> Result:
+    """List the commands, or explain one."""
+    texts, registry = call.texts, call.registry
+    if call.words:
+        name = call.words[0].lstrip("/").lower()
+        command = registry.get(name)
+        if command is None:
+            near = nearest_line(texts, registry.nearest(name))
+            return Result(texts("unknown_command", name=name, nearest=near))
+        line = texts("help_line", usage=command.usage, summary=texts(f"cmd_{name}"))
+        return Result(f"{line}\n\n{texts(f'more_{name}')}")
+    lines = [
+        f"- {texts('help_line', usage=command.usage, summary=texts(f'cmd_{command.name}'))}"
+        + (f" {texts('help_admin')}" if command.role >= Role.ADMIN else "")
+        for command in registry.for_role(call.role)
+    ]
+    return Result("\n".join([texts("help_title"), "", *lines, "", texts("help_more")]))
+
+
+async def new(call: Invocation) -> Result:
+    """The accept transaction has turned the thread already; say so."""
+    lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
+    busy = lane.turn is not None or lane.queued > 0
+    # What waited for an approval on the old thread does so no longer.
+    call.services.wake(call.turn.conversation)
+    return Result(call.texts("new_while_busy" if busy else "new"))
+
+
+async def stop(call: Invocation) -> Result:
+    """End the run, keep the queue."""
+    stopped = await call.services.stop(call.turn.conversation, author_of(call.turn))
+    if not stopped:
+        return Result(call.texts("stop_nothing"))
+    joined = call.services.joined(call.turn.conversation)
+    lane = await call.services.store.lane(call.turn.conversation)
+    waiting = lane.queued - joined
+    return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
+
+
+async def retry(call: Invocation) -> Result:
+    """Answer the last turn again, on a fork from before it."""
+    services = call.services
+    lane = await services.store.lane(call.turn.conversation)
+    if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
+        return Result(refusal)
+    if lane.turn is not None:
+        waits, now = call.texts("retry_waits"), services.clock.now()
+        await services.store.retry_later(call.turn, text=waits, limits=call.limits, now=now)
+        services.wake(call.turn.conversation)
+        return Result(waits, composed=True)
+    answered = await services.store.last_answered(call.turn.conversation)
+    if answered is None:
+        return Result(call.texts("retry_nothing"))
+    try:
+        thread_id, checkpoint = await fork_of(services.runtime, answered, services.new_id)
+    except RunMissing:
+        return Result(call.texts("retry_gone"))
+    text = call.texts("retry_done")
+    await services.store.retry(
+        call.turn,
+        answered,
+        checkpoint=checkpoint,
+        thread_id=thread_id,
+        text=text,
+        limits=call.limits,
+        now=services.clock.now(),
+    )
+    services.wake(call.turn.conversation)
+    return Result(text, composed=True)
+
+
+async def plan(call: Invocation) -> Result:
+    """Let this conversation's turns begin with a plan or not, or show which it is."""
+    texts, services = call.texts, call.services
+    wanted = SWITCH.get(call.words[0].lower()) if call.words else None
+    if wanted is None:
+        view = await services.store.conversation(call.turn.conversation)
+        return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
+    await services.store.set_plan(call.turn.conversation, wanted)
+    lane = await services.store.lane(call.turn.conversation)
+    if lane.turn:
+        return Result(texts("plan_on_busy" if wanted else "plan_off_busy"))
+    return Result(texts("plan_on" if wanted else "plan_off"))
+
+
+async def whoami(call: Invocation) -> Result:
+    """Who the asker is to the bot."""
+    sender = call.turn.messages[0].sender
+    address = call.turn.address
+    origin = Origin(
+        address.account, call.turn.platform, address.chat, address.chat_kind, "", sender, address.topic
+    )
+    known = call.role >= Role.MEMBER
+    line = call.texts("whoami_line", line=AccessPolicy.line(origin))
+    return Result(
+        call.texts(
+            "whoami",
+            entry=person_of(call.turn.platform, sender),
+            name=f" ({sender.name})" if sender.name else "",
+            role=call.role.name.lower(),
+            line=call.texts("whoami_known") if known else line,
+        )
+    )
+
+
+async def status(call: Invocation) -> Result:
+    """This conversation, its run, queue and account."""
+    texts, services = call.texts, call.services
+    joined = services.joined(call.turn.conversation)
+    lane = await services.store.lane(call.turn.conversation)
+    view = await services.store.conversation(call.turn.conversation)
+    policy = (view.busy if view else "") or services.busy(call.turn.address.account)
+    account = services.accounts.state(call.turn.address.account)
+    since = services.clock.now() - lane.since
+    state = lane.state.value if lane.state else ""
+    lines = [
+        texts("status_title"),
+        texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),
+        *([texts("status_approval", number=lane.asked_by)] if lane.asked_by else []),
+        *([texts("status_joined", count=joined)] if joined else []),
+        texts("status_queue", count=max(0, lane.queued - joined)),
+        texts("status_model", name=model_of(call, view)),
+        texts("status_agent", name=agent_of(call, view)),
+        *([texts("plan_is_on")] if view and view.plan else []),
+        *([busy_line(call, view)] if policy != Busy.QUEUE or (view and view.busy) else []),
+        *await _tokens(call, view.thread_id if view else ""),
+        texts("status_chat", chat=call.turn.address.chat),
+        texts("status_thread", thread=view.thread_id if view else ""),
+        texts(
+            "status_account",
+            account=call.turn.address.account,
+            state=account.live.value,
+            reason=f": {account.reason}" if account.reason else "",
+        ),
+    ]
+    return Result("\n\n".join(lines))
+
+
+async def _tokens(call: Invocation, thread_id: str) -> list[str]:
+    """What the thread cost so far, where the runtime says."""
+    try:
+        async with asyncio.timeout(USAGE_SECONDS):
+            used = await call.services.runtime.usage(thread_id) if thread_id else None
+    except (RuntimeProblem, TimeoutError):
+        return []
+    if used is None:
+        return []
+    counts = {"total": used.total_tokens, "input": used.input_tokens, "output": used.output_tokens}
+    return [call.texts("status_tokens", **counts)]
+
+
+def builtin() -> Registry:
+    """The registry of this version."""
+    return Registry(
+        [
+            Command("help", help_, argument="[COMMAND]", most_words=1),
+            Command("new", new, starts_thread=True),
+            Command("status", status),
+            Command("stop", stop),
+            Command("retry", retry),
+            Command("threads", threads),
+            Command("resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True),
+            Command("title", title, argument="[TEXT]", most_words=12),
+            Command("models", models),
+            Command("model", model, argument="[NAME]", most_words=1),
+            Command("agent", agent, argument="[NAME]", most_words=1),
+            Command("plan", plan, argument="[on/off]", most_words=1),
+            Command("busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1),
+            Command(
+                "memory",
+                memory,
+                argument="[forget/export] [FACT]",
+                most_words=2,
+                private=True,
+                public=("forget",),
+            ),
+            Command("usage", usage, private=True),
+            Command("digest", digest, argument="[to CHAT] [TIME TEXT]", as_word=begins_a_schedule),
+            Command("record", record, argument="[on/off] [DAYS]", as_word=switches),
+            Command("data", data, argument="[export/erase]", as_word=is_of_data, private=True),
+            Command("skills", skills),
+            Command("approve", approve, argument="[NUMBER] [here/always]", with_slash=True, numbered=True),
+            Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
+            Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
+            Command("whoami", whoami, private=True),
+            Command("page", page, with_slash=True, private=True),
+            Command("allow", allow, argument="[WHO]", most_words=1, role=Role.ADMIN),
+            Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
+            Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN, private=True),
+            Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN, private=True),
+            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN, private=True),
+            Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN, private=True),
+            Command("accounts", accounts, role=Role.ADMIN, private=True),
+            Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),
+            Command("reload", reload, role=Role.ADMIN),
+            Command("announce", announce, argument="TEXT", role=Role.ADMIN, as_word=after_a_colon),
+            Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
+            Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
+        ],
+        fallback=asked_or_unknown,
+    )

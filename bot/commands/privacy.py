@@ -1,0 +1,70 @@
+"""`/data`: what is kept about the asker, to take along, to have erased."""
+
+from __future__ import annotations
+
+from bot.commands.registry import Document, Invocation, Result
+from bot.domain import ChatKind, person_of
+from bot.privacy.data_export import exported, scopes_of
+from bot.store.audit import Deed, author_of
+from bot.store.retention import Person
+
+EXPORT, ERASE, SURE = "export", "erase", "yes"
+FILENAME = "roebot-data.json"
+LARGEST = 5_000_000
+"""Characters of an export that is sent into a chat."""
+
+
+def is_of_data(rest: str) -> bool:
+    """Whether this, after the name of the command as a word, is what it takes."""
+    return rest.lower().split() in ([], [EXPORT], [ERASE], [ERASE, SURE])
+
+
+async def data(call: Invocation) -> Result:
+    """Say for how long what is said here is kept, hand out what is kept about the asker, or erase it."""
+    texts = call.texts
+    words = [word.lower() for word in call.words]
+    if not words:
+        days = call.services.kept_days(call.turn.address.account)
+        return Result(texts("data_kept", days=days) if days else texts("data_kept_for_ever"))
+    if call.turn.address.chat_kind is not ChatKind.PRIVATE:
+        return Result(texts("data_private"))
+    if words == [EXPORT]:
+        return await _export(call)
+    if words == [ERASE]:
+        return Result(texts("data_sure"))
+    if words == [ERASE, SURE]:
+        return await _erase(call)
+    return Result(texts("data_how"))
+
+
+async def _export(call: Invocation) -> Result:
+    services, person = call.services, _asker(call)
+    now = services.clock.now()
+    found = await exported(services.store, services.runtime, person, _scopes(call, person), now)
+    await services.store.note(author_of(call.turn), Deed("data exported", str(person)), now)
+    if len(found) > LARGEST:
+        return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
+    return Result(call.texts("data_exported"), documents=(Document(FILENAME, found.decode()),))
+
+
+async def _erase(call: Invocation) -> Result:
+    services, texts, person = call.services, call.texts, _asker(call)
+    done = await services.forgetter.erase(person, _scopes(call, person))
+    await services.store.note(author_of(call.turn), Deed("data erased", str(person)), services.clock.now())
+    lines = [
+        texts("data_erased", messages=done.erased.messages, threads=len(done.erased.gone)),
+        *([texts("data_shared", threads=len(done.erased.shared))] if done.erased.shared else []),
+        *([texts("data_open", messages=done.open_)] if done.open_ else []),
+        *([texts("data_remembers")] if done.remembers else []),
+        texts("data_stays"),
+    ]
+    return Result("\n\n".join(lines))
+
+
+def _asker(call: Invocation) -> Person:
+    return Person.of(person_of(call.turn.platform, call.turn.messages[-1].sender))
+
+
+def _scopes(call: Invocation, person: Person) -> list[str]:
+    states = call.services.accounts.states()
+    return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])

@@ -1,0 +1,28 @@
+"""A `/retry` that has waited for the turn before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.commands.retry_fork import fork_of
+from bot.domain import Turn
+from bot.errors import RunMissing
+from bot.runtime.interface import RuntimePort
+from bot.store import BotStore
+
+
+async def begin_retry(
+    turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str], now: float
+) -> str:
+    """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
+    it can't. Raises RuntimeProblem where the runtime does not answer.
+    """
+    answered = await store.last_answered(turn.conversation)
+    if answered is None:
+        return "retry_nothing"
+    try:
+        thread_id, checkpoint = await fork_of(runtime, answered, new_id)
+    except RunMissing:
+        return "retry_gone"
+    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
+    return "" if begun else "retry_nothing"

@@ -1,0 +1,18 @@
+"""Where an answer that is given again begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.runtime.interface import RuntimePort
+from bot.store.turns import Answered
+
+
+async def fork_of(runtime: RuntimePort, answered: Answered, new_id: Callable[[], str]) -> tuple[str, str]:
+    """The thread and its checkpoint from before an answered turn ("" for the newest); a new thread where
+    there was nothing before it. Raises RunMissing where it is gone, and RuntimeProblem.
+    """
+    if not answered.run_id:
+        return answered.thread_id, ""
+    found = await runtime.before(answered.thread_id, answered.run_id)
+    return (answered.thread_id, found) if found else (new_id(), "")

@@ -1,0 +1,77 @@
+"""Whom a word in a command means: a person, this group, a workspace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.access.admin_scope import at_home, within_reach
+from bot.commands.escaping import quoted
+from bot.commands.registry import Invocation, Result, nearest, nearest_line
+from bot.config import AccessEntry, wrong_entry
+from bot.domain import ChatKind, person_of
+
+HERE = "here"
+
+
+def home_of(call: Invocation) -> str:
+    """The platform that the asker is known from; at the page, of who came by a link, that of the link."""
+    return person_of(call.turn.platform, call.turn.messages[-1].sender).partition(":")[0]
+
+
+def account_of(call: Invocation) -> str:
+    """The account that the asker is known from, as `home_of`."""
+    return call.turn.messages[-1].sender.account or call.turn.address.account
+
+
+def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
+    """Whom the word means: this group or an id, in the scope, or an entry that names its own; else what to
+    write.
+    """
+    address = call.turn.address
+    if who.lower() == HERE:
+        if address.chat_kind is not ChatKind.GROUP:
+            return Result(call.texts("who_here"))
+        return AccessEntry(scope, address.chat)
+    try:
+        entry = AccessEntry.parse(who if ":" in who else f"{scope}:{who}")
+    except ValueError:
+        return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
+    states = call.services.accounts.states()
+    known = {*states, *(platform for platform, _ in states.values())}
+    if entry.scope not in known:
+        near = nearest_line(call.texts, nearest(entry.scope, sorted(known)) or sorted(known), mark="")
+        return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
+    platform = states[entry.scope][0] if entry.scope in states else entry.scope
+    problem = wrong_entry(platform, entry)
+    # What was given before can be taken back, whatever it is.
+    if problem and entry not in call.services.people:
+        return Result(call.texts("who_wrong", who=quoted(str(entry)), problem=problem))
+    return entry
+
+
+def whom(call: Invocation, who: str) -> AccessEntry | Result:
+    """Whom the word means: on this account, unless it names a scope, or what was given to them holds for the
+    whole platform.
+    """
+    entry = entry_of(call, who, account_of(call))
+    if isinstance(entry, Result) or ":" in who:
+        return entry
+    people, wide = call.services.people, twin(call, entry)
+    return wide if wide in people and entry not in people else entry
+
+
+def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
+    """The entry that means the same one here: on the whole platform for one of this account, and the other
+    way round.
+    """
+    account, platform = account_of(call), home_of(call)
+    if account == platform or entry.scope not in (account, platform):
+        return AccessEntry("", "")
+    return replace(entry, scope=platform if entry.scope == account else account)
+
+
+def reaches(call: Invocation, entry: AccessEntry) -> bool:
+    """Whether the asker is an admin of every account that the entry is about; owners are of all."""
+    turn, services = call.turn, call.services
+    home = at_home(turn.platform, turn.address.account, turn.messages[-1].sender)
+    return within_reach(call.role, home, entry.scope, services.accounts.states(), services.policy)

@@ -1,0 +1,1 @@
+"""Helpers without I/O that any package of the bot may use."""

@@ -1,0 +1,1 @@
+"""Questions and approvals of the agent in a chat."""

@@ -1,0 +1,75 @@
+"""What the agent asks, as people read it: the question, what it is about, and the answers to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.dispatch.approvals.render_arguments import shown_arguments, shown_name
+from bot.render.partial_markdown import close_fence
+from bot.store.tool_grants import Remembered
+from bot.texts import Texts
+
+APPROVAL = "approval"
+# The kinds of a clarification that the words of a question do not tell by themselves.
+_LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`text` is Markdown; `choices` are the answers that it offers; `approval` says that a tool waits for it,
+    so that not everybody may answer. `remembered` is what may be said of later calls, too.
+    """
+
+    text: str = ""
+    choices: tuple[str, ...] = ()
+    approval: bool = False
+    remembered: Remembered | None = None
+
+
+def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
+    """The question that an interrupt's value asks; `mask` hides secrets.
+
+    A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
+    well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
+    else is the question itself.
+    """
+    if not isinstance(value, Mapping):
+        return Question(mask(str(value)))
+    approval = value.get("type") == APPROVAL
+    above = _call(value, texts, mask) if approval else _background(value, texts, mask)
+    asked = mask(_text(value.get("question")) or _text(value.get("message")))
+    choices, remembered = _choices(value.get("options")), None
+    if approval and value.get("remember") is True and len(choices) == 2 and _text(value.get("tool")):
+        remembered = Remembered(_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+        choices = (choices[0], remembered.here, remembered.always, choices[1])
+    return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
+
+
+def _choices(options: Any) -> tuple[str, ...]:
+    offered = [str(option).strip() for option in options] if isinstance(options, list) else []
+    return tuple(dict.fromkeys(filter(None, offered)))
+
+
+def _background(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+    """What a person needs to know to answer. It is the agent's own text, and like all of it Markdown."""
+    lead = _LEADS.get(_text(value.get("kind")))
+    context = mask(_text(value.get("context")))
+    return [texts(lead) if lead else "", close_fence(context)]
+
+
+def _call(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+    """The tool that waits, and what it would be called with. Whoever the agent listened to may have written
+    that, so it is shown as it is and never as markup.
+    """
+    shown = shown_arguments(value.get("args"), mask)
+    return [
+        texts("approval_title", tool=shown_name(value.get("tool"))),
+        shown.block or texts("approval_bare"),
+        texts("approval_cut", count=shown.left_out) if shown.left_out else "",
+    ]
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""

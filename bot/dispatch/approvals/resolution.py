@@ -1,0 +1,84 @@
+"""A settled question says so: who answered it and how, or that nobody did, in the place of its buttons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from bot.commands.escaping import quoted
+from bot.dispatch.pacing.backoff import Tries
+from bot.dispatch.reply.sender import ReplyCalls
+from bot.dispatch.reply.state import Edit
+from bot.dispatch.run.attachments import PASSING
+from bot.domain import Part, PartKind, Stopped, Turn
+from bot.errors import DeliveryError, RateLimited
+from bot.platforms.base import EditsMessages, Operation
+from bot.render.renderer import Renderer
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+SHOWN_FOR = 30.0
+"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
+
+
+async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
+    """Edit the question that `asked` brought; what cannot be edited stays as it is."""
+    part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
+    adapter = asked.adapter
+    if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
+        return
+    content = _below(part.content, _line(answer, part, texts), adapter.renderer)
+    try:
+        await _edit(asked, replace(part, content=content, choices=()))
+    except DeliveryError as problem:
+        log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
+        return
+    await asked.flush()
+
+
+def _below(content: str, line: str, renderer: Renderer) -> str:
+    """A question with a line below it, in one message: what has no room at the question's end gives way."""
+    if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
+        return whole
+    if len(renderer.split(_cut(content, 0, line, renderer))) > 1:
+        return content
+    fits, too_long = 0, len(content)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        room = len(renderer.split(_cut(content, middle, line, renderer))) <= 1
+        fits, too_long = (middle, too_long) if room else (fits, middle)
+    return _cut(content, fits, line, renderer)
+
+
+def _cut(content: str, length: int, line: str, renderer: Renderer) -> str:
+    return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
+
+
+async def _edit(asked: ReplyCalls, shown: Part) -> None:
+    """Edit it, again where that may help. Raises DeliveryError."""
+    governor, address = asked.outlet.governor, asked.turn.address
+    tries = Tries(asked.clock, SHOWN_FOR)
+    while True:
+        try:
+            async with governor.must(address, Operation.FINAL):
+                return await asked.edit(Edit(shown), final=True)
+        except DeliveryError as problem:
+            if problem.category not in PASSING:
+                raise
+            if isinstance(problem, RateLimited):
+                governor.penalty(address, problem.retry_after, account_wide=problem.account_wide)
+            await tries.pause(problem)
+
+
+def _line(answer: Turn, part: Part, texts: Texts) -> str:
+    if answer.stopped is Stopped.LEFT:
+        return texts("answered_left")
+    if not answer.messages:
+        return texts("answered_stopped" if answer.stopped else "answered_never")
+    message = answer.messages[-1]
+    said = message.text.strip().casefold()
+    chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
+    who = quoted(message.sender.name or message.sender.id)
+    return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

@@ -1,0 +1,1 @@
+"""Rate limits, start limits and backoff for calls to platforms."""

@@ -1,0 +1,199 @@
+"""One rate governor for each account: who may call the platform, and when.
+
+A call that must happen (a post, a final, a command's answer) waits in line for its chat and then for the
+account. A call that may be skipped (a frame, typing) is granted only if nobody waits and enough is left
+over, and is otherwise told when to ask again: the newest frame is then shown, stale ones never exist. A
+penalty blocks its own chat alone unless the platform says that it is the whole account's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.clock import Clock
+from bot.core.sliding_window import SlidingWindow
+from bot.domain import ReplyAddress
+from bot.platforms.base import Budget, Operation, Scope
+
+IDLE_BUCKETS = 512
+
+
+@dataclass(slots=True)
+class _Gate:
+    """What guards one chat (or the account): its windows, its penalty, its line of waiters."""
+
+    windows: list[tuple[Budget, SlidingWindow]]
+    blocked_until: float = 0.0
+    line: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+    def ready_at(self, operation: Operation, now: float) -> float:
+        """When a call that has to be made may be made."""
+        return max([now, self.blocked_until, *(one.ready_at(now) for one in self._of(operation))])
+
+    def spare_at(self, operation: Operation, now: float, *, at_once: bool) -> float:
+        """When a call that may be skipped may be made."""
+        found = (one.spare_at(now, at_once=at_once) for one in self._of(operation))
+        return max([now, self.blocked_until, *found])
+
+    def distance(self, operation: Operation) -> float:
+        """By how much calls that may be skipped are apart now."""
+        return max((one.distance for one in self._of(operation)), default=0.0)
+
+    def add(self, operation: Operation, now: float) -> None:
+        for window in self._of(operation):
+            window.add(now)
+
+    def ended(self, operation: Operation, began: float, now: float) -> None:
+        for window in self._of(operation):
+            window.ended(began, now)
+
+    def _of(self, operation: Operation) -> Iterator[SlidingWindow]:
+        return (window for budget, window in self.windows if operation in budget.operations)
+
+    def idle(self, now: float) -> bool:
+        return (
+            self.waiting == 0
+            and self.blocked_until <= now
+            and all(window.idle(now) for _, window in self.windows)
+        )
+
+
+class RateGovernor:
+    """Grants calls of one account within the platform's published budgets.
+
+    `scale` multiplies every period (an emulator's, or an account with raised limits).
+    """
+
+    def __init__(self, budgets: Sequence[Budget], clock: Clock, *, scale: float = 1.0) -> None:
+        self._budgets = tuple(budgets)
+        self._clock = clock
+        self._scale = scale
+        self._account = _Gate(self._windows(Scope.ACCOUNT, None))
+        self._chats: dict[str, _Gate] = {}
+
+    @asynccontextmanager
+    async def must(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
+        """Wait for a call that has to happen; the body makes it. Calls of one chat happen one after
+        another.
+        """
+        gate = self._gate(address)
+        gate.waiting += 1
+        try:
+            async with gate.line:
+                await self._wait(gate, operation)
+                async with self._account_line():
+                    await self._wait(self._account, operation)
+                    started = self._take(gate, operation)
+                try:
+                    yield
+                finally:
+                    self._give(gate, operation, started)
+        finally:
+            gate.waiting -= 1
+
+    @asynccontextmanager
+    async def may(
+        self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
+    ) -> AsyncIterator[float]:
+        """Try a call that may be skipped: yields 0.0 if granted, else the seconds after which to try
+        again. `at_once` leaves out the distance that such calls keep, not the windows.
+        """
+        gate = self._gate(address)
+        if wait := self.wait(address, operation, at_once=at_once):
+            yield wait
+            return
+        gate.waiting += 1
+        try:
+            async with gate.line:
+                started = self._take(gate, operation)
+                try:
+                    yield 0.0
+                finally:
+                    self._give(gate, operation, started)
+        finally:
+            gate.waiting -= 1
+
+    def wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
+        """Seconds after which to try a call that may be skipped; 0.0 if it would be granted now."""
+        gate, now = self._gate(address), self._clock.now()
+        if gate.waiting or self._account.waiting:
+            return 0.05 * self._scale or 0.001
+        own = gate.spare_at(operation, now, at_once=at_once)
+        return max(own, self._account.spare_at(operation, now, at_once=at_once)) - now
+
+    def distance(self, address: ReplyAddress, operation: Operation) -> float:
+        """Seconds by which such calls are apart now if they may be skipped."""
+        return max(self._gate(address).distance(operation), self._account.distance(operation))
+
+    def penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
+        """The platform asked to wait."""
+        gate = self._account if account_wide else self._gate(address)
+        gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
+
+    def blocked_for(self, address: ReplyAddress) -> float:
+        """How long a penalty still holds calls to that chat back, in seconds."""
+        until = max(self._gate(address).blocked_until, self._account.blocked_until)
+        return max(0.0, until - self._clock.now())
+
+    def limited_for(self) -> float:
+        """The longest penalty that holds any chat of the account back now, in seconds."""
+        now = self._clock.now()
+        gates = [self._account, *self._chats.values()]
+        return max(0.0, max(gate.blocked_until for gate in gates) - now)
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for their turn now."""
+        return sum(gate.waiting for gate in self._chats.values())
+
+    @asynccontextmanager
+    async def _account_line(self) -> AsyncIterator[None]:
+        self._account.waiting += 1
+        try:
+            async with self._account.line:
+                yield
+        finally:
+            self._account.waiting -= 1
+
+    async def _wait(self, gate: _Gate, operation: Operation) -> None:
+        while True:
+            now = self._clock.now()
+            at = gate.ready_at(operation, now)
+            if at <= now:
+                return
+            await self._clock.sleep(at - now)
+
+    def _take(self, gate: _Gate, operation: Operation) -> float:
+        now = self._clock.now()
+        gate.add(operation, now)
+        self._account.add(operation, now)
+        return now
+
+    def _give(self, gate: _Gate, operation: Operation, started: float) -> None:
+        now = self._clock.now()
+        gate.ended(operation, started, now)
+        self._account.ended(operation, started, now)
+
+    def _gate(self, address: ReplyAddress) -> _Gate:
+        gate = self._chats.get(address.chat)
+        if gate is None:
+            if len(self._chats) >= IDLE_BUCKETS:
+                self._sweep()
+            gate = self._chats[address.chat] = _Gate(self._windows(Scope.CHAT, address))
+        return gate
+
+    def _sweep(self) -> None:
+        now = self._clock.now()
+        for chat in [chat for chat, gate in self._chats.items() if gate.idle(now)]:
+            del self._chats[chat]
+
+    def _windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, SlidingWindow]]:
+        return [
+            (budget, SlidingWindow(budget.count, budget.period, reserve=budget.reserve, scale=self._scale))
+            for budget in self._budgets
+            if budget.scope is scope and (address is None or address.chat_kind in budget.kinds)
+        ]

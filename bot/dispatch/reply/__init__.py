@@ -1,0 +1,1 @@
+"""The reply of a turn: its state, streaming and delivery."""

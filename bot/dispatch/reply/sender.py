@@ -1,0 +1,229 @@
+"""The calls to a platform that one reply makes, each recorded: intent before a post, receipt after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from bot.clock import Clock
+from bot.dispatch.account_channel import Outlet
+from bot.dispatch.reply.state import TAKEN_BACK, Edit, Post, Remove, Reply, marked
+from bot.domain import (
+    ChatKind,
+    OutboundFile,
+    OutboundMessage,
+    Part,
+    PartKind,
+    PartState,
+    ProgressItem,
+    ProgressState,
+    ToolStep,
+    Turn,
+    TurnState,
+)
+from bot.errors import NotModified
+from bot.faults import Step, reach
+from bot.platforms.base import (
+    Adapter,
+    DeletesMessages,
+    EditsMessages,
+    RepeatsSafely,
+    SendsFiles,
+    ShowsAlone,
+    StreamsNatively,
+)
+from bot.runtime.interface import RuntimePort
+from bot.store import BotStore
+from bot.store.turns import PartChange
+from bot.store.usage import Spent
+
+REPEATED_COUNTER = "possibly_repeated"
+DOCUMENT_TYPE = "application/json"
+
+
+class ReplyCalls:
+    """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
+
+    `sealed` are words of it and the secret that is sent in their place; `alone` is whom it is for in a group.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        parts: Sequence[Part],
+        outlet: Outlet,
+        store: BotStore,
+        runtime: RuntimePort,
+        clock: Clock,
+        sealed: tuple[str, str] | None = None,
+        alone: str = "",
+    ) -> None:
+        self.turn = turn
+        self.reply = Reply(parts)
+        self.outlet = outlet
+        self.clock = clock
+        self.store = store
+        self.progress: tuple[ProgressItem, ...] = ()
+        """What messages bring beside their text."""
+        self._runtime = runtime
+        self._sealed = sealed
+        self._alone = alone
+        self._dirty: dict[int, PartChange] = {}
+        self._seen: list[str] = []
+
+    @property
+    def adapter(self) -> Adapter:
+        """The account's adapter now; a changed configuration gives another one, even under a reply."""
+        return self.outlet.adapter
+
+    @property
+    def edits(self) -> bool:
+        """Whether messages that stand can be changed here."""
+        return isinstance(self.adapter, EditsMessages)
+
+    @property
+    def repeats_safely(self) -> bool:
+        """Whether a post of unknown outcome may simply be made again."""
+        adapter = self.adapter
+        if self._alone and isinstance(adapter, ShowsAlone) and adapter.shows_alone:
+            return False
+        return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
+
+    def stands(self, part: Part) -> bool:
+        """Whether a final part needs no call: its text shows, without buttons, list or open stream."""
+        if part.choices or self.progress or not self.reply.shows(part):
+            return False
+        adapter = self.adapter
+        open_ = isinstance(adapter, StreamsNatively) and adapter.streaming(
+            self.turn.address, part.platform_id
+        )
+        return not open_
+
+    def settle(self, state: TurnState) -> None:
+        """Nothing is worked on any more: the list gets the states in which it stays."""
+        cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
+        over = ProgressState.FAILED if cut_off else ProgressState.DONE
+        self.progress = tuple(
+            replace(item, state=over) if item.state is ProgressState.ACTIVE else item
+            for item in self.progress
+        )
+
+    async def post(self, action: Post, *, final: bool, full: bool = False) -> None:
+        """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""
+        part = action.part
+        if action.unknown and not self.repeats_safely:
+            part = replace(part, repeated=True)
+            await self.store.count(self.turn.address.account, REPEATED_COUNTER)
+        self.stage(replace(part, state=PartState.INTENDED))
+        await self.flush()
+        reach(Step.POST_INTENDED)
+        platform_id = await self._send(part, final=final, full=full)
+        reach(Step.PART_SENT if final else Step.POSTED)
+        self._remember(platform_id)
+        state = PartState.FINAL if final else PartState.POSTED
+        self.stage(replace(part, state=state, platform_id=platform_id), shown=part.content)
+
+    async def edit(self, action: Edit, *, final: bool, full: bool = False) -> None:
+        """Replace the text of a message that stands."""
+        part = action.part
+        if isinstance(self.adapter, EditsMessages):
+            with suppress(NotModified):
+                message = self._message(part, final=final, full=full)
+                await self.adapter.edit(message, part.platform_id)
+        reach(Step.PART_SENT if final else Step.MID_STREAM)
+        state = PartState.FINAL if final else PartState.POSTED
+        self.stage(replace(part, state=state), shown=part.content)
+
+    async def remove(self, action: Remove) -> None:
+        """Take a message back; where none can be deleted, its text."""
+        if isinstance(self.adapter, DeletesMessages):
+            await self.adapter.delete(self.turn.address, action.part.platform_id)
+        elif isinstance(self.adapter, EditsMessages):
+            empty = self._message(replace(action.part, content=TAKEN_BACK), final=True, full=False)
+            with suppress(NotModified):
+                await self.adapter.edit(empty, action.part.platform_id)
+        self.reply.change(replace(action.part, state=PartState.UNDELIVERED))
+
+    async def take_back(self, action: Post) -> None:
+        """The post surely did not happen: it is no longer intended."""
+        have = self.reply.parts[action.part.index]
+        self.stage(replace(have, state=PartState.PLANNED))
+        await self.flush()
+
+    def stage(self, part: Part, *, shown: str | None = None, category: str = "") -> None:
+        """Take over what became of a part; it is written with the next flush."""
+        self.reply.change(part, shown=shown)
+        self._dirty[part.index] = PartChange(part, category)
+
+    async def flush(
+        self,
+        state: TurnState | None = None,
+        *,
+        error: str = "",
+        keep: int | None = None,
+        spent: Spent | None = None,
+        joined: Sequence[int] = (),
+        steps: Sequence[ToolStep] = (),
+    ) -> None:
+        """Write what is staged, and the turn's state where given, with what it cost, which messages joined it
+        and which tools it called, in one transaction.
+        """
+        if not self._dirty and not self._seen and state is None:
+            return
+        changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
+        ids, self._seen = self._seen, []
+        await self.store.save(
+            self.turn.id,
+            changes,
+            self.clock.now(),
+            state=state,
+            error=error,
+            keep=keep,
+            spent=spent,
+            joined=joined,
+            steps=steps,
+            seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
+        )
+
+    def _remember(self, platform_id: str) -> None:
+        """Replies to our messages find their conversation, where a chat has more than one."""
+        address = self.turn.address
+        if address.chat_kind is ChatKind.GROUP and not address.topic:
+            self._seen.append(platform_id)
+
+    async def _send(self, part: Part, *, final: bool, full: bool) -> str:
+        if part.kind is not PartKind.TEXT and isinstance(self.adapter, SendsFiles):
+            data, mime = await self._content(part)
+            return await self.adapter.send_file(
+                OutboundFile(
+                    self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
+                )
+            )
+        return await self.adapter.send(self._message(part, final=final, full=full))
+
+    async def _content(self, part: Part) -> tuple[bytes, str]:
+        """What is in a file, and of which type it is."""
+        if part.kind is PartKind.DOCUMENT:
+            return part.content.encode(), DOCUMENT_TYPE
+        limit = self.outlet.manifest.max_file_out
+        return await self._runtime.artifact(self.turn.thread_id, part.content, limit)
+
+    def _message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
+        text = part.content if part.kind is PartKind.TEXT else f"📎 `{part.filename}`"
+        text = marked(text) if part.repeated else text
+        text = text.replace(*self._sealed) if self._sealed else text
+        return OutboundMessage(
+            self._key(part),
+            self.turn.address,
+            text,
+            final,
+            choices=part.choices if final else (),
+            since=self.turn.created_at,
+            progress=self.progress,
+            full=full,
+            alone=self._alone,
+        )
+
+    def _key(self, part: Part) -> str:
+        return f"{self.turn.id}:{part.index}"

@@ -1,0 +1,1 @@
+"""One run of the agent for a turn."""

@@ -1,0 +1,202 @@
+"""A turn as the agent reads it: human messages with stable ids, senders' names in groups, files handed
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import structlog
+
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.commands.skills import named, parted
+from bot.dispatch.pacing.backoff import Tries
+from bot.dispatch.run.attachments import Handing
+from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage, person_of
+from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.runtime.interface import RunRequest, SkillInfo, Upload
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+
+def message_ids(turn: Turn) -> list[str]:
+    """The ids of a turn's messages in the thread. They are stable, so that a repeated run replaces, not
+    doubles.
+    """
+    return [message_id(turn, message.id) for message in turn.messages]
+
+
+def message_id(turn: Turn, number: int) -> str:
+    """The id in the thread of a message that this turn answers."""
+    return f"{_prefix(turn)}{number}"
+
+
+def number_in(turn: Turn, identity: str) -> int:
+    """The number of the message that has this id in the thread, 0 for one that the turn does not answer."""
+    number = identity.removeprefix(_prefix(turn))
+    return int(number) if number != identity and number.isdecimal() else 0
+
+
+def _prefix(turn: Turn) -> str:
+    return f"roebot-{turn.id}-"
+
+
+def author(turn: Turn) -> str:
+    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's).
+
+    An answer goes on with the work of who asked for it, whoever gives it.
+    """
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    return person_of(turn.platform, people[-1]) if people else ""
+
+
+def _account(turn: Turn) -> str:
+    """Where the author of a turn is known from: of who came to the page by a link that is the account of the
+    link, so that the agent remembers one person once.
+    """
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
+    return known or turn.address.account
+
+
+async def run_request(
+    handing: Handing,
+    texts: Texts,
+    roles: Sequence[str],
+    *,
+    repeated: bool,
+    heard: str = "",
+    steerable: bool = False,
+) -> RunRequest:
+    """The run that answers a turn, whose author has these roles and before which that was `heard`. A
+    `steerable` one takes in what comes while it works.
+
+    Raises RuntimeUnreachable.
+    """
+    turn = handing.turn
+    skills = _Skills(handing, texts)
+    messages = [
+        await _message(handing, message, identity, texts, skills)
+        for message, identity in zip(turn.messages, message_ids(turn), strict=True)
+        if not message.deleted
+    ]
+    told = [*([heard] if heard else []), *(_note(note, texts) for note in turn.notes)]
+    if told and messages:
+        messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
+    configurable = _configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles)
+    if steerable:
+        configurable["steerable"] = True
+    return RunRequest(
+        thread_id=turn.thread_id,
+        key=f"{turn.id}:{turn.attempt}",
+        messages=messages,
+        answers=turn.answers,
+        configurable=configurable,
+        checkpoint=turn.checkpoint,
+        repeated=repeated,
+        assistant=handing.outlet.assistant,
+    )
+
+
+async def joining(handing: Handing, message: TurnMessage, texts: Texts) -> dict[str, Any]:
+    """A message that may join the run of a turn, as the agent reads it. Raises RuntimeUnreachable."""
+    identity = message_id(handing.turn, message.id)
+    return await _message(handing, message, identity, texts, _Skills(handing, texts))
+
+
+def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "user_id": author(turn),
+        "account": _account(turn),
+        "platform": turn.platform,
+        "chat": turn.address.chat,
+        "chat_kind": turn.address.chat_kind.value,
+        "turn_id": str(turn.id),
+        "roles": list(roles),
+        "locale": locale,
+    }
+    if turn.model:
+        context["model_name"] = turn.model
+    if turn.approved:
+        context["approved"] = list(turn.approved)
+    if turn.plan:
+        context["is_plan_mode"] = True
+    if agent:
+        context["agent_name"] = agent
+    return context
+
+
+class _Skills:
+    """Knows the skills that messages ask for; asks the runtime once, where a message looks like that."""
+
+    def __init__(self, handing: Handing, texts: Texts) -> None:
+        self._handing, self._texts = handing, texts
+        self._offered: Sequence[SkillInfo] | None = None
+
+    async def asked(self, text: str) -> tuple[str, str]:
+        """What the agent is told of a skill that is asked for, "" for none, and the rest of the text."""
+        parts = parted(text)
+        if parts is None:
+            return "", text
+        name, rest = parts
+        found = named(name, await self._known())
+        if found is None or not found.enabled:
+            return "", text
+        return self._texts("note_skill", name=found.name, path=found.path), rest
+
+    async def _known(self) -> Sequence[SkillInfo]:
+        tries = Tries(self._handing.clock)
+        while self._offered is None:
+            try:
+                self._offered = await self._handing.runtime.skills()
+            except RuntimeUnreachable as problem:
+                await tries.pause(problem)
+            except RuntimeProblem as problem:
+                log.warning("skills_unknown", problem=str(problem))
+                self._offered = ()
+        return self._offered
+
+
+async def _message(
+    handing: Handing, message: TurnMessage, identity: str, texts: Texts, skills: _Skills
+) -> dict[str, Any]:
+    turn = handing.turn
+    note, words = await skills.asked(message.text)
+    lines = [words] if words else []
+    files = []
+    for number, attachment in enumerate(message.attachments):
+        try:
+            files.append(_file(await handing.over(attachment, f"{identity}-{number}")))
+        except RuntimeUnreachable:
+            raise  # the turn fails, with its file; it can be asked for again
+        except (DeliveryError, RuntimeProblem) as error:
+            log.warning("file_lost", turn=turn.id, problem=str(error))
+            lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
+    text = "\n\n".join(lines)
+    if turn.address.chat_kind is ChatKind.GROUP:
+        text = f"{message.sender.name or message.sender.id}: {text}"
+    text = "\n\n".join(filter(None, [note, text]))
+    # Whose words they are: what an agent remembers of a person must be that person's own.
+    told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
+    if files:
+        told["files"] = files
+    return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}
+
+
+def _note(note: ChangeNote, texts: Texts) -> str:
+    """One line; what people wrote is a JSON string in it, so that it cannot pass for the line's own."""
+    name = _quoted(note.sender.name or note.sender.id)
+    if note.after is None:
+        return texts("note_deleted", name=name)
+    return texts("note_changed", name=name, before=_quoted(note.before), after=_quoted(note.after))
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _file(upload: Upload) -> dict[str, Any]:
+    return {"filename": upload.filename, "size": upload.size, "path": upload.path}

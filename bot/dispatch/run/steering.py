@@ -1,0 +1,117 @@
+"""What comes in while a run is on, offered to that run; see docs/decisions/steer.md."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from bot.commands.escaping import quoted
+from bot.core.aio import first_of
+from bot.dispatch.run.attachments import Handing
+from bot.dispatch.run.request import joining, message_id, number_in
+from bot.domain import TurnMessage
+from bot.errors import RuntimeProblem, RuntimeUnreachable
+from bot.faults import Step, reach
+from bot.runtime.interface import Offer
+from bot.store import BotStore
+from bot.store.steering import takes_in
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+# Seconds between tries while the runtime is away.
+AGAIN = 1.0
+LONGEST_SHOWN = 60
+
+
+class Steering:
+    """The inbox of the run of one turn: `on` if there is one, `offered` if anything was ever in it."""
+
+    def __init__(self, handing: Handing, store: BotStore, texts: Texts, *, on: bool) -> None:
+        self.on = on and takes_in(handing.turn)
+        self.offered = False
+        self._handing = handing
+        self._store = store
+        self._texts = texts
+        self._known: dict[str, TurnMessage] = {}
+        self._waits: dict[str, TurnMessage] = {}
+        self._inbox: dict[str, TurnMessage] = {}
+        self._news = asyncio.Event()
+        self._news.set()
+
+    def nudge(self) -> None:
+        """What waits is not the same any more."""
+        self._news.set()
+
+    def again(self) -> None:
+        """The runtime may have forgotten the inbox."""
+        self._inbox.clear()
+        self.nudge()
+
+    async def run(self) -> None:
+        """Offer what waits, again whenever it changes, until cancelled."""
+        pause = 0.0
+        while self.on:
+            await self._something(pause)
+            try:
+                pause = await self._offer()
+            except RuntimeUnreachable:
+                pause = AGAIN
+            except RuntimeProblem as problem:
+                # There is no such inbox: what waits is answered by the next turn.
+                log.info("inbox_refused", turn=self._handing.turn.id, problem=str(problem))
+                return
+
+    async def look(self) -> float:
+        """Get to know what waits; in how many seconds there is more (0.0: not by itself)."""
+        behind = await self._store.behind(self._handing.turn, self._handing.clock.now())
+        self._waits = {message_id(self._handing.turn, one.id): one for one in behind.messages}
+        self._known |= self._waits
+        return behind.more
+
+    async def withdraw(self) -> None:
+        """The run is over: empty its inbox. Raises RuntimeProblem."""
+        self.on = False
+        for identity in list(self._inbox):
+            await self._drop(identity)
+
+    def mark(self, identity: str) -> str:
+        """The line that tells of a message that joined, "" where nothing is known of it."""
+        message = self._known.get(identity)
+        if message is None or not message.text.strip():
+            return ""
+        return self._texts("joined", text=quoted(message.text, LONGEST_SHOWN))
+
+    def number(self, identity: str) -> int:
+        """The number of the message with this id in the thread, 0 where it is not of this turn."""
+        return number_in(self._handing.turn, identity)
+
+    async def _something(self, pause: float) -> None:
+        if pause:
+            await first_of(self._news, self._handing.clock, pause)
+        else:
+            await self._news.wait()
+        self._news.clear()
+
+    async def _offer(self) -> float:
+        """Bring the inbox to what waits now; in how many seconds there is more."""
+        more = await self.look()
+        for identity in [one for one in self._inbox if one not in self._waits]:
+            await self._drop(identity)
+        for identity, message in self._waits.items():
+            if self._inbox.get(identity) != message:
+                await self._put(identity, message)
+        return more
+
+    async def _put(self, identity: str, message: TurnMessage) -> None:
+        handing = self._handing
+        body = await joining(handing, message, self._texts)
+        self.offered = True
+        await handing.runtime.offer(handing.turn.thread_id, Offer(handing.turn.id, message.id, body))
+        self._inbox[identity] = message
+        reach(Step.OFFERED)
+
+    async def _drop(self, identity: str) -> None:
+        await self._handing.runtime.withdraw(self._handing.turn.thread_id, identity)
+        self._inbox.pop(identity, None)

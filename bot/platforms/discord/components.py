@@ -1,0 +1,150 @@
+"""Choices and the stop as buttons, which one was pressed, and what a person sees after that.
+
+What a button says is in its id and in the message that Discord sends with the click: nothing is kept in
+memory, so buttons outlive the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from bot.domain import InboundMessage
+from bot.platforms.choice_markers import Signs
+from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.sdk import discord
+from bot.platforms.payload import Json, objects, string
+
+log = structlog.get_logger(__name__)
+
+ROW, ROWS = 5, 5
+"""Buttons of an action row, and rows of a message
+(docs.discord.com/developers/components/reference#action-row)."""
+MOST_CHOICES = ROW * ROWS
+LABEL_LIMIT = 80
+"""Characters of a button's label (same page, #button-button-structure)."""
+STALE = "This question is too old. Please write your answer."
+STOP, STOP_LABEL = "stop", "■ Stop"
+"""The id and label of the button below a message that grows."""
+_PREFIX = "choice:"
+_ACTION_ROW, _BUTTON = 1, 2
+_GREY, _GREEN = 2, 3
+_MESSAGE, _LATER, _UPDATE = 4, 6, 7
+"""Types of an answer to a click (docs.discord.com/developers/interactions/receiving-and-responding)."""
+_FOR_ONE = 1 << 6
+"""Flag of an answer that only the person who clicked sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A button was pressed: the interaction to answer, and what it means (None: nobody can tell any more)."""
+
+    id: str
+    token: str
+    message: InboundMessage | None
+
+
+def components(choices: Sequence[str]) -> list[Json]:
+    """The rows of buttons below a question; none where there is nothing to choose."""
+    made = [
+        _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MOST_CHOICES])
+    ]
+    return [_row(made[start : start + ROW]) for start in range(0, len(made), ROW)]
+
+
+def stop_button() -> list[Json]:
+    """The row below a message that grows."""
+    return [_row([_button(STOP_LABEL, STOP, _GREY)])]
+
+
+def pressed_label(message: Json, pressed: str) -> str:
+    """What the pressed button of a message says, "" where that cannot be told. Raises Malformed."""
+    if pressed != STOP and not pressed.startswith(_PREFIX):
+        return ""
+    for row in objects(message, "components"):
+        for button in objects(row, "components"):
+            if string(button, "custom_id") == pressed and not button.get("disabled"):
+                return string(button, "label")
+    return ""
+
+
+def names(message: Json) -> list[str]:
+    """The ids of the buttons of a message, as sent or as answered."""
+    rows = message.get("components") or []
+    return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
+
+
+class Clicks:
+    """Answers clicks, once it is known what they count for. A failure costs nothing but the sign."""
+
+    def __init__(self, rest: Rest, signs: Signs) -> None:
+        self._rest = rest
+        self._signs = signs
+
+    async def refuse(self, click: Click, reason: str) -> None:
+        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+        told: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
+        try:
+            await self._rest.request(_callback(click), json=told if reason else {"type": _LATER})
+        except discord.DiscordException as error:
+            _unconfirmed(error)
+
+    async def confirm(self, click: Click) -> None:
+        """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds.
+
+        A stop changes nothing yet: the final takes its button away.
+        """
+        question = click.message.origin.reply_to if click.message is not None else ""
+        async with self._signs.sign(question) as due:
+            await self._confirm(click, due=due)
+
+    async def _confirm(self, click: Click, *, due: bool) -> None:
+        answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": STALE, "flags": _FOR_ONE}}
+        shown: dict[str, Any] = {}
+        if click.message is not None and not (due and click.message.clicked):
+            answer = {"type": _LATER}
+        elif click.message is not None:
+            chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)
+            shown = {"components": [_row([{**chosen, "disabled": True}])]}
+            answer = {"type": _UPDATE, "data": shown}
+        try:
+            await self._rest.request(_callback(click), json=answer)
+        except discord.NotFound:
+            # It was stored too late for that; the message itself can be changed at any time.
+            if click.message is not None and shown:
+                await self._edit(click.message, shown)
+        except discord.DiscordException as error:
+            _unconfirmed(error)
+
+    async def _edit(self, message: InboundMessage, shown: Json) -> None:
+        origin = message.origin
+        route = Route(
+            "PATCH", "/channels/{channel_id}/messages/{message_id}", channel_id=origin.topic or origin.chat,
+            message_id=origin.reply_to,
+        )  # fmt: skip
+        try:
+            await self._rest.request(route, json=shown)
+        except discord.DiscordException as error:
+            _unconfirmed(error)
+
+
+def _callback(click: Click) -> Any:
+    return Route(
+        "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
+        webhook_token=click.token,
+    )  # fmt: skip
+
+
+def _unconfirmed(error: discord.DiscordException) -> None:
+    log.info("discord.click_not_confirmed", reason=type(error).__name__)
+
+
+def _row(buttons: list[Json]) -> Json:
+    return {"type": _ACTION_ROW, "components": buttons}
+
+
+def _button(label: str, name: str, style: int) -> Json:
+    return {"type": _BUTTON, "style": style, "label": label[:LABEL_LIMIT], "custom_id": name}

@@ -1,0 +1,93 @@
+"""Finds a post of unknown outcome once its nonce may be forgotten: by reading the channel."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from bot.clock import Clock
+from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
+from bot.platforms.discord.payload import snowflake
+from bot.platforms.discord.snowflake import snowflake_at
+from bot.platforms.payload import Json, Malformed, mapping, objects, optional_mapping
+from bot.render.discord import render_discord
+
+log = structlog.get_logger(__name__)
+
+NONCE_SECONDS = 60.0
+"""How long a nonce is relied on: Discord checks it "for some minutes", and does not say for how many
+(docs.discord.com/developers/resources/message#create-message-jsonform-params)."""
+PAGE = 100
+REMEMBERED = 2000
+SKEW = 30.0
+"""Our clock may be ahead of Discord's by so many seconds."""
+_CLOSING = "*_~`| "
+"""A frame may end with these, which close what is open in it."""
+
+Read = Callable[[ReplyAddress, int], Awaitable[Any]]
+
+
+class Leftovers:
+    """What earlier calls may have left behind. `read` gives a page of messages behind an id."""
+
+    def __init__(self, own_id: str, clock: Clock, read: Read) -> None:
+        self._own_id = own_id
+        self._clock = clock
+        self._read = read
+        self._started = clock.now()
+        self._tried: OrderedDict[str, float] = OrderedDict()
+        self._posted: OrderedDict[str, None] = OrderedDict()
+
+    def stands(self, message_id: str) -> None:
+        """A message was posted, and its id is known."""
+        _keep(self._posted, message_id, None)
+
+    async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
+        """The message that an earlier try of this one has posted, None where there is none.
+
+        Asked for only where there may have been one, longer ago than nonces are relied on. Raises what `read`
+        raises.
+        """
+        now = self._clock.now()
+        tried = self._tried.get(sent.key)
+        _keep(self._tried, sent.key, now if tried is None else tried)
+        # In this life by an earlier try, or in the life of a process before it.
+        since = tried if tried is not None else sent.since if sent.since < self._started else now
+        if not sent.since or now - since < NONCE_SECONDS:
+            return None
+        found = await self._read(sent.address, snowflake_at(sent.since - SKEW))
+        for message in reversed(found if isinstance(found, list) else []):
+            if self._is_it(message, sent):
+                log.info("discord.post_found", key=sent.key)
+                return dict(message)
+        return None
+
+    def _is_it(self, message: Any, sent: OutboundMessage | OutboundFile) -> bool:
+        try:
+            number = snowflake(message, "id")
+            author = snowflake(mapping(message, "author"), "id")
+            answers = optional_mapping(message, "message_reference").get("message_id")
+            files = [one.get("filename") for one in objects(message, "attachments")]
+        except (Malformed, AttributeError):
+            return False
+        wanted = (None, sent.address.reply_to)
+        if author != self._own_id or number in self._posted or answers not in wanted:
+            return False
+        if isinstance(sent, OutboundFile):
+            return sent.filename in files
+        return not files and _agree(str(message.get("content") or ""), render_discord(sent.text))
+
+
+def _agree(shown: str, text: str) -> bool:
+    """Whether one is the beginning of the other, but for what closes a frame."""
+    first, second = (" ".join(one.split()).rstrip(_CLOSING) for one in (shown, text))
+    return bool(first and second) and (first.startswith(second) or second.startswith(first))
+
+
+def _keep(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
+    kept[key] = value
+    while len(kept) > REMEMBERED:
+        kept.popitem(last=False)

@@ -1,0 +1,121 @@
+"""What events do not tell: the names of people, and whose message was answered. Asked for, kept, bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import quote
+
+import structlog
+
+from bot.clock import Clock
+from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.errors import ApiProblem
+from bot.platforms.payload import Json
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+ASK_SECONDS = 0.8
+"""An event must be acknowledged within 3 s, so no question about it may take longer."""
+PAUSE = 300.0
+"""After a refusal (most often: no scope to read names) nothing is asked for so long (seconds)."""
+KEPT = 4096
+KNOWN_SECONDS = 3600.0
+"""So long what Feishu said of a person is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody as Feishu describes them: `departments` are open ids, told where the app may read them
+    (contact:user.department:readonly).
+    """
+
+    name: str = ""
+    departments: tuple[str, ...] = ()
+    asked_at: float = 0.0
+
+
+def person_in(user: Json, now: float) -> Person:
+    """What `contact/v3/users` says of somebody."""
+    found = user.get("department_ids")
+    departments = tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    return Person(str(user.get("name") or ""), departments, now)
+
+
+class People:
+    """People by open id, p2p chats by open id, and the ids of the bot's own messages. `bot_ids` are the app
+    id and the bot's open id: messages name it by either.
+    """
+
+    def __init__(self, client: Client, clock: Clock, bot_ids: frozenset[str]) -> None:
+        self._client = client
+        self._bot_ids = bot_ids
+        self._clock = clock
+        self._known: OrderedDict[str, Person] = OrderedDict()
+        self._chats: OrderedDict[str, str] = OrderedDict()
+        self._own: OrderedDict[str, bool] = OrderedDict()
+        self._silent_until = 0.0
+
+    async def person(self, open_id: str) -> Person:
+        """What Feishu tells of a person."""
+        now, known = self._clock.now(), self._known.get(open_id)
+        if known is not None and now - known.asked_at < KNOWN_SECONDS:
+            return known
+        if now < self._silent_until:
+            return Person(known.name if known is not None else "")
+        query = {"user_id_type": "open_id", "department_id_type": "open_department_id"}
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                answer = await self._client.call(
+                    "GET", f"contact/v3/users/{quote(open_id, safe='')}", query=query
+                )
+        except (ApiProblem, TimeoutError) as problem:
+            self._silent_until = now + PAUSE
+            log.info("feishu.person_unknown", reason=str(problem) or "no answer in time")
+            return Person(known.name if known is not None else "")
+        user = answer.data.get("user")
+        found = person_in(user if isinstance(user, dict) else {}, now)
+        _keep(self._known, open_id, found)
+        return found
+
+    def posted(self, message_id: str) -> None:
+        """A message of the bot's own."""
+        _keep(self._own, message_id, True)
+
+    async def is_own(self, message_id: str) -> bool:
+        """Whether the bot wrote a message; asked of Feishu where it is older than this process."""
+        known = self._own.get(message_id)
+        if known is not None:
+            return known
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
+        except (ApiProblem, TimeoutError):
+            return False
+        items = answer.data.get("items")
+        sender = items[0].get("sender") if isinstance(items, list) and items else None
+        own = (
+            isinstance(sender, dict)
+            and sender.get("sender_type") == "app"
+            and sender.get("id") in self._bot_ids
+        )
+        _keep(self._own, message_id, own)
+        return own
+
+    def met(self, open_id: str, chat: str) -> None:
+        """The p2p chat of a person."""
+        _keep(self._chats, open_id, chat)
+
+    def chat_of(self, open_id: str) -> str:
+        """The p2p chat of a person; the open id itself, which can be written to, where it is not known."""
+        return self._chats.get(open_id, open_id)
+
+
+def _keep(held: OrderedDict[str, T], key: str, value: T) -> None:
+    held[key] = value
+    held.move_to_end(key)
+    while len(held) > KEPT:
+        held.popitem(last=False)

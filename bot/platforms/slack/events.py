@@ -1,0 +1,203 @@
+"""Bolt's side of receiving: signatures, handshakes, and the one middleware that stores before the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+import structlog
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.middleware.async_middleware_error_handler import AsyncMiddlewareErrorHandler
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain import ChatKind, InboundChange, InboundMessage
+from bot.platforms.base import Inbox
+from bot.platforms.health import Health
+from bot.platforms.payload import Malformed
+from bot.platforms.slack.choices import Click
+from bot.platforms.slack.directory import Places
+from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
+
+log = structlog.get_logger(__name__)
+
+UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)
+"""What Bolt raises for a payload whose parts are of another kind than it takes for granted."""
+QUIET = logging.getLogger("slack_bolt.roebot")
+QUIET.setLevel(logging.CRITICAL)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came in, for people who look."""
+
+    events: int = 0
+    messages: int = 0
+    edits: int = 0
+    ignored: int = 0
+    malformed: int = 0
+    failed: int = 0
+
+
+class Receiver:
+    """Takes payloads of one account, by socket or by request, and stores what they say.
+
+    `settle` is called with each click, and why it counts for nothing (None where it counts).
+    """
+
+    def __init__(
+        self,
+        account: str,
+        identity: Identity,
+        inbox: Inbox,
+        places: Places,
+        health: Health,
+        settle: Callable[[Click, str | None], None],
+        signing_secret: str = "",
+    ) -> None:
+        self.counts = Counts()
+        self._account = account
+        self._identity = identity
+        self._inbound = Inbound(account, identity)
+        self._inbox = inbox
+        self._places = places
+        self._health = health
+        self._settle = settle
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._app = self._make_app(signing_secret)
+
+    async def over_socket(self, payload: dict[str, Any]) -> bool:
+        """Take the payload of an envelope; whether it may be acknowledged."""
+        try:
+            request = AsyncBoltRequest(body=payload, mode="socket_mode")
+        except UNREADABLE as error:
+            self._skip(error)
+            return True
+        response = await self._app.async_dispatch(request)
+        return int(response.status) == 200
+
+    async def over_http(self, body: str, headers: dict[str, str]) -> BoltResponse:
+        """Take a signed request; the answer to give."""
+        try:
+            request = AsyncBoltRequest(body=body, headers=dict(headers))
+        except UNREADABLE as error:
+            self._skip(error)
+            return BoltResponse(status=400)
+        return await self._app.async_dispatch(request)
+
+    def _skip(self, error: Exception) -> None:
+        """Count what cannot even be looked at; it would come again as it is."""
+        self.counts.events += 1
+        self.counts.malformed += 1
+        log.warning("slack.event_skipped", account=self._account, reason=type(error).__name__)
+
+    def _make_app(self, signing_secret: str) -> AsyncApp:
+        identity = self._identity
+
+        async def authorize(**_: Any) -> AuthorizeResult:
+            return AuthorizeResult(
+                enterprise_id=None, team_id=identity.team, bot_id=identity.bot, bot_user_id=identity.user
+            )
+
+        async def durable(body: dict[str, Any], ack: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
+            await self._take(body)
+            return await ack()
+
+        app = AsyncApp(
+            name="roebot",
+            logger=QUIET,
+            client=AsyncWebClient(proxy="unset"),
+            authorize=authorize,
+            signing_secret=signing_secret or "unused",
+            request_verification_enabled=bool(signing_secret),
+            ignoring_self_events_enabled=False,
+            process_before_response=True,
+        )
+        app.middleware(durable)
+        app._async_middleware_error_handler = _Failures(self)
+        return app
+
+    async def _take(self, body: dict[str, Any]) -> None:
+        """Store what a payload says; an error means that Slack is not told "received"."""
+        self.counts.events += 1
+        self._health.heard()
+        try:
+            heard = self._inbound.read(body)
+        except Malformed as error:
+            self.counts.malformed += 1
+            log.warning("slack.event_skipped", account=self._account, reason=str(error))
+            return
+        if isinstance(heard, Ignored):
+            self.counts.ignored += 1
+            return
+        origin = heard.origin if isinstance(heard, InboundChange) else heard.message.origin
+        order = self._orders.setdefault(origin.chat, asyncio.Lock())
+        async with order:
+            if isinstance(heard, InboundChange):
+                self.counts.edits += 1
+                await self._inbox.accept([await self._by_whom(heard)])
+                return
+            message = await self._complete(heard)
+            refused = await self._inbox.accept([message])
+        self.counts.messages += 1
+        if heard.click is not None:
+            self._settle(heard.click, refused.get(message.event_id))
+
+    async def _complete(self, heard: Heard) -> InboundMessage:
+        message = heard.message
+        if heard.thread and await self._follows(message.origin.chat, heard.thread):
+            message = replace(message, addressed=True)
+        origin = message.origin
+        if not message.addressed and not self._inbox.records(origin.chat):
+            return message
+        if not message.addressed:
+            sender = await self._places.sender(origin.sender.id, origin.sender.name)
+            return replace(message, origin=replace(origin, sender=sender))
+        if heard.elsewhere:
+            origin = replace(origin, chat=await self._places.direct(origin.sender.id) or origin.chat)
+        if heard.response_url:
+            self._places.may_respond(origin.message_id, heard.response_url)
+        if origin.topic:
+            self._places.asked(origin.chat, origin.topic, origin.sender.id, heard.team or self._identity.team)
+            if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
+                self._places.began(origin.chat, origin.topic)
+        sender = await self._places.sender(origin.sender.id, origin.sender.name)
+        message = replace(message, origin=replace(origin, sender=sender))
+        if heard.response_url and self._inbox.alone(message):
+            self._places.answers_alone(origin.message_id)
+        return message
+
+    async def _by_whom(self, changed: InboundChange) -> InboundChange:
+        if changed.text is None or not changed.origin.sender.id:
+            return changed
+        sender = await self._places.sender(changed.origin.sender.id)
+        return replace(changed, origin=replace(changed.origin, sender=sender))
+
+    async def _follows(self, chat: str, thread: str) -> bool:
+        try:
+            return await self._places.ours(chat, thread)
+        except SlackApiError as error:
+            if error.response.status_code == 429:
+                raise
+            return False
+
+
+class _Failures(AsyncMiddlewareErrorHandler):
+    """Counts a failed acceptance; Bolt answers 500, so that Slack sends it again."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    async def handle(
+        self, error: Exception, request: AsyncBoltRequest, response: BoltResponse | None
+    ) -> None:
+        """See AsyncMiddlewareErrorHandler."""
+        self._receiver.counts.failed += 1
+        log.warning("slack.event_not_accepted", error=type(error).__name__)

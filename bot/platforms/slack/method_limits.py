@@ -1,0 +1,41 @@
+"""The budgets of single methods, which are finer than what the core knows.
+
+All are calls a minute for an app in a workspace (docs.slack.dev/apis/web-api/rate-limits): chat.startStream
+and chat.stopStream are of tier 2 (20), chat.update of tier 3 (50).
+"""
+
+from __future__ import annotations
+
+from bot.core.sliding_window import SlidingWindow
+
+MINUTE = 60.0
+STARTS, STOPS, UPDATES = 20, 20, 50
+RESERVED_UPDATES = 15
+"""Frames leave so many updates to finals: those of all chats, where native streams are not to be had."""
+
+
+class StreamBudget:
+    """Starts and stops together: whatever is started can also be stopped in time.
+
+    With (open streams + stops of the last minute) below 20 at every start, no minute sees more than 20 stops.
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._starts = SlidingWindow(STARTS, MINUTE, scale=scale)
+        self._stops = SlidingWindow(STOPS, MINUTE, scale=scale)
+
+    def may_start(self, now: float, open_streams: int) -> bool:
+        """Whether one more stream may be opened now."""
+        return self._starts.ready_at(now) <= now and open_streams + self._stops.used(now) < STOPS
+
+    def starting(self, now: float) -> None:
+        """Count a start that begins."""
+        self._starts.add(now)
+
+    def started(self, began: float, now: float) -> None:
+        """The start that began then has ended."""
+        self._starts.ended(began, now)
+
+    def stopped(self, now: float) -> None:
+        """Count a stop."""
+        self._stops.add(now)

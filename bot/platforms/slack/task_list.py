@@ -1,0 +1,70 @@
+"""The list of what the agent works on as Slack's own tasks, and text, in the chunks of a stream.
+
+A stream is opened, continued and ended in chunks: one that was opened with `markdown_text` takes no tasks any
+more, and one call never has both (docs.slack.dev, chat.appendStream: streaming_mode_mismatch and
+cannot_provide_both_markdown_text_and_chunks). A task is a place in the list and not a step of the work, so
+that the list stays as short as the core keeps it: a task with a known id is changed where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slack_sdk.models.messages.chunk import Chunk, MarkdownTextChunk, TaskUpdateChunk
+
+from bot.domain import ProgressItem, ProgressState
+from bot.render.partial_markdown import close_open
+
+TITLE_LIMIT = 256
+"""Characters of a task's title (docs.slack.dev, chat.appendStream)."""
+DISPLAY = "plan"
+"""All tasks in one block, which is one of the fifty that a message may have, however long the list gets."""
+_STATES = {
+    ProgressState.PENDING: "pending",
+    ProgressState.ACTIVE: "in_progress",
+    ProgressState.DONE: "complete",
+    ProgressState.FAILED: "error",
+}
+_ENDS = ".!?:;…。！？：；"
+Listed = tuple[ProgressItem, ...]
+
+
+def grown(text: str, before: Listed = (), after: Listed = ()) -> list[Chunk]:
+    """The chunks that add `text` and bring the list from one state to another."""
+    chunks: list[Chunk] = [MarkdownTextChunk(text=text)] if text else []
+    for place, item in enumerate(after):
+        if place >= len(before) or _seen(before[place]) != _seen(item):
+            title, status = _seen(item)
+            chunks.append(TaskUpdateChunk(id=str(place + 1), title=title, status=status))
+    return chunks
+
+
+def towards(listed: Listed, wanted: Listed) -> Listed | None:
+    """The list that `wanted` makes of what is listed; None where that would leave what nobody will do.
+
+    A stream takes no task back: what is listed beyond the wanted ones has ended.
+    """
+    beyond = listed[len(wanted) :]
+    if any(item.state is ProgressState.PENDING for item in beyond):
+        return None
+    return (*wanted, *ended(beyond))
+
+
+def ended(listed: Sequence[ProgressItem]) -> Listed:
+    """The list once nothing is being worked on in it any more."""
+    return tuple(
+        replace(item, state=ProgressState.DONE) if item.state is ProgressState.ACTIVE else item
+        for item in listed
+    )
+
+
+def fits_below(text: str) -> bool:
+    """Whether a list may be begun here: where it is put, it parts the text before it from that after it."""
+    shown = text.rstrip()
+    return not shown or (shown[-1] in _ENDS and close_open(shown) == shown)
+
+
+def _seen(item: ProgressItem) -> tuple[str, str]:
+    title = " ".join(item.title.split()) or "…"
+    return title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 1]}…", _STATES[item.state]

@@ -1,0 +1,187 @@
+"""The calls that change what people see, each with the errors of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from slack_sdk.models.messages.chunk import Chunk
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.domain import OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.health import Health
+from bot.platforms.payload import Json
+from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
+from bot.platforms.slack.client import Client
+from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, reason
+from bot.platforms.slack.task_list import DISPLAY
+
+EVENT_TYPE = "roebot_part"
+"""Marks our messages, so that one of unknown outcome is found again."""
+PAGE, PAGES = 200, 5
+T = TypeVar("T")
+
+
+class StreamOver(DeliveryError):
+    """Slack has ended the native stream of a message."""
+
+    def __init__(self) -> None:
+        super().__init__(DeliveryCategory.CONFLICT, "the stream has ended")
+
+
+class Calls:
+    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
+
+    def __init__(
+        self, account: str, client: Client, health: Health, on_refused: Callable[[str], None]
+    ) -> None:
+        self._account = account
+        self._on_refused = on_refused
+        self._client = client
+        self._health = health
+
+    def label(self, key: str) -> Json:
+        """The metadata of a message."""
+        return {"event_type": EVENT_TYPE, "event_payload": {"key": f"{self._account}:{key}"}}
+
+    async def post(self, message: OutboundMessage) -> str:
+        """A new message in its thread; its ts."""
+        address = message.address
+        call = self._client.web.chat_postMessage(
+            channel=address.chat,
+            thread_ts=address.topic or None,
+            metadata=self.label(message.key),
+            unfurl_links=False,
+            **content(message.text, message.choices),
+        )
+        return _ts(await self.make(call, posting=True))
+
+    async def post_alone(self, message: OutboundMessage) -> str:
+        """A message that one person sees; its ts, by which nothing can be done with it.
+
+        In a thread that nobody has answered in yet Slack shows none, so there it goes above it.
+        """
+        address = message.address
+        call = self._client.web.chat_postEphemeral(
+            channel=address.chat,
+            user=message.alone,
+            thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
+            **content(message.text, message.choices),
+        )
+        return _ts(await self.make(call, posting=True), "message_ts")
+
+    async def update(self, message: OutboundMessage, ts: str) -> None:
+        """Replace the whole text of a message."""
+        call = self._client.web.chat_update(
+            channel=message.address.chat,
+            ts=ts,
+            metadata=self.label(message.key),
+            **content(message.text, message.choices),
+        )
+        await self.make(call, posting=False)
+
+    async def settle(self, click: Click) -> None:
+        """Put what was chosen in the place of the buttons."""
+        call = self._client.web.chat_update(
+            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=chosen(click)
+        )
+        await self.make(call, posting=False)
+
+    async def delete(self, address: ReplyAddress, ts: str) -> None:
+        """Take a message back."""
+        await self.make(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
+
+    async def start(self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]) -> str:
+        """Open a native stream; its ts."""
+        user, team = recipient
+        call = self._client.web.chat_startStream(
+            channel=address.chat,
+            thread_ts=address.topic,
+            chunks=chunks,
+            task_display_mode=DISPLAY,
+            recipient_user_id=user or None,
+            recipient_team_id=team or None,
+        )
+        return _ts(await self.make(call, posting=True))
+
+    async def append(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
+        """Add to a stream. Raises StreamOver."""
+        call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
+        await self.make(call, posting=True)
+
+    async def end(
+        self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
+    ) -> None:
+        """Add the last chunks and close the stream. Raises StreamOver."""
+        call = self._client.web.chat_stopStream(
+            channel=chat,
+            ts=ts,
+            chunks=chunks or None,
+            blocks=buttons(choices) or None,
+            metadata=self.label(key),
+        )
+        await self.make(call, posting=True)
+
+    async def status(self, address: ReplyAddress, text: str) -> None:
+        """The status line of a thread, shown until the next message there."""
+        call = self._client.web.assistant_threads_setStatus(
+            channel_id=address.chat, thread_ts=address.topic, status=text
+        )
+        await self.make(call, posting=False)
+
+    async def thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
+        """What stands in a thread (or, outside one, in the chat) since `oldest`, with metadata."""
+        found: list[Json] = []
+        cursor = ""
+        for _ in range(PAGES):
+            where: dict[str, Any] = {"channel": address.chat, "limit": PAGE, "oldest": oldest}
+            where |= {"include_all_metadata": True, "cursor": cursor or None}
+            web = self._client.web
+            if address.topic:
+                call = web.conversations_replies(ts=address.topic, **where)
+            else:
+                call = web.conversations_history(**where)
+            answer = await self.make(call, posting=False)
+            messages = answer.get("messages")
+            found += [one for one in messages or [] if isinstance(one, dict)]
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                break
+        return found
+
+    async def make(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
+        """Await a call of the SDK. A limit is also reported."""
+        try:
+            answer = await call
+        except CALL_ERRORS as error:
+            if reason(error) in STREAM_OVER:
+                raise StreamOver from None
+            raise self.failed(error, posting=posting) from None
+        self._health.answered()
+        return answer
+
+    def failed(self, error: Exception, *, posting: bool) -> DeliveryError:
+        """The error to raise for one of the client."""
+        failure = delivery_error(error, posting=posting)
+        if isinstance(failure, RateLimited):
+            self._health.limited(failure.retry_after)
+        elif failure.category is DeliveryCategory.AUTH:
+            self._on_refused(failure.detail)
+        return failure
+
+
+def key_of(message: Json) -> str:
+    """The key that `label` gave a message, with its account; "" for none."""
+    metadata: Any = message.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
+        return ""
+    payload = metadata.get("event_payload")
+    return str(payload.get("key") or "") if isinstance(payload, dict) else ""
+
+
+def _ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
+    ts = answer.get(name)
+    if not isinstance(ts, str):
+        raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)
+    return ts

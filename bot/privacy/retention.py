@@ -1,0 +1,105 @@
+"""Deletes what is too old, and on the agent runtime the threads that nobody is on any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.clock import Clock
+from bot.core.aio import first_of
+from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.runtime.interface import RuntimePort
+from bot.store.retention import Erased, Person
+from bot.store.retention_store import ForgettingStore
+
+log = structlog.get_logger(__name__)
+
+DAY = 24 * 3600.0
+LOOK_EVERY = 3600.0
+# While threads wait to be deleted: a run may still be on in them, or the runtime be away (seconds).
+AGAIN_AFTER = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What came of erasing: `open_` messages are being worked on and stay; `remembers`: the agent could not
+    be asked to forget.
+    """
+
+    erased: Erased
+    open_: int
+    remembers: bool
+
+
+class Forgetter:
+    """`days` says for how many days an account keeps what was said (0: for ever). `run` works until
+    cancelled.
+    """
+
+    def __init__(
+        self,
+        store: ForgettingStore,
+        runtime: RuntimePort,
+        clock: Clock,
+        days: Callable[[], Mapping[str, int]],
+        new_id: Callable[[], str],
+    ) -> None:
+        self.store = store
+        self._runtime = runtime
+        self._clock = clock
+        self._days = days
+        self._new_id = new_id
+        self._poked = asyncio.Event()
+
+    async def run(self) -> None:
+        """Forget until cancelled."""
+        while True:
+            self._poked.clear()
+            try:
+                await self.sweep()
+                nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
+            except Exception:  # this task's supervisor: a database that is away comes back
+                log.exception("forgetting_failed")
+                nap = AGAIN_AFTER
+            await first_of(self._poked, self._clock, nap)
+
+    async def sweep(self) -> None:
+        """Delete the texts that are older than their account keeps them."""
+        now = self._clock.now()
+        for account, days in self._days().items():
+            more = days > 0
+            while more:
+                before = now - days * DAY
+                more = (await self.store.forget_before(account, before, now, self._new_id)).more
+
+    async def delete_threads(self) -> bool:
+        """Delete threads that are to leave; whether none is left."""
+        for thread in await self.store.leaving():
+            try:
+                await self._runtime.delete_thread(thread)
+            except RuntimeProblem as problem:
+                log.warning("thread_not_deleted", thread=thread, problem=str(problem))
+                return False
+            await self.store.left(thread)
+        return not await self.store.any_leaving()
+
+    async def erase(self, person: Person, scopes: Sequence[str]) -> Forgotten:
+        """Erase what is kept about somebody, with what the agent remembers in these scopes."""
+        now = self._clock.now()
+        erased, open_ = await self.store.erase(person, now - now % DAY, now, self._new_id)
+        self._poked.set()
+        return Forgotten(erased, open_, remembers=not await self._forgot(scopes))
+
+    async def _forgot(self, scopes: Sequence[str]) -> bool:
+        for scope in scopes:
+            try:
+                await self._runtime.forget(scope, "")
+            except RuntimeRefused:
+                continue  # a runtime without memory
+            except RuntimeProblem as problem:
+                log.warning("memory_not_forgotten", problem=str(problem))
+                return False
+        return True

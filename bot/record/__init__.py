@@ -1,1 +1,0 @@
-"""The chat record: what people write in chats that chose to keep it."""

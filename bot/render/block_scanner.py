@@ -1,0 +1,268 @@
+"""An online scanner of Markdown block structure: what a line is depends on the lines before it, never after.
+
+The splitter and the stream closer need to know, at any point of a growing text, in which containers and in
+which leaf block they stand; a parser of whole texts cannot say that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from bot.render.parser import MAX_DEPTH, split_row
+
+
+class Leaf(Enum):
+    """The innermost open block."""
+
+    NONE = "none"
+    TEXT = "text"
+    FENCE = "fence"
+    TABLE = "table"
+    CODE = "code"
+
+
+class Kind(Enum):
+    """What one line is."""
+
+    BLANK = "blank"
+    TEXT = "text"
+    HEADING = "heading"
+    UNDERLINE = "underline"
+    RULE = "rule"
+    FENCE_OPEN = "fence open"
+    FENCE_LINE = "fence line"
+    FENCE_CLOSE = "fence close"
+    DELIMITER = "delimiter"
+    ROW = "row"
+    INDENTED = "indented"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An open quote (`width` 0) or list item; `number` is the item's own in an ordered list."""
+
+    opener: str
+    width: int = 0
+    number: int | None = None
+
+    @property
+    def follow(self) -> str:
+        """What stands before the item's or quote's later lines."""
+        return " " * self.width if self.width else self.opener
+
+    @property
+    def reopen(self) -> str:
+        """What opens the container again; a list that was numbered 1, 1, 1 keeps counting where it fits."""
+        if self.number is None:
+            return self.opener
+        number = str(self.number)
+        written = re.search(r"\d+", self.opener)
+        if written is None or len(written[0]) != len(number):
+            return self.opener
+        return self.opener.replace(written[0], number, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is open between two lines.
+
+    `fence` is the run that opened a fence, `head` the content lines to repeat (a fence's opening line; a
+    table's header and delimiter), `last` the content of the paragraph's last line (a header in waiting).
+    """
+
+    containers: tuple[Container, ...] = ()
+    leaf: Leaf = Leaf.NONE
+    fence: str = ""
+    head: tuple[str, ...] = ()
+    last: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One scanned line.
+
+    `kept` containers of the state before continue here, `inner` is where their content starts, `content`
+    where the leaf's own text starts (after new markers and `#`); `lazy` lines continue a paragraph without
+    its markers; `starts` says that a block starts here.
+    """
+
+    kind: Kind
+    state: State
+    kept: int
+    inner: int
+    content: int
+    starts: bool
+    lazy: bool = False
+
+
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_HEADING = re.compile(r"#{1,6}(?:[ \t]+|$)")
+_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")
+_MARKER = re.compile(r"([-+*])(?=[ \t]|$)|(\d{1,9})[.)](?=[ \t]|$)")
+_DELIMITER = re.compile(r"(?:\||:|-[-:|])[-:| \t]*$|-+$")
+_DELIMITER_CELL = re.compile(r":?-+:?$")
+
+
+def _indent(line: str, at: int, column: int = 0) -> tuple[int, int]:
+    """Where the white space from `at` ends, and how many columns it is wide."""
+    start = column
+    while at < len(line) and line[at] in " \t":
+        column += 1 if line[at] == " " else 4 - column % 4
+        at += 1
+    return at, column - start
+
+
+def _skip(line: str, at: int, width: int) -> int:
+    """The index after `width` columns of white space (a tab that reaches beyond is taken whole)."""
+    column = 0
+    while column < width and at < len(line):
+        column += 1 if line[at] == " " else 4 - column % 4
+        at += 1
+    return at
+
+
+def _match(line: str, containers: tuple[Container, ...]) -> tuple[int, int]:
+    """How many containers continue on `line`, and where their content starts."""
+    at = 0
+    for count, container in enumerate(containers):
+        text, width = _indent(line, at)
+        if container.width:
+            if text == len(line):
+                continue
+            if width < container.width:
+                return count, at
+            at = _skip(line, at, container.width)
+        elif width < 4 and line.startswith(">", text):
+            at = text + 1 + (line[text + 1 : text + 2] in (" ", "\t"))
+        else:
+            return count, at
+    return len(containers), at
+
+
+def _level(containers: tuple[Container, ...]) -> int:
+    return sum(2 if container.width else 1 for container in containers)
+
+
+def _item(line: str, at: int, sibling: Container | None, interrupts: bool) -> tuple[Container, int] | None:
+    """The list item that opens at `at`, and where its content starts."""
+    text, width = _indent(line, at)
+    marker = _MARKER.match(line, text)
+    if marker is None or _RULE.match(line, text):
+        return None
+    end, gap = _indent(line, marker.end())
+    empty = end == len(line)
+    if interrupts and (empty or (marker[2] and int(marker[2]) != 1)):
+        return None
+    gap = 1 if empty or gap > 4 else gap
+    content = min(marker.end() + gap, len(line)) if gap == 1 else end
+    number = int(marker[2]) if marker[2] else None
+    if sibling and number is not None and sibling.number is not None:
+        number = sibling.number + 1
+    opener = " " * width + marker[0] + " " * gap
+    return Container(opener, len(opener), number), content
+
+
+def _open(line: str, at: int, before: State, kept: int) -> tuple[tuple[Container, ...], int]:
+    """Open the containers whose markers stand at `at`."""
+    containers = before.containers[:kept]
+    complete = kept == len(before.containers)
+    interrupts = before.leaf is Leaf.TEXT and complete
+    while _level(containers) < MAX_DEPTH:
+        text, width = _indent(line, at)
+        if width >= 4:
+            break
+        if line.startswith(">", text):
+            space = line[text + 1 : text + 2] in (" ", "\t")
+            containers += (Container(line[at : text + 1] + (" " if space else "")),)
+            at = text + 1 + space
+        else:
+            depth = len(containers)
+            sibling = before.containers[depth] if depth == kept and not complete else None
+            item = _item(line, at, sibling, interrupts)
+            if item is None:
+                break
+            containers, at = (*containers, item[0]), item[1]
+        interrupts = False
+    return containers, at
+
+
+def _is_delimiter(text: str, header: str) -> bool:
+    if "|" not in header or not _DELIMITER.match(text):
+        return False
+    cells = split_row(text)
+    return len(cells) == len(split_row(header)) and all(_DELIMITER_CELL.match(cell) for cell in cells)
+
+
+def scan(line: str, before: State) -> Line:
+    """Scan `line` (without its line end) after `before`."""
+    if not before.containers and before.leaf in (Leaf.NONE, Leaf.TEXT) and line[:1].isalpha():
+        state = State((), Leaf.TEXT, last=line.rstrip(" \t"))  # the common case, made quick
+        return Line(Kind.TEXT, state, 0, 0, 0, before.leaf is Leaf.NONE)
+    kept, inner = _match(line, before.containers)
+    complete = kept == len(before.containers)
+    if before.leaf is Leaf.FENCE and complete:
+        return _in_fence(line, before, kept, inner)
+    containers, at = _open(line, inner, before, kept)
+    text, width = _indent(line, at)
+    if text == len(line) and len(containers) == kept:
+        leaf = Leaf.CODE if before.leaf is Leaf.CODE and complete else Leaf.NONE
+        return Line(Kind.BLANK, State(containers, leaf), kept, inner, text, starts=False)
+    fresh = len(containers) > kept
+    follows = complete and not fresh
+    block = _block(
+        line, text, width, State(containers, before.leaf if follows else Leaf.NONE, last=before.last)
+    )
+    if block is not None:
+        kind, state, content = block
+        starts = kind not in (Kind.UNDERLINE, Kind.DELIMITER)
+        return Line(kind, state, kept, inner, content, starts)
+    return _text(line, text, width, before, Line(Kind.TEXT, State(containers), kept, inner, text, True))
+
+
+def _in_fence(line: str, before: State, kept: int, inner: int) -> Line:
+    text, width = _indent(line, inner)
+    rest = line[text:].rstrip(" \t")
+    run = before.fence
+    if width < 4 and len(rest) >= len(run) and rest == run[0] * len(rest):
+        return Line(Kind.FENCE_CLOSE, State(before.containers), kept, inner, text, starts=False)
+    return Line(Kind.FENCE_LINE, before, kept, inner, inner, starts=False)
+
+
+def _block(line: str, text: int, width: int, state: State) -> tuple[Kind, State, int] | None:
+    """A line that is a block of its own, or changes the paragraph before it; `state` is as before it."""
+    rest, empty = line[text:], State(state.containers)
+    if width >= 4:
+        return None
+    if fence := _FENCE.match(rest):
+        run = fence[1] or fence[2]
+        return Kind.FENCE_OPEN, replace(empty, leaf=Leaf.FENCE, fence=run, head=(rest,)), text
+    if heading := _HEADING.match(rest):
+        return Kind.HEADING, empty, text + heading.end()
+    if state.leaf is Leaf.TEXT:
+        if _is_delimiter(rest.rstrip(" \t"), state.last):
+            head = (state.last, rest)
+            return Kind.DELIMITER, replace(empty, leaf=Leaf.TABLE, head=head), text
+        if _UNDERLINE.match(rest):
+            return Kind.UNDERLINE, empty, text
+    return (Kind.RULE, empty, text) if _RULE.match(rest) else None
+
+
+def _text(line: str, text: int, width: int, before: State, found: Line) -> Line:
+    """A line that is none of the above: a row, indented code, or paragraph text, perhaps lazy."""
+    fresh = len(found.state.containers) > found.kept
+    follows = not fresh and found.kept == len(before.containers)
+    if text == len(line):  # an item without content
+        return found
+    if follows and before.leaf is Leaf.TABLE and width < 4:
+        return replace(found, kind=Kind.ROW, state=before, starts=False)
+    continues = before.leaf is Leaf.TEXT and not fresh
+    if width >= 4 and not continues:
+        state = replace(found.state, leaf=Leaf.CODE)
+        first = not (follows and before.leaf is Leaf.CODE)
+        return replace(found, kind=Kind.INDENTED, state=state, starts=first)
+    containers = before.containers if continues else found.state.containers
+    state = State(containers, Leaf.TEXT, last=line[text:].strip(" \t"))
+    return replace(found, state=state, starts=not continues, lazy=continues and not follows)

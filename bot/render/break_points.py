@@ -1,0 +1,145 @@
+"""Where a part may end: borders between lines and inside one, from best to worst."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from bot.render.block_scanner import Kind, Leaf, Line, State
+from bot.render.inline_scanner import Span, scan_inline
+from bot.render.measure import grapheme_border
+
+
+class Rank(IntEnum):
+    """How good a border before a line is."""
+
+    NEVER = 0
+    LINE = 1
+    ITEM = 2
+    BLOCK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line of the part being filled: its index in the source, and the part's weight before it."""
+
+    start: int
+    line: Line
+    before: State
+    weight: int
+    rank: Rank
+
+
+_NO_BORDER_BEFORE = (Kind.BLANK, Kind.UNDERLINE, Kind.DELIMITER, Kind.FENCE_CLOSE)
+_NO_BORDER_AFTER = (Kind.HEADING, Kind.UNDERLINE, Kind.FENCE_OPEN, Kind.DELIMITER)
+_UNDECIDED = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")  # may yet become markup
+
+
+def rank(text: str, line: Line, before: State, previous: Kind) -> Rank:
+    """The rank of a border before the line `text`; `previous` is the kind of the last line with text."""
+    if line.kind in _NO_BORDER_BEFORE or previous in _NO_BORDER_AFTER:
+        return Rank.NEVER
+    if line.starts:
+        sibling = line.kept > 0 or (before.containers and line.state.containers)
+        return Rank.ITEM if sibling else Rank.BLOCK
+    return Rank.NEVER if line.kind is Kind.TEXT and undecided(text, line) else Rank.LINE
+
+
+def undecided(text: str, line: Line) -> bool:
+    """Whether the beginning of a line may yet turn into markup of another kind."""
+    return _UNDECIDED.match(text, line.content if line.kind is Kind.TEXT else line.inner) is not None
+
+
+class Cover:
+    """Which places of `text` lie inside inline constructs; `shift` is the text's index in the source."""
+
+    def __init__(self, text: str, reopened: str, shift: int) -> None:
+        found = scan_inline(reopened + text)
+        self._shift = shift - len(reopened)
+        self._spans = sorted(found.spans, key=lambda span: span.start)
+        end = len(reopened + text)
+        # an unfinished construct that nothing can reopen is believed in only while it is short
+        self._spans += [span for span in found.open if span.opener or end - span.start <= 300]
+        self._inside = bytearray(end + 1)
+        self._fixed = bytearray(end + 1)
+        for span in self._spans:
+            self._paint(self._inside, span.start + 1, span.end)
+            if not span.opener:
+                self._paint(self._fixed, span.start + 1, span.end)
+            else:
+                self._paint(self._fixed, span.start + 1, span.start + len(span.opener) + 1)
+                self._paint(self._fixed, span.end - len(span.closer), span.end)
+
+    @staticmethod
+    def _paint(where: bytearray, start: int, end: int) -> None:
+        end = min(end, len(where))
+        if end > start:
+            where[start:end] = b"\1" * (end - start)
+
+    def free(self, at: int) -> bool:
+        """Whether no construct is cut at `at`."""
+        place = at - self._shift
+        return place >= len(self._inside) or not self._inside[place]
+
+    def reopenable(self, at: int) -> bool:
+        """Whether every construct cut at `at` can be closed and opened again."""
+        place = at - self._shift
+        return place >= len(self._fixed) or not self._fixed[place]
+
+    def around(self, at: int) -> list[Span]:
+        """The constructs cut at `at` that can be opened again, outermost first."""
+        place = at - self._shift
+        return [span for span in self._spans if span.opener and span.start < place < span.end]
+
+
+_SENTENCE = re.compile(r"[.!?…][\"')\]”’»*_]*[ \t]+|[。！？][”」』）]*")
+_WORD = re.compile(r"[ \t]+|[，、；：]")
+_OPAQUE = ("```", "~~~")
+
+
+def inner_border(source: str, low: int, high: int, reach: int, cover: Cover | None) -> int:
+    """The best place in `[low, high]` to cut a line; `reach` characters before `high` count as full enough.
+
+    Without `cover` the text is code: words and characters only.
+    """
+    middle = max(low, high - reach)
+    words = [found.end() for found in _WORD.finditer(source, low, high)]
+    if cover is None:
+        return _last(words, middle, high) or _grapheme(source, low, high)
+    words = [at for at in words if not source.startswith(_OPAQUE, at)]
+    free = [at for at in words if cover.free(at)]
+    ends = [found.end() for found in _SENTENCE.finditer(source, low, high)]
+    best = _last((at for at in ends if cover.free(at)), middle, high) or _last(free, middle, high)
+    if best:
+        return best
+    at = _grapheme(source, low, high)
+    if cover.free(at):
+        return at
+    early = _last(free, max(low, high - reach - reach // 2), high)
+    inside = _last((at for at in words if cover.reopenable(at)), middle, high)
+    return early or inside or _inside(source, low, at, cover)
+
+
+def _inside(source: str, low: int, at: int, cover: Cover) -> int:
+    """The last character border that cuts nothing that cannot be reopened."""
+    for place in range(at, max(low, at - 400), -1):
+        if cover.reopenable(place) and grapheme_border(source, place) == place:
+            return place
+    return at
+
+
+def _grapheme(source: str, low: int, high: int) -> int:
+    at = grapheme_border(source, high)
+    return at if at >= low else high
+
+
+def _last(places: Iterable[int], low: int, high: int) -> int:
+    """The last of the rising `places` within the bounds, or 0."""
+    return max((place for place in places if low <= place <= high), default=0)
+
+
+def in_leaf(state: State) -> bool:
+    """Whether the open block is one that should stay whole if it can."""
+    return state.leaf in (Leaf.FENCE, Leaf.TABLE)

@@ -1,0 +1,190 @@
+"""Markdown source to tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from markdown_it.token import Token
+
+from bot.render.ast import (
+    Align,
+    Block,
+    Break,
+    Cell,
+    Code,
+    CodeBlock,
+    Document,
+    Emphasis,
+    Heading,
+    Inline,
+    Link,
+    ListBlock,
+    ListItem,
+    Paragraph,
+    Quote,
+    Rule,
+    Strike,
+    Strong,
+    Table,
+    Text,
+)
+from bot.render.measure import sound
+from bot.render.parser import grammar
+
+_ALIGN: dict[str, Align] = {
+    "text-align:left": "left",
+    "text-align:center": "center",
+    "text-align:right": "right",
+}
+_WRAPPERS: dict[str, Callable[[tuple[Inline, ...]], Inline]] = {
+    "em_open": Emphasis,
+    "strong_open": Strong,
+    "s_open": Strike,
+}
+
+
+def parse(markdown: str) -> Document:
+    """Parse CommonMark with tables and strikethrough. Never fails.
+
+    Raw HTML and link reference definitions are plain text, images are links, nesting is bounded by
+    `bot.render.parser.MAX_DEPTH`. Lists are neither loose nor tight.
+    """
+    return Document(_blocks(iter(grammar().parse(sound(markdown))), ""))
+
+
+def _blocks(tokens: Iterator[Token], closing: str) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    for token in tokens:
+        if token.type == closing:
+            break
+        block = _block(token, tokens)
+        if block is not None:
+            blocks.append(block)
+    return tuple(blocks)
+
+
+def _block(token: Token, tokens: Iterator[Token]) -> Block | None:
+    match token.type:
+        case "bullet_list_open" | "ordered_list_open":
+            return _list(token, tokens)
+        case "blockquote_open":
+            return Quote(_blocks(tokens, "blockquote_close"))
+        case "table_open":
+            return _table(tokens)
+        case _:
+            return _leaf(token, tokens)
+
+
+def _leaf(token: Token, tokens: Iterator[Token]) -> Block | None:
+    match token.type:
+        case "inline":
+            return Paragraph(_inlines(token))
+        case "heading_open":
+            return Heading(int(token.tag[1:]), _inlines(next(tokens)))
+        case "fence" | "code_block":
+            return CodeBlock(token.content.removesuffix("\n"), (token.info.split() or [""])[0])
+        case "hr":
+            return Rule()
+        case _:
+            return None
+
+
+def _list(opening: Token, tokens: Iterator[Token]) -> ListBlock:
+    items = []
+    for token in tokens:
+        if token.type in ("bullet_list_close", "ordered_list_close"):
+            break
+        items.append(_item(_blocks(tokens, "list_item_close")))
+    start = None if opening.type == "bullet_list_open" else int(opening.attrs.get("start", 1))
+    return ListBlock(tuple(items), start)
+
+
+def _item(blocks: tuple[Block, ...]) -> ListItem:
+    if blocks and isinstance(blocks[0], Paragraph) and blocks[0].children:
+        first, *rest = blocks[0].children
+        if isinstance(first, Text) and first.text[:4].lower() in ("[ ] ", "[x] ", "[ ]", "[x]"):
+            body = Paragraph((Text(first.text[4:]), *rest))
+            return ListItem((body, *blocks[1:]), first.text[1] != " ")
+    return ListItem(blocks, None)
+
+
+def _table(tokens: Iterator[Token]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    cells: list[Cell] = []
+    align: list[Align] = []
+    for token in tokens:
+        if token.type == "table_close":
+            break
+        if token.type == "th_open":
+            align.append(_ALIGN.get(str(token.attrs.get("style", "")), ""))
+        elif token.type == "inline":
+            cells.append(_inlines(token))
+        elif token.type == "tr_close":
+            rows.append(tuple(cells))
+            cells = []
+    return Table(tuple(align), rows[0], tuple(rows[1:]))
+
+
+def _inlines(token: Token) -> tuple[Inline, ...]:
+    return _children(iter(token.children or ()), "")
+
+
+def _children(tokens: Iterator[Token], closing: str) -> tuple[Inline, ...]:
+    out: list[Inline] = []
+    for token in tokens:
+        if closing and token.type == closing:
+            break
+        node = _inline(token, tokens)
+        if isinstance(node, Text) and out and isinstance(out[-1], Text):
+            out[-1] = Text(out[-1].text + node.text)
+        elif node != Text(""):
+            out.append(node)
+    return tuple(out)
+
+
+def _inline(token: Token, tokens: Iterator[Token]) -> Inline:
+    match token.type:
+        case "code_inline":
+            return Code(token.content)
+        case "softbreak" | "hardbreak":
+            return Break(token.type == "hardbreak")
+        case "link_open":
+            return Link(str(token.attrs.get("href", "")), _children(tokens, "link_close"))
+        case "image":
+            return Link(str(token.attrs.get("src", "")), _children(iter(token.children or ()), ""))
+        case kind if kind in _WRAPPERS:
+            return _WRAPPERS[kind](_children(tokens, kind.replace("_open", "_close")))
+        case _:
+            return Text(token.content)
+
+
+def link_label(link: Link) -> tuple[Inline, ...]:
+    """What a person sees of a link: its children, or its address when it has none."""
+    return link.children or (Text(link.href),)
+
+
+def is_web_link(href: str) -> bool:
+    """Whether `href` is one that a reader elsewhere can open (http, https, mailto)."""
+    return href.lower().startswith(("http://", "https://", "mailto:"))
+
+
+def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
+    """The visible text of inlines without any formatting; a link that cannot be opened shows its address."""
+    out = []
+    for node in nodes:
+        if isinstance(node, Text | Code):
+            out.append(node.text)
+        elif isinstance(node, Break):
+            out.append(line_break)
+        elif isinstance(node, Link):
+            label = inline_text(link_label(node), line_break)
+            out.append(label if not address_of(node) else f"{label} ({node.href})")
+        else:
+            out.append(inline_text(node.children, line_break))
+    return "".join(out)
+
+
+def address_of(link: Link) -> str:
+    """The address that must be spelled out because the link cannot be opened; empty if none."""
+    plain = not link.href or is_web_link(link.href) or not link.children
+    return "" if plain else link.href

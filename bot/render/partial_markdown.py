@@ -1,0 +1,174 @@
+"""Make the beginning of a text that is still being written presentable."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from bot.render.block_scanner import Kind, Leaf, Line, State, scan
+from bot.render.inline_scanner import Inlines, Span, scan_inline
+
+_LINE_END = re.compile(r"\r\n?")
+_HALF_MARKER = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")
+_HALF_TASK = re.compile(r"\[[ xX]?\]?\s*$")
+_TRAILING_RUN = re.compile(r"(?:[*_~`]+|\s+|!)$")
+_LONGEST_HELD = 300  # an unfinished bracket older than this is text
+_MOST_CUTS = 8  # held back one after the other; more is not half-written but hostile
+_LONGEST_TARGET = 2000  # the same for a link whose address has begun
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The last line of a text: `source[start:]`, and what it and the paragraph around it are."""
+
+    start: int
+    block: int
+    before: State
+    line: Line
+
+
+def close_open(markdown: str) -> str:
+    """A well-formed document that shows as much of the unfinished `markdown` as is certain.
+
+    Open fences, emphasis and code spans are closed. What may yet turn into markup is held back: half markers
+    of headings, lists, quotes, rules and fences, a table's header until its delimiter has come and half rows,
+    links until their end. So what is shown only grows.
+    """
+    return GrowingFrame().close(markdown)
+
+
+def close_fence(markdown: str) -> str:
+    """The finished `markdown`, its last code block closed where it is left open: what follows is no code."""
+    state = State()
+    for line in _LINE_END.sub("\n", markdown).split("\n"):
+        state = scan(line, state).state
+    if state.leaf is not Leaf.FENCE:
+        return markdown
+    return f"{markdown}\n{''.join(container.follow for container in state.containers)}{state.fence}"
+
+
+class GrowingFrame:
+    """`close_open` for a text that grows: a call costs as much as what was added and the last paragraph.
+
+    A text that does not continue the one before starts anew.
+    """
+
+    def __init__(self) -> None:
+        self._known = ""
+        self._walk = _Walk()
+
+    def close(self, markdown: str) -> str:
+        """What `close_open` gives."""
+        source = _LINE_END.sub("\n", markdown) if "\r" in markdown else markdown
+        if not source.startswith(self._known):
+            self._walk = _Walk()
+        walk = self._walk
+        while (end := source.find("\n", walk.start)) >= 0:
+            walk = walk.over(source[walk.start : end])
+        self._known, self._walk = source[: walk.start], walk
+        return _closed(source, walk.over(source[walk.start :]).tail)
+
+
+def _closed(source: str, tail: _Tail) -> str:
+    if tail.before.leaf is Leaf.FENCE and tail.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE):
+        return _close_fence(source, tail)
+    if _held(source[tail.start :], tail):
+        return _without_last(source, tail)
+    if tail.line.kind in (Kind.TEXT, Kind.HEADING):
+        block = tail.start + tail.line.content if tail.line.starts else tail.block
+        shown = _close_inline(source[block:])
+        return source[:block] + shown if shown else _without_last(source, tail)
+    return source.rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A scan that has come to `start`: the block and the state there, and the last line that is not blank (an
+    open fence keeps its blank lines).
+    """
+
+    start: int = 0
+    block: int = 0
+    state: State = field(default_factory=State)
+    tail: _Tail = field(default_factory=lambda: _Tail(0, 0, State(), scan("", State())))
+
+    def over(self, text: str) -> _Walk:
+        """The scan after one more line."""
+        found = scan(text, self.state)
+        block = self.start if found.starts else self.block
+        blank = found.kind is Kind.BLANK
+        tail = self.tail if blank else _Tail(self.start, block, self.state, found)
+        return _Walk(self.start + len(text) + 1, block, found.state, tail)
+
+
+def _held(text: str, tail: _Tail) -> bool:
+    """Whether the last line is only the beginning of something."""
+    line = tail.line
+    if line.kind is Kind.FENCE_OPEN:
+        return True
+    waits = line.kind is Kind.TEXT and text.startswith("|", line.content)  # for a table's delimiter
+    if waits or "\n" in text:
+        return waits
+    if _HALF_MARKER.match(text, line.inner):
+        return True
+    if line.kind is Kind.ROW:
+        row = text.rstrip()
+        return not row.endswith("|") or row.endswith("\\|") or "|" not in row[:-1]
+    opened = len(line.state.containers) > line.kept
+    return line.kind is Kind.TEXT and opened and _HALF_TASK.match(text, line.content) is not None
+
+
+def _without_last(source: str, tail: _Tail) -> str:
+    """The text before the last line, presentable in its turn."""
+    before = source[: tail.start]
+    if tail.line.kind is Kind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
+        return before.rstrip()
+    return close_open(before) if tail.before.last.startswith("|") else _finished(before, tail)
+
+
+def _finished(before: str, tail: _Tail) -> str:
+    block = min(tail.block, len(before))
+    return before[:block] + _close_inline(before[block:])
+
+
+def _close_fence(source: str, tail: _Tail) -> str:
+    if tail.line.kind is Kind.FENCE_CLOSE:
+        return source.rstrip()
+    run, last = tail.before.fence, source[tail.start + tail.line.inner :].strip(" \t")
+    if last and set(last) == {run[0]} and "\n" not in source[tail.start :]:
+        source = source[: tail.start]
+    closing = "".join(container.follow for container in tail.before.containers) + run
+    return source + ("" if source.endswith("\n") else "\n") + closing
+
+
+def _close_inline(text: str) -> str:
+    """Close what is open in the source of one paragraph and hold back what is half written."""
+    found = scan_inline(text)
+    for _ in range(_MOST_CUTS):
+        cut = _certain(text, found)
+        if cut == len(text):
+            break
+        text = text[:cut]
+        found = scan_inline(text)
+    code = next((span for span in found.open if span.opener.startswith("`")), None)
+    spans = [span for span in found.open if span.opener and (code is None or span.start <= code.start)]
+    return text + "".join(span.closer for span in reversed(spans))
+
+
+def _certain(text: str, found: Inlines) -> int:
+    """Up to where `text` is certain to be shown as it is now."""
+    end = len(text)
+    held = [span.start for span in found.open if not span.opener and _waits(text, span)]
+    if held:
+        return min(held)
+    run = _TRAILING_RUN.search(text)
+    if run is not None and not any(span.end == end for span in found.spans):
+        return run.start()
+    return end
+
+
+def _waits(text: str, span: Span) -> bool:
+    if span.end - span.start > _LONGEST_TARGET:
+        return False
+    target = text.startswith(("[", "!["), span.start) and "](" in text[span.start : span.end]
+    return target or span.end - span.start <= _LONGEST_HELD

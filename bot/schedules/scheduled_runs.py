@@ -1,0 +1,128 @@
+"""A firing before it is opened: what it brings, or why it brings nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.clock import Clock
+from bot.privacy.record_formatting import lines
+from bot.schedules.due import Plan
+from bot.schedules.wall_clock import find_zone, wall
+from bot.store.record_store import RecordStore
+from bot.store.schedule_rows import Fire, Opened, Schedule, ScheduleKind, Skip
+from bot.store.schedule_store import ScheduleStore
+from bot.texts import Texts
+
+# A digest reads so many messages and characters of the record at most, and at first so far back (seconds).
+MOST_MESSAGES, MOST_CHARACTERS = 1000, 40_000
+FIRST_DIGEST = 24 * 3600.0
+FIRINGS_READ = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the scheduler needs of the service. `open_` hands an opened turn to the dispatcher; `allowed` says
+    whether who made a schedule may still talk there, `runs` whether the account is there at all; `spent` says
+    which budget of tokens is used up there, "" for none; `catch_up` is how late a firing may be made up for
+    (seconds).
+    """
+
+    open_: Callable[[Opened], None]
+    allowed: Callable[[Schedule], bool]
+    runs: Callable[[str], bool]
+    spent: Callable[[Schedule], Awaitable[str]]
+    texts: Callable[[str], Texts]
+    model: Callable[[str], str]
+    new_id: Callable[[], str]
+    catch_up: Callable[[], float]
+
+
+class Firings:
+    """Makes firings of plans."""
+
+    def __init__(self, store: ScheduleStore, record: RecordStore, clock: Clock, host: Host) -> None:
+        self._store = store
+        self._record = record
+        self._clock = clock
+        self._host = host
+
+    async def make(self, schedule: Schedule, made: Plan, *, again: int = 0) -> Fire:
+        """The firing that a plan means; `again` is the id of the one that it repeats."""
+        skip, text, notice = self._skip(schedule, made), "", ""
+        if skip is None:
+            text = await self._text(schedule, again)
+            notice = await self._spent(schedule)
+            skip = Skip.BUDGET if notice else None if text else await self._empty(schedule)
+        return Fire(
+            schedule,
+            made.due,
+            made.following,
+            text,
+            self._host.new_id(),
+            model=self._host.model(schedule.account) if skip is not Skip.ACCOUNT else "",
+            missed=made.missed,
+            skip=skip,
+            notice=await self._missed(schedule, made) if skip is Skip.MISSED else notice,
+        )
+
+    async def _empty(self, schedule: Schedule) -> Skip:
+        """Why there is nothing to make a digest of."""
+        kept = [(one.account, one.chat) for one in await self._record.chats()]
+        return Skip.QUIET if (schedule.account, schedule.chat) in kept else Skip.UNRECORDED
+
+    def _skip(self, schedule: Schedule, made: Plan) -> Skip | None:
+        if not self._host.runs(schedule.account):
+            return Skip.ACCOUNT
+        if not self._host.allowed(schedule):
+            return Skip.ACCESS
+        return Skip.MISSED if made.late else None
+
+    async def _spent(self, schedule: Schedule) -> str:
+        """What the chat hears where a budget is used up; a fixed text costs nothing."""
+        problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._host.spent(schedule)
+        if not problem:
+            return ""
+        texts = self._host.texts(schedule.account)
+        return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
+
+    async def _missed(self, schedule: Schedule, made: Plan) -> str:
+        shown = wall(made.due, await find_zone("UTC")).strftime("%Y-%m-%d %H:%M UTC")
+        return self._host.texts(schedule.account)(
+            "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=made.missed + 1
+        )
+
+    async def _text(self, schedule: Schedule, again: int) -> str:
+        """What it brings or asks; "" for a digest of nothing."""
+        texts = self._host.texts(schedule.account)
+        if schedule.kind is ScheduleKind.MESSAGE:
+            return schedule.text
+        if schedule.kind is ScheduleKind.PROMPT:
+            return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
+        found = await self._record.said(
+            schedule.account,
+            schedule.chat,
+            await self._since(schedule, again),
+            self._clock.now(),
+            MOST_MESSAGES,
+            topic=schedule.topic or None,
+        )
+        told, left = lines(found, await find_zone(schedule.zone), MOST_CHARACTERS)
+        if not told:
+            return ""
+        said = "\n".join(told)
+        return texts(
+            "schedule_digest",
+            spoken=schedule.spoken,
+            text=schedule.text,
+            count=len(told),
+            left=left,
+            said=said,
+        ).strip()
+
+    async def _since(self, schedule: Schedule, again: int) -> float:
+        """When the last digest was made that came to its chat, or was one of nothing."""
+        for one in await self._store.firings(schedule.id, limit=FIRINGS_READ):
+            if one.id != again and (one.delivered or one.skipped == Skip.QUIET):
+                return max(one.at, schedule.digested_at)
+        return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)

@@ -1,0 +1,250 @@
+"""Where schedules are made and changed, for every door alike: what is refused, and what is shown before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bot.clock import Clock
+from bot.domain import ChatKind, Sender
+from bot.errors import ScheduleRefused
+from bot.privacy.chat_record import RecordedChats
+from bot.schedules.due import upcoming
+from bot.schedules.parse_when import Spoken, parse_when
+from bot.schedules.scheduler import Scheduler
+from bot.schedules.wall_clock import find_zone, rule_in
+from bot.store.audit import Actor
+from bot.store.read_models import ConversationView
+from bot.store.schedule_rows import Schedule, ScheduleKind, ScheduleState
+from bot.store.schedule_store import ScheduleStore
+
+SHOWN = 5
+"""Firings that are shown before a schedule is saved."""
+LONGEST_TEXT = 4000
+MOST_IN_CHAT = 50
+_DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
+_ZONE = re.compile(r"(?:in\s+|\()?(?P<zone>utc|[a-z]+/[a-z_-]+(?:/[a-z_-]+)?)\)?(?=\s|$)", re.IGNORECASE)
+_SMALL = frozenset({"of", "es", "au"})
+_SAY = re.compile(
+    r"(?:(?:say|send)\b|(?:说|发送)(?=[\s:：]))\s*[:：]?\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+class Settings(Protocol):
+    """What the configuration says of schedules."""
+
+    @property
+    def timezone(self) -> str:
+        """The time zone of a chat that chose none."""
+        ...
+
+    @property
+    def shortest_minutes(self) -> int:
+        """Firings may not be closer to each other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a schedule belongs: see the fields of `bot.store.schedules.Schedule`."""
+
+    account: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    topic: str = ""
+    conversation: int = 0
+    made_in: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants to happen. `zone` is the time zone that it is meant in."""
+
+    kind: ScheduleKind
+    spoken: Spoken
+    text: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A schedule with its next firings (seconds since the epoch)."""
+
+    schedule: Schedule
+    firings: tuple[float, ...]
+
+
+class Desk:
+    """Makes and changes schedules. Every method raises ScheduleRefused with the reason."""
+
+    def __init__(
+        self,
+        store: ScheduleStore,
+        recorded: RecordedChats,
+        clock: Clock,
+        scheduler: Scheduler,
+        settings: Callable[[], Settings],
+    ) -> None:
+        self.store = store
+        self._recorded = recorded
+        self._clock = clock
+        self._scheduler = scheduler
+        self._settings = settings
+
+    async def zone(self, account: str, chat: str) -> str:
+        """The time zone of a chat."""
+        return await self.store.zone(account, chat) or self._settings().timezone
+
+    async def set_zone(self, account: str, chat: str, name: str) -> None:
+        """Choose the time zone of a chat."""
+        await find_zone(name)
+        await self.store.set_zone(account, chat, name)
+
+    async def place(self, view: ConversationView) -> Place:
+        """Where a schedule has its results that is made for a conversation from outside."""
+        key, kind = view.key, ChatKind(view.chat_kind)
+        address = await self.store.address(view.id)
+        topic = address.topic if address else key.topic
+        own = 0 if kind is ChatKind.GROUP and not topic else view.id
+        return Place(key.account, view.platform, key.chat, kind, topic, own, view.id)
+
+    async def read(self, text: str, account: str, chat: str) -> Wanted | None:
+        """What a text wants: a time, perhaps a zone, and what to do; None where it says no time."""
+        name = await self.zone(account, chat)
+        now = self._clock.now()
+        found = parse_when(text, now, await find_zone(name))
+        named = _ZONE.match(found.rest) if found else None
+        if found is not None and named is not None:
+            name = _written(named["zone"])
+            again = parse_when(text, now, await find_zone(name))
+            found = again and replace(again, rest=found.rest[named.end() :].lstrip(" ,:：，").strip())
+        if found is None:
+            return None
+        if said := _SAY.fullmatch(found.rest):
+            return Wanted(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
+        if of_chat := _DIGEST.fullmatch(found.rest):
+            return Wanted(ScheduleKind.DIGEST, found, of_chat["text"].strip(), name)
+        bare = not found.rest and self._recorded.get(account, chat) is not None
+        return Wanted(ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name)
+
+    async def time(self, text: str, zone: str) -> Spoken:
+        """A time and nothing else."""
+        found = parse_when(text, self._clock.now(), await find_zone(zone))
+        if found is None or found.rest:
+            raise ScheduleRefused("digest_when", nearest="")
+        return found
+
+    async def look(self, text: str, zone: str) -> Sequence[float]:
+        """The next firings of a time."""
+        rule = (await self.time(text, zone)).rule
+        return upcoming(rule, await find_zone(zone), self._clock.now(), SHOWN)
+
+    async def make(
+        self, wanted: Wanted, place: Place, maker: Sender, actor: Actor | None, state: ScheduleState
+    ) -> Preview:
+        """Write a schedule down, as a draft or at once."""
+        self._check_text(wanted, place.account, place.chat)
+        if await self.store.count_in_chat(place.account, place.chat) >= MOST_IN_CHAT:
+            raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
+        made = Schedule(
+            id=0,
+            kind=wanted.kind,
+            state=state,
+            text=wanted.text,
+            spoken=wanted.spoken.words,
+            rule=wanted.spoken.rule.text,
+            zone=wanted.zone,
+            account=place.account,
+            platform=place.platform,
+            chat=place.chat,
+            chat_kind=place.chat_kind,
+            topic=place.topic,
+            conversation=place.conversation,
+            made_in=place.made_in,
+            maker=maker,
+            made_at=self._clock.now(),
+            next_at=0.0,
+        )
+        preview = await self._previewed(made)
+        if state is ScheduleState.ACTIVE:
+            made = replace(made, next_at=preview.firings[0])
+        number = await self.store.add(made, actor, self._clock.now())
+        self._scheduler.poke()
+        return Preview(replace(made, id=number), preview.firings)
+
+    async def preview(self, one: Schedule) -> Preview:
+        """A schedule with its next firings, none where it has none left."""
+        zone = await find_zone(one.zone)
+        return Preview(one, tuple(upcoming(rule_in(one.rule), zone, self._clock.now(), SHOWN)))
+
+    async def start(self, one: Schedule, actor: Actor) -> Preview:
+        """Have a draft or a paused schedule fire from now on."""
+        preview = await self._previewed(one)
+        active = replace(one, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
+        return Preview(await self._put(one, active, actor), preview.firings)
+
+    async def pause(self, one: Schedule, actor: Actor) -> Schedule:
+        """Have it fire no more until it is started again."""
+        return await self._put(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
+
+    async def change(self, one: Schedule, wanted: Wanted, actor: Actor) -> Preview:
+        """Give a schedule another time or text; it stays active or paused."""
+        self._check_text(wanted, one.account, one.chat)
+        rule = wanted.spoken.rule.text
+        new = replace(one, text=wanted.text, spoken=wanted.spoken.words, rule=rule, zone=wanted.zone)
+        preview = await self._previewed(new)
+        if one.state is not ScheduleState.PAUSED:
+            new = replace(new, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
+        return Preview(await self._put(one, new, actor), preview.firings)
+
+    async def trigger(self, one: Schedule, actor: Actor) -> None:
+        """Fire it now, too. Raises ScheduleRefused while it still works on an earlier firing."""
+        fire = await self._scheduler.firing(one, self._clock.now())
+        if fire.skip is not None:
+            raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
+        opened = await self.store.trigger(fire, actor, self._clock.now())
+        if opened is None:
+            raise ScheduleRefused("schedule_busy", number=one.id)
+        self._scheduler.hand_over(opened)
+
+    async def delete(self, one: Schedule, actor: Actor) -> None:
+        """Delete it with its firings."""
+        if not await self.store.delete(one.id, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=one.id)
+
+    def _check_text(self, wanted: Wanted, account: str, chat: str) -> None:
+        if wanted.kind is ScheduleKind.DIGEST:
+            if self._recorded.get(account, chat) is None:
+                raise ScheduleRefused("schedule_no_record")
+        elif not wanted.text:
+            raise ScheduleRefused("schedule_empty")
+        if len(wanted.text) > LONGEST_TEXT:
+            raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
+
+    async def _put(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
+        if not await self.store.change(was, now_is, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=was.id)
+        self._scheduler.poke()
+        return now_is
+
+    async def _previewed(self, one: Schedule) -> Preview:
+        preview = await self.preview(one)
+        if not preview.firings:
+            raise ScheduleRefused("time_past")
+        shortest = self._settings().shortest_minutes
+        gaps = [later - sooner for sooner, later in zip(preview.firings, preview.firings[1:], strict=False)]
+        if gaps and min(gaps) < shortest * 60:
+            raise ScheduleRefused("schedule_too_often", minutes=shortest)
+        return preview
+
+
+def _written(name: str) -> str:
+    """A zone as the database of zones spells it."""
+    if name.lower() == "utc":
+        return "UTC"
+    if name != name.lower():
+        return name
+    return re.sub(r"[a-z]+", lambda word: word[0] if word[0] in _SMALL else word[0].capitalize(), name)

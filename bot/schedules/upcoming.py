@@ -1,0 +1,45 @@
+"""The firings to come within a span of time, of many schedules at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from bot.errors import ScheduleRefused
+from bot.schedules.wall_clock import rule_in, zone_of
+from bot.store.schedule_rows import Schedule
+
+MOST = 2000
+"""So many firings are looked for together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Firings as (id of the schedule, instant), by time. `whole`: none was left out for their number."""
+
+    firings: tuple[tuple[int, float], ...]
+    whole: bool
+
+
+def coming(schedules: Sequence[Schedule], after: float, until: float) -> Coming:
+    """The firings after one instant and before another; each schedule gets an equal share. Blocking.
+
+    A schedule whose rule or zone can't be read any more has none.
+    """
+    share = max(1, MOST // max(1, len(schedules)))
+    found: list[tuple[float, int]] = []
+    whole = True
+    for one in schedules:
+        instants = _instants(one, after, until, share + 1)
+        whole = whole and len(instants) <= share
+        found += [(at, one.id) for at in instants[:share]]
+    return Coming(tuple((schedule, at) for at, schedule in sorted(found)), whole)
+
+
+def _instants(one: Schedule, after: float, until: float, count: int) -> list[float]:
+    try:
+        firings = rule_in(one.rule).firings(after, zone_of(one.zone))
+    except ScheduleRefused:
+        return []
+    return list(islice(takewhile(lambda at: at < until, firings), count))

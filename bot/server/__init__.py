@@ -1,0 +1,1 @@
+"""The service's HTTP port: management API and web console."""

@@ -1,0 +1,191 @@
+"""Who may use the bot, who waits to be let in, and who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query
+from pydantic import BaseModel
+
+from bot.access import AccessPolicy, Role
+from bot.access.account_overrides import OwnRules
+from bot.config import AccessConfig, AccessEntry, wrong_entry
+from bot.server.api import schemas
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import NOT_YOURS, By, Caller
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import missing
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, before
+from bot.server.api.scope_checks import check_reach, reached
+from bot.store.audit import AuditEntry
+from bot.store.people import Given, Waiting
+
+router = APIRouter(prefix="/api", tags=["access"])
+
+LISTS: Sequence[tuple[str, schemas.GivenRole]] = (
+    ("owners", "owner"),
+    ("admins", "admin"),
+    ("members", "member"),
+    ("groups", "member"),
+    ("blocked", "blocked"),
+)
+ADDED = "blocked"
+"""The list to which an account adds; each other one of an account stands for the general one."""
+Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id`, `platform:kind:id`.")]
+Person = Annotated[str, Query(max_length=256, description="Only what was done by or to this person.")]
+
+
+class NewRole(BaseModel):
+    """The role that somebody gets."""
+
+    role: schemas.GivenRole
+
+
+@router.get("/access")
+async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = "") -> schemas.Access:
+    """The roles that the configuration names, those that people gave (by entry, in pages), and who waits with
+    a code where the caller is an admin.
+    """
+    rules, own, now = services.access(), services.own_rules(), services.clock.now()
+    given = [one for one in await services.store.given() if one.entry > cursor]
+    return schemas.Access(
+        default=rules.default,
+        defaults=[
+            schemas.AccountDefault(account=one.account, default=one.access.default)
+            for one in own
+            if one.access.default is not None
+        ],
+        configured=_configured(rules, own),
+        given=[given_shape(services, by, one) for one in given[:limit]],
+        next=given[limit - 1].entry if len(given) > limit else None,
+        waiting=[
+            _waiting(one) for one in await services.store.waiting(now) if reached(services, by, one.account)
+        ],
+    )
+
+
+@router.put("/access/{entry}")
+async def give(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.Given:
+    """Give a role to a person, or let a group, workspace or the like in (409 where the configuration says
+    otherwise, 403 where it takes an owner, or an admin of all accounts that are meant).
+    """
+    who, role = as_entry(entry), Role[body.role.upper()]
+    _check(services, by, who, role)
+    _check_id(services, who)
+    _check_named(services, who, role)
+    if who.kind and role > Role.MEMBER:
+        raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
+    now = services.clock.now()
+    waiting = await services.store.waiting(now)
+    names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
+    one = Given(str(who), body.role, names.get(str(who), ""), by.person, now)
+    await services.store.give(one, actor(services, by), one.at)
+    await services.people.load()
+    found = [given for given in await services.store.given() if given.entry == one.entry]
+    return given_shape(services, by, found[0] if found else one)
+
+
+@router.delete("/access/{entry}", status_code=204)
+async def take(entry: Entry, services: Services, by: By) -> None:
+    """Take a role back that was given (403 where it takes an owner, or an admin of all accounts that are
+    meant).
+    """
+    who = as_entry(entry)
+    _check(services, by, who, Role.STRANGER)
+    taken = await services.store.take(str(who), actor(services, by), services.clock.now())
+    await services.people.load()
+    if not taken:
+        raise missing("role")
+
+
+@router.get("/audit")
+async def audit(
+    services: Services, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> schemas.Audit:
+    """Who did what, newest first."""
+    found = await services.store.audit(before(cursor), limit, person)
+    following = str(found[-1].id) if len(found) == limit else None
+    return schemas.Audit(entries=[_deed(one) for one in found], next=following)
+
+
+def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> None:
+    """Refuse what admins may not give or take, as in the chat. Raises 403."""
+    if not by.role.may_give(role, services.held(who)):
+        raise HTTPException(403, NOT_YOURS)
+    check_reach(services, by, who)
+
+
+def _check_id(services: ApiServices, who: AccessEntry) -> None:
+    """Refuse what is no id of its platform. Raises 422."""
+    states = services.accounts.states()
+    if problem := wrong_entry(states[who.scope][0] if who.scope in states else who.scope, who):
+        raise HTTPException(422, f"entry: {problem}")
+
+
+def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
+    """Refuse what the configuration says otherwise, on any account that is meant. Raises 409."""
+    general = services.access()
+    own = {one.account: one.rules for one in services.own_rules() if one.meant_by(who)}
+    for account, rules in (own or {"": general}).items():
+        named = AccessPolicy(rules).named(who)
+        if named.overrules(role):
+            place = "" if named is AccessPolicy(general).named(who) else f" on {account}"
+            told = f"{who} is {named.name.lower()}{place} by config.yaml; change that there"
+            raise HTTPException(409, told)
+
+
+def _configured(rules: AccessConfig, own: Sequence[OwnRules]) -> list[schemas.Configured]:
+    """The roles for all accounts, then those of each account."""
+    found = [
+        schemas.Configured(entry=str(entry), role=role, not_on=_replaced(key, entry, own))
+        for key, role in LISTS
+        for entry in getattr(rules, key)
+    ]
+    return found + [
+        schemas.Configured(entry=str(entry), role=role, account=one.account)
+        for one in own
+        for key, role in LISTS
+        for entry in getattr(one.access, key) or ()
+    ]
+
+
+def _replaced(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
+    """The accounts that an entry is about, but which have a list of their own instead."""
+    meant = [one for one in own if key != ADDED and one.meant_by(entry)]
+    return [one.account for one in meant if getattr(one.access, key) is not None]
+
+
+def as_entry(text: str) -> AccessEntry:
+    """Whom a path means. Raises 422."""
+    try:
+        return AccessEntry.parse(text)
+    except ValueError as error:
+        raise HTTPException(422, f"entry: {error}") from None
+
+
+def given_shape(services: ApiServices, by: Caller, one: Given) -> schemas.Given:
+    """A role that was given, as the caller sees it."""
+    who = as_entry(one.entry)
+    mine = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
+    return schemas.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine)
+
+
+def _waiting(one: Waiting) -> schemas.Waiting:
+    return schemas.Waiting(
+        account=one.account, entry=one.entry, person=one.person, name=one.name, expires_at=one.expires_at
+    )
+
+
+def _deed(one: AuditEntry) -> schemas.Deed:
+    return schemas.Deed(
+        id=one.id,
+        at=one.at,
+        person=one.person,
+        name=one.name,
+        account=one.account,
+        chat=one.chat,
+        action=one.deed.action,
+        subject=one.deed.subject,
+        detail=one.deed.detail,
+    )

@@ -1,0 +1,118 @@
+"""The application behind the one public port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import Depends, FastAPI
+from fastapi.middleware import Middleware
+
+from bot.errors import StartError
+from bot.platforms.local.files import InboxFiles
+from bot.server.api import (
+    access,
+    calendar,
+    channels,
+    conversations,
+    health,
+    metrics,
+    openapi,
+    pairing,
+    privacy,
+    runtime_proxy,
+    schedules,
+    sign_in,
+    turns,
+    usage,
+    webhooks,
+)
+from bot.server.api.auth import admitted
+from bot.server.api.dependencies import ApiServices
+from bot.server.api.errors import LastResort, add_handlers
+from bot.server.api.metrics import Gauges
+from bot.server.api.openapi import Described
+from bot.server.api.runtime_proxy import Runtime
+from bot.server.api.security import Guard
+from bot.server.api.sign_in import Sessions
+from bot.server.api.sign_in_links import Links
+from bot.server.api.subscriptions import Feeds
+from bot.server.console.page import add_page
+
+SWEEP_EVERY = 3600.0
+ROUTED = (
+    *(health, metrics, sign_in, channels, conversations, turns),
+    *(usage, access, pairing, calendar, schedules, privacy, openapi),
+)
+
+
+def create_app(services: ApiServices) -> FastAPI:
+    """Page, API and pass-through as one guarded application; its lifespan owns clients and upkeep.
+
+    Raises StartError where other machines could reach it without a token.
+    """
+    if not services.server.is_loopback and not services.token:
+        raise StartError(
+            f"server.host {services.server.host} can be reached by other machines, so server.token must be"
+            " set. Set it, or listen on 127.0.0.1."
+        )
+    signed, known = Sessions(services.token, services.clock), Links(services)
+    app = FastAPI(
+        title="Roebot",
+        version=services.version,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=_lifespan,
+        dependencies=[Depends(admitted)],
+        middleware=[
+            Middleware(Guard, server=services.server, port=services.port, sessions=signed, known=known),
+            Middleware(LastResort),
+        ],
+    )
+    app.state.services = services
+    app.state.sessions = signed
+    app.state.links = known
+    app.state.described = Described()
+    app.state.feeds = Feeds()
+    app.state.gauges = Gauges()
+    services.bus.watch(app.state.feeds.accepted)
+    services.bus.watch(app.state.gauges.count)
+    add_handlers(app)
+    for module in ROUTED:
+        app.include_router(module.router)
+    add_page(app)
+    app.include_router(webhooks.router)
+    app.include_router(runtime_proxy.router)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    services: ApiServices = app.state.services
+    langgraph = services.runtime_client()
+    management = services.management_client() if services.management_client else langgraph
+    app.state.runtime = Runtime(langgraph, management)
+    upkeep = [
+        asyncio.create_task(app.state.gauges.measure(services.clock), name="loop lag"),
+        asyncio.create_task(_sweep(services), name="inbox sweep"),
+    ]
+    try:
+        yield
+    finally:
+        app.state.feeds.close()
+        for task in upkeep:
+            task.cancel()
+        for task in upkeep:
+            with suppress(asyncio.CancelledError):
+                await task
+        await app.state.runtime.close()
+
+
+async def _sweep(services: ApiServices) -> None:
+    """Remove files of messages that were handed over long ago."""
+    inbox = InboxFiles(services.home)
+    while True:
+        await inbox.sweep(services.clock.now())
+        await services.clock.sleep(SWEEP_EVERY)

@@ -1,0 +1,12 @@
+"""What a caller does, as the audit writes it down."""
+
+from __future__ import annotations
+
+from bot.server.api.auth import Caller
+from bot.server.api.dependencies import ApiServices
+from bot.store.audit import Actor
+
+
+def actor(services: ApiServices, by: Caller, key: str = "") -> Actor:
+    """Who does a deed; deeds with the same key are written down once."""
+    return Actor(key or f"api:{services.new_id()}", by.person, by.sender.name, by.account, "")

@@ -1,0 +1,112 @@
+"""A button of a question is pressed on the page; why that counts for nothing is told as the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fastapi import HTTPException
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.domain import ChatKind, InboundMessage, Origin, Part, Sender, TurnKind
+from bot.server.api import local_chats, presenters, schemas
+from bot.server.api.auth import NOT_YOURS, Caller
+from bot.server.api.dependencies import ApiServices
+from bot.server.api.errors import missing
+from bot.server.api.post_message import EVENT_ID, PRESSED
+from bot.store.read_models import ConversationView, TurnView
+
+
+class Choice(BaseModel):
+    """What the button says. `event_id` is the client's own name for the click: the same one again changes
+    nothing.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    choice: str = Field(min_length=1, max_length=1000)
+    event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
+
+
+async def choose(
+    services: ApiServices, by: Caller, of: ConversationView, view: TurnView, index: int, given: Choice
+) -> schemas.Posted:
+    """Let a click count as the caller's; it is on disk when this returns.
+
+    Raises 403 where the decision is not theirs, 404 where there is no such button, 409 where the question is
+    not open any more, or cannot be answered now.
+    """
+    event_id = given.event_id or services.new_id()
+    if given.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
+        return _posted(of, event_id, known)
+    part = _part(view, index)
+    if not presenters.is_open(view, part):
+        raise HTTPException(409, services.texts(of.key.account)("question_closed"))
+    if given.choice not in part.choices:
+        raise missing("choice")
+    await _may_decide(services, by, of, view)
+    refused = await _press(services, by, of, view, part, given.choice, PRESSED + event_id)
+    if refused is not None:
+        theirs = refused not in ("", services.texts(of.key.account)("approval_foreign"))
+        raise HTTPException(409 if theirs else 403, refused or NOT_YOURS)
+    return _posted(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
+
+
+def _part(view: TurnView, index: int) -> Part:
+    for part in view.parts:
+        if part.index == index:
+            return part
+    raise missing("part")
+
+
+async def _may_decide(services: ApiServices, by: Caller, of: ConversationView, view: TurnView) -> None:
+    """In somebody else's conversation an approval can be decided by who may; what else is asked, is asked of
+    them.
+    """
+    if by.owns(of):
+        return
+    lane = await services.store.lane(of.id)
+    if lane.asked_by != view.id:
+        raise HTTPException(403, local_chats.NOT_THEIRS)
+
+
+async def _press(
+    services: ApiServices,
+    by: Caller,
+    of: ConversationView,
+    view: TurnView,
+    part: Part,
+    choice: str,
+    event_id: str,
+) -> str | None:
+    """Put the click where those of the platform itself come in: None, or what its author is told where it
+    counts for nothing.
+    """
+    account, chat = of.key.account, of.key.chat
+    adapter = presenters.local_adapter(services, account)
+    if adapter is not None:
+        return await adapter.press(chat, part.platform_id, choice, event_id=event_id, sender=by.sender)
+    inbox = services.inbox(account)
+    asked = (await services.store.load(view.id)).turn
+    if inbox is None or asked is None:
+        raise HTTPException(409, local_chats.NO_ACCOUNT)
+    kind, below = ChatKind(of.chat_kind), part.platform_id
+    origin = Origin(account, of.platform, chat, kind, below, _sender(by, of), asked.address.topic, below)
+    click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
+    return (await inbox.accept([click])).get(event_id)
+
+
+def _sender(by: Caller, of: ConversationView) -> Sender:
+    """Who the caller is on that account: whom it knows, or somebody from the page. In a group their word
+    carries their name, so there has to be one.
+    """
+    known = by.sender
+    name = known.name or known.id.rpartition(":")[2]
+    if known.account == of.key.account:
+        return replace(known, id=known.id.partition(":")[2], name=name, account="")
+    return replace(by.writing_on(of.platform), name=name)
+
+
+def _posted(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.Posted:
+    """What became of a click that is stored. Raises 409 where it is answered by a notice."""
+    if turn is not None and turn.kind is TurnKind.NOTICE:
+        raise HTTPException(409, " ".join(part.content for part in turn.parts))
+    return schemas.Posted(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)

@@ -1,0 +1,57 @@
+"""Schedules as a calendar shows them: what was fired and what will be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query
+
+from bot.access import Role
+from bot.schedules.upcoming import coming
+from bot.server.api import schemas
+from bot.server.api.auth import By, open_to
+from bot.server.api.dependencies import Services
+from bot.server.api.schedules import reached, shown, whose
+from bot.store.schedule_rows import Firing, ScheduleState
+
+LONGEST = 100 * 24 * 3600.0
+MOST_SCHEDULES, MOST_PAST = 200, 1000
+router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+Instant = Annotated[float, Query(ge=0, lt=2**40, description="Seconds since the epoch.")]
+
+
+@router.get("/calendar")
+@open_to(Role.MEMBER)
+async def calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
+    """The firings of all chats (for members: of their own schedules) from `begin` until before `end` (at most
+    100 days), by time, and the newest 200 schedules.
+    """
+    if not begin < end <= begin + LONGEST:
+        raise HTTPException(422, "end: it comes after begin, by at most 100 days")
+    store, now = services.store.schedules, services.clock.now()
+    found = await store.listed(limit=MOST_SCHEDULES, person=whose(by))
+    schedules = reached(by, found)
+    beyond = {one.id for one in found} - {one.id for one in schedules}
+    active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
+    past = await store.between(begin, end, MOST_PAST, whose(by))
+    # What is due at `begin` itself counts.
+    ahead = await asyncio.to_thread(coming, active, max(begin - 1, now), end)
+    return schemas.Calendar(
+        schedules=[shown(one) for one in schedules],
+        firings=[
+            *(_past(one) for one in past if one.schedule not in beyond),
+            *(_ahead(schedule, at) for schedule, at in ahead.firings),
+        ],
+        whole=ahead.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
+    )
+
+
+def _past(one: Firing) -> schemas.CalendarFiring:
+    return schemas.CalendarFiring(
+        schedule=one.schedule, at=one.due_at, past=True, delivered=one.delivered, skipped=one.skipped
+    )
+
+
+def _ahead(schedule: int, at: float) -> schemas.CalendarFiring:
+    return schemas.CalendarFiring(schedule=schedule, at=at, past=False, delivered=False, skipped="")

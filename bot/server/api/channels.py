@@ -1,0 +1,65 @@
+"""Accounts with their live states, and the commands that there are."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from bot.access import Role
+from bot.domain import AccountState
+from bot.server.api import schemas
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import By, open_to
+from bot.server.api.dependencies import Services
+from bot.server.api.errors import missing
+from bot.server.api.pagination import DEFAULT, Cursor, Limit
+from bot.store.audit import Deed
+
+router = APIRouter(prefix="/api", tags=["channels"])
+
+
+@router.get("/channels")
+async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
+    """Every account with its live state, by name."""
+    known = services.accounts.states()
+    names = [name for name in sorted(known) if name > cursor]
+    shown = [_channel(name, *known[name]) for name in names[:limit]]
+    return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
+
+
+@router.post("/channels/{account}/restart", status_code=202)
+async def restart(account: str, services: Services, by: By) -> schemas.Restarted:
+    """Start an account anew."""
+    if not services.accounts.restart(account):
+        raise missing("account")
+    await services.store.note(actor(services, by), Deed("restart", account), services.clock.now())
+    return schemas.Restarted(account=account)
+
+
+@router.get("/commands")
+@open_to(Role.MEMBER)
+async def list_commands(services: Services, by: By, account: str = "web") -> schemas.Commands:
+    """The slash commands that the caller may use, as a composer offers them."""
+    texts = services.texts(account)
+    return schemas.Commands(
+        commands=[
+            schemas.CommandInfo(
+                name=command.name,
+                usage=f"/{command.usage}",
+                summary=texts(f"cmd_{command.name}"),
+                role=command.role.name.lower(),
+            )
+            for command in services.commands.for_role(by.role)
+        ]
+    )
+
+
+def _channel(name: str, platform: str, state: AccountState) -> schemas.Channel:
+    return schemas.Channel(
+        account=name,
+        platform=platform,
+        state=state.live,
+        reason=state.reason,
+        since=state.since,
+        identity=state.identity,
+        last_event=state.last_event,
+    )

@@ -1,0 +1,163 @@
+"""Conversations: list, open, read, write, watch, stop."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.access import Power, Role
+from bot.server.api import local_chats, presenters, schemas
+from bot.server.api.auth import By, open_to
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
+from bot.server.api.post_message import NewMessage, incoming
+from bot.server.api.read_audit import note_read
+from bot.server.api.sign_in_links import Links
+from bot.server.api.sse import Feed, encode
+from bot.server.api.usage import DAYS, Days, since
+
+Id = Annotated[int, Path(ge=1, lt=2**53)]
+Mine = Annotated[bool, Query(description="Only the caller's own.")]
+router = APIRouter(prefix="/api/conversations", tags=["conversations"])
+
+MESSAGE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": NewMessage.model_json_schema()},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "event_id": {"type": "string"},
+                        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                    },
+                }
+            },
+        },
+    }
+}
+
+
+class NewConversation(BaseModel):
+    """Which chat to open; without `chat` a new one. `account` is one of the page or the terminal."""
+
+    model_config = ConfigDict(extra="forbid")
+    account: str = Field("web", pattern=r"^[a-z][a-z0-9_-]{0,31}$")
+    chat: str = Field("", pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def list_conversations(
+    services: Services,
+    by: By,
+    account: str = "web",
+    mine: Mine = False,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = "",
+) -> schemas.Conversations:
+    """Conversations of an account, newest first: all for admins, their own for members."""
+    owners = by.owners if mine or not by.may(Power.READ) else ()
+    if owners and not by.has(account, _platform(services, account)):
+        return schemas.Conversations(conversations=[], next=None)
+    found = await services.store.conversations(account, before(cursor), limit, owners)
+    return schemas.Conversations(
+        conversations=[presenters.conversation(services, by, view) for view in found],
+        next=str(found[-1].id) if len(found) == limit else None,
+    )
+
+
+@router.post("", status_code=201)
+@open_to(Role.MEMBER)
+async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.Conversation:
+    """Open a chat; one that is there already is given back."""
+    view = await local_chats.open_chat(services, by, body.account, body.chat or services.new_id())
+    return presenters.conversation(services, by, view)
+
+
+@router.get("/{conversation}")
+@open_to(Role.MEMBER)
+async def get_conversation(conversation: Id, services: Services, by: By) -> schemas.Conversation:
+    """One conversation."""
+    return presenters.conversation(services, by, await local_chats.conversation(services, by, conversation))
+
+
+@router.get("/{conversation}/messages")
+@open_to(Role.MEMBER)
+async def transcript(
+    conversation: Id, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> schemas.Turns:
+    """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
+    of = await local_chats.conversation(services, by, conversation)
+    await note_read(services, by, of)
+    found = await services.store.turns(conversation, before(cursor), limit)
+    return schemas.Turns(
+        turns=[await presenters.turn(services, of, view) for view in presenters.said(found)],
+        next=str(found[-1].id) if len(found) == limit else None,
+    )
+
+
+@router.get("/{conversation}/usage")
+@open_to(Role.MEMBER)
+async def usage(conversation: Id, services: Services, by: By, days: Days = DAYS) -> schemas.Spending:
+    """The tokens that the turns of a conversation cost in the last days."""
+    of = await local_chats.conversation(services, by, conversation)
+    return presenters.spending(await services.store.spending(since(services, days), conversation=of.id))
+
+
+@router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
+@open_to(Role.MEMBER)
+async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.Posted:
+    """Accept a message (JSON, or a form with `files`); it is on disk when this answers."""
+    of = await local_chats.conversation(services, by, conversation)
+    local_chats.writable(services, by, of)
+    async with incoming(request, services) as posted:
+        message = posted.message
+        return await local_chats.post(services, by, of, message.text, message.event_id, posted.files)
+
+
+@router.get("/{conversation}/events", response_class=StreamingResponse)
+@open_to(Role.MEMBER)
+async def watch(
+    conversation: Id,
+    request: Request,
+    services: Services,
+    by: By,
+    _last_event_id: Annotated[str, Header(alias="Last-Event-ID", max_length=64)] = "",
+) -> StreamingResponse:
+    """Server-sent events: `snapshot`, then `turn`, `part` and `typing` as they happen.
+
+    Each connection begins with a snapshot and each event is whole, so nothing has to be kept for a client
+    that comes back; `Last-Event-ID` is accepted and needs no answer of its own.
+    """
+    of = await local_chats.conversation(services, by, conversation)
+    await note_read(services, by, of)
+    known: Links = request.app.state.links
+
+    async def allowed() -> bool:
+        now = await known.still(by)
+        return now is not None and (now.may(Power.READ) or now.owns(of))
+
+    feed = Feed(services, request.app.state.feeds, of, by, allowed)
+    return StreamingResponse(
+        encode(feed.events(), services.clock.now),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+    )
+
+
+@router.post("/{conversation}/stop", status_code=202)
+@open_to(Role.MEMBER)
+async def stop(conversation: Id, services: Services, by: By) -> schemas.Posted:
+    """The `/stop` command: end the run, keep the queue."""
+    of = await local_chats.conversation(services, by, conversation)
+    return await local_chats.post(services, by, of, "/stop")
+
+
+def _platform(services: ApiServices, account: str) -> str:
+    return services.accounts.states().get(account, ("", None))[0]

@@ -1,0 +1,58 @@
+"""Whether the service lives, and whether it can answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from bot.access import Power, Role
+from bot.domain import Live
+from bot.errors import StoreError
+from bot.server.api import schemas
+from bot.server.api.auth import caller_or_none, open_to
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import UNREACHABLE
+
+router = APIRouter(prefix="/health", tags=["health"])
+GOOD = frozenset({Live.LIVE, Live.LIMITED})
+Readiness = schemas.Readiness | schemas.Ready
+
+
+@router.get("")
+@open_to(Role.BLOCKED)
+async def health(services: Services) -> schemas.Health:
+    """The process answers."""
+    return schemas.Health(status="ok", version=services.version)
+
+
+@router.get("/ready", responses={503: {"model": Readiness}})
+@open_to(Role.BLOCKED)
+async def ready(request: Request, services: Services, response: Response) -> Readiness:
+    """Whether messages can be answered now: 503 while the database or the agent runtime is away. Only admins
+    are told more.
+    """
+    database = await _database(services)
+    reachable = await services.runtime.ready()
+    runtime = schemas.Check(ok=reachable, detail="" if reachable else _away(services.runtime_trouble()))
+    accounts = {
+        name: schemas.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
+        for name, (_, state) in services.accounts.states().items()
+    }
+    found = schemas.Readiness(
+        ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts
+    )
+    response.status_code = 200 if found.ready else 503
+    by = caller_or_none(request)
+    return found if by is not None and by.may(Power.HEALTH) else schemas.Ready(ready=found.ready)
+
+
+def _away(trouble: str) -> str:
+    why = f" Its process ended: {trouble} (logs/agent.log in the home has more)" if trouble else ""
+    return f"{UNREACHABLE}{why}"
+
+
+async def _database(services: ApiServices) -> schemas.Check:
+    try:
+        await services.store.cursor("")
+    except StoreError as error:
+        return schemas.Check(ok=False, detail=str(error))
+    return schemas.Check(ok=True)

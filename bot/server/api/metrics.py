@@ -1,0 +1,119 @@
+"""What Prometheus reads: nothing here counts people or texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.process_collector import ProcessCollector
+
+from bot.clock import Clock
+from bot.domain import Live, TurnState
+from bot.server.api.dependencies import ApiServices, Services
+from bot.store.admission_types import Accepted
+
+router = APIRouter(tags=["health"])
+LAG_EVERY = 0.5
+
+
+class Gauges:
+    """What is counted while the process runs: accepted turns, and how late the loop is."""
+
+    def __init__(self) -> None:
+        self.accepted: Counter[tuple[str, bool]] = Counter()
+        self.lag = 0.0
+
+    def count(self, turn: Accepted) -> None:
+        """A turn was accepted (or refused with a notice)."""
+        self.accepted[turn.kind.value, turn.refused] += 1
+
+    async def measure(self, clock: Clock) -> None:
+        """Measure the loop's lag until cancelled: how much later than asked a sleep ends, in seconds."""
+        loop = asyncio.get_running_loop()
+        while True:
+            asked = loop.time()
+            await clock.sleep(LAG_EVERY)
+            self.lag = max(0.0, loop.time() - asked - LAG_EVERY)
+
+
+class Snapshot:
+    """The metrics of one scrape."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        """See prometheus_client.registry.Collector."""
+        return self._metrics
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(request: Request, services: Services) -> Response:
+    """The Prometheus text format."""
+    found = await _collect(services, request.app.state.gauges)
+    return Response(await asyncio.to_thread(_text, found), media_type=CONTENT_TYPE_LATEST)
+
+
+def _text(found: Iterable[Metric]) -> bytes:
+    """The metrics and those of the process, which are read from files."""
+    registry = CollectorRegistry()
+    registry.register(Snapshot(found))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
+
+async def _collect(services: ApiServices, gauges: Gauges) -> list[Metric]:
+    return [
+        *_now(services, gauges),
+        *await _stored(services),
+        *_accounts(services),
+    ]
+
+
+def _now(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
+    accepted = CounterMetricFamily(
+        "roebot_turns_accepted", "Turns accepted since the start", labels=["kind", "refused"]
+    )
+    for (kind, refused), count in sorted(gauges.accepted.items()):
+        accepted.add_metric([kind, str(refused).lower()], count)
+    yield accepted
+    yield GaugeMetricFamily("roebot_runs_running", "Runs under way", value=services.running())
+    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "How late the event loop is", value=gauges.lag)
+
+
+async def _stored(services: ApiServices) -> Iterable[Metric]:
+    opened = GaugeMetricFamily("roebot_turns_open", "Turns that are not closed yet", labels=["kind", "state"])
+    queued = 0
+    for (kind, state), count in sorted((await services.store.open_counts()).items()):
+        opened.add_metric([kind, state], count)
+        queued += count if state == TurnState.ACCEPTED.value else 0
+    found: dict[str, CounterMetricFamily] = {}
+    for counter in await services.store.counters():
+        family = found.setdefault(
+            counter.name,
+            CounterMetricFamily(
+                f"roebot_{counter.name}", f"How often: {counter.name.replace('_', ' ')}", labels=["account"]
+            ),
+        )
+        family.add_metric([counter.account], counter.value)
+    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns that wait to be begun", value=queued)
+    return [opened, waiting, *found.values()]
+
+
+def _accounts(services: ApiServices) -> Iterable[Metric]:
+    states = GaugeMetricFamily(
+        "roebot_account_state", "1 for the state that an account is in", labels=["account", "state"]
+    )
+    waiting = GaugeMetricFamily(
+        "roebot_rate_waiting", "Calls that wait for a platform's rate limit", labels=["account"]
+    )
+    for name, (_, state) in sorted(services.accounts.states().items()):
+        for live in Live:
+            states.add_metric([name, live.value], float(live is state.live))
+        outlet = services.accounts.get(name)
+        waiting.add_metric([name], outlet.governor.waiting if outlet else 0)
+    return [states, waiting]

@@ -1,0 +1,104 @@
+"""Reads a posted message: JSON, or a form with files, which are on disk before the message is accepted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from starlette.datastructures import FormData, UploadFile
+
+from bot.domain import Attachment, AttachmentKind
+from bot.platforms.local.files import FileTooLarge, InboxFiles
+from bot.server.api.dependencies import ApiServices
+from bot.store.schedule_rows import EVENT
+
+MOST_FILES = 10
+# Ids of a platform's own events never begin so.
+PRESSED = "page:"
+EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+OURS = (EVENT, PRESSED)
+_NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
+NAME_LENGTH = 200
+
+
+class NewMessage(BaseModel):
+    """A message. `event_id` is the client's own name for it: the same one again changes nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str = Field("", max_length=2_000_000)
+    event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
+
+    @field_validator("event_id")
+    @classmethod
+    def _is_the_clients_own(cls, value: str) -> str:
+        if value.startswith(OURS):
+            raise ValueError("begins as the service's own names do")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message as it was posted, its files on disk."""
+
+    message: NewMessage
+    files: tuple[Attachment, ...] = ()
+
+
+@asynccontextmanager
+async def incoming(request: Request, services: ApiServices) -> AsyncIterator[Incoming]:
+    """The message of a request; its files are removed again if the body of the context fails.
+
+    Raises 413 for a file over the limit, 422 for what is no message.
+    """
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        yield Incoming(_checked(await _json(request)))
+        return
+    inbox = InboxFiles(services.home)
+    async with request.form(max_files=MOST_FILES, max_fields=4, max_part_size=4_000_000) as form:
+        message = _checked({key: value for key, value in form.items() if isinstance(value, str)})
+        kept: list[Attachment] = []
+        try:
+            for upload in _uploads(form):
+                kept.append(await _keep(inbox, upload, services.file_bytes))
+            yield Incoming(message, tuple(kept))
+        except BaseException:
+            for attachment in kept:
+                await inbox.drop(Path(attachment.ref))
+            raise
+
+
+async def _json(request: Request) -> object:
+    try:
+        return await request.json()
+    except ValueError as error:
+        raise HTTPException(400, "The body is not JSON.") from error
+
+
+def _checked(given: object) -> NewMessage:
+    try:
+        return NewMessage.model_validate(given)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        raise HTTPException(422, f"{place or 'body'}: {problem['msg']}") from error
+
+
+def _uploads(form: FormData) -> list[UploadFile]:
+    return [value for _, value in form.multi_items() if isinstance(value, UploadFile) and value.filename]
+
+
+async def _keep(inbox: InboxFiles, upload: UploadFile, limit: int) -> Attachment:
+    name = _NAME.sub("_", upload.filename or "").strip()[-NAME_LENGTH:] or "file"
+    mime = (upload.content_type or "").partition(";")[0].strip().lower()
+    try:
+        path, size = await inbox.keep(upload.file, limit)
+    except FileTooLarge as error:
+        megabytes = error.limit / 1_000_000
+        raise HTTPException(413, f"{name} is too large: at most {megabytes:g} MB.") from error
+    kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
+    return Attachment(kind, name, str(path), size, mime)

@@ -1,0 +1,174 @@
+"""From the store's views to what the API shows: Markdown as HTML, growing replies as they stand now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, timedelta
+from functools import lru_cache
+from urllib.parse import quote
+
+from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
+from bot.platforms.local.adapter import LocalAdapter
+from bot.platforms.local.hub import Frame
+from bot.render.html import render_html
+from bot.server.api import schemas
+from bot.server.api.auth import Caller
+from bot.server.api.dependencies import ApiServices
+from bot.store.read_models import ConversationView, TurnView
+from bot.store.usage import Day, Spender, Spending, Spent
+
+# Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
+LONG = 4_000
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+EPOCH = date(1970, 1, 1)
+
+# A growing text is rendered once for all who watch it.
+_html = lru_cache(maxsize=256)(render_html)
+
+
+async def html(markdown: str) -> str:
+    """The text as sanitized HTML."""
+    if len(markdown) > LONG:
+        return await asyncio.to_thread(_html, markdown)
+    return _html(markdown)
+
+
+def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
+    """The adapter of an account whose chats live here; None for any other account."""
+    outlet = services.accounts.get(account)
+    adapter = outlet.adapter if outlet is not None else None
+    return adapter if isinstance(adapter, LocalAdapter) else None
+
+
+def conversation(services: ApiServices, by: Caller, view: ConversationView) -> schemas.Conversation:
+    """A conversation as it is shown to somebody."""
+    return schemas.Conversation(
+        id=view.id,
+        account=view.key.account,
+        platform=view.platform,
+        chat=view.key.chat,
+        topic=view.key.topic,
+        chat_kind=view.chat_kind,
+        title=view.title,
+        model=view.model,
+        agent=view.agent,
+        thread_id=view.thread_id,
+        owner=view.owner,
+        created_at=view.created_at,
+        active_at=view.active_at,
+        own=by.owns(view),
+        writable=by.owns(view) and local_adapter(services, view.key.account) is not None,
+    )
+
+
+def said(found: Iterable[TurnView]) -> list[TurnView]:
+    """The turns that a transcript shows: that a question was left stands in the question itself."""
+    return [view for view in found if not view.left]
+
+
+async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.Turn:
+    """A turn as it is shown; a growing reply with its newest text."""
+    growing: Mapping[int, Frame] = {}
+    adapter = local_adapter(services, of.key.account)
+    if adapter is not None and grows(view):
+        growing = adapter.hub.growing(of.key.chat, view.id)
+    parts = {part.index: part for part in view.parts if part.content}
+    for index, frame in growing.items():
+        parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)
+    return schemas.Turn(
+        id=view.id,
+        conversation=of.id,
+        kind=view.kind,
+        state=view.state,
+        error=view.error,
+        thread_id=view.thread_id,
+        run_id=view.run_id,
+        repeats=view.repeats,
+        replaced=view.replaced,
+        stopped=view.stopped,
+        created_at=view.created_at,
+        finished_at=view.finished_at,
+        messages=[_message(message) for message in view.messages],
+        parts=[await part(view, parts[index]) for index in sorted(parts)],
+        steps=[schemas.ToolCall(**asdict(step)) for step in view.steps],
+        usage=_tokens(view.spent),
+    )
+
+
+def grows(view: TurnView) -> bool:
+    """Whether the reply is still being written; from the composed final on the store has it all."""
+    return view.state in (TurnState.RUNNING, TurnState.WAITING)
+
+
+async def text_part(of: Part) -> schemas.Part:
+    """A text as it is shown."""
+    return await _part(of, "")
+
+
+async def part(view: TurnView, of: Part) -> schemas.Part:
+    """A part of a turn as it is shown."""
+    if of.kind is PartKind.DOCUMENT:
+        return await _part(of, f"/api/turns/{view.id}/documents/{of.index}")
+    thread = quote(view.thread_id, safe="")
+    choices = of.choices if is_open(view, of) else ()
+    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}", choices)
+
+
+def is_open(view: TurnView, of: Part) -> bool:
+    """Whether the buttons of a part stand, and the question above them is open."""
+    return view.asks and of.state is PartState.FINAL
+
+
+async def _part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.Part:
+    is_file = of.kind is not PartKind.TEXT
+    return schemas.Part(
+        index=of.index,
+        kind=of.kind,
+        state=of.state,
+        text="" if is_file else of.content,
+        html="" if is_file else await html(of.content),
+        filename=of.filename,
+        url=url if is_file else "",
+        image=is_file and of.filename.lower().endswith(IMAGES),
+        repeated=of.repeated,
+        choices=list(choices),
+    )
+
+
+def spending(of: Spending) -> schemas.Spending:
+    """What turns cost together, as it is shown."""
+    return schemas.Spending(**asdict(of))
+
+
+def person(of: Spender) -> schemas.PersonUsage:
+    """What somebody's turns cost, as it is shown."""
+    return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
+
+
+def day(of: Day) -> schemas.DayUsage:
+    """What a day's turns cost, as it is shown."""
+    shown = EPOCH + timedelta(days=of.day)
+    return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))
+
+
+def _tokens(of: Spent | None) -> schemas.Tokens | None:
+    if of is None:
+        return None
+    return schemas.Tokens(
+        input_tokens=of.input_tokens, output_tokens=of.output_tokens, total_tokens=of.total_tokens
+    )
+
+
+def _message(of: TurnMessage) -> schemas.Message:
+    files = [schemas.File(kind=a.kind, filename=a.filename, size=a.size) for a in of.attachments]
+    return schemas.Message(
+        id=of.id,
+        event_id=of.event_id,
+        sender=of.sender.id,
+        name=of.sender.name,
+        text=of.text,
+        sent_at=of.sent_at,
+        files=files,
+    )

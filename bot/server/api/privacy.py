@@ -1,0 +1,80 @@
+"""What is kept about a person: handed out, erased."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Response
+
+from bot.access import Role
+from bot.config import AccessEntry, wrong_person
+from bot.config.accounts import PLATFORMS
+from bot.privacy.data_export import exported, scopes_of
+from bot.server.api import schemas
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import NOT_YOURS, By, Caller, open_to
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import missing
+from bot.store.audit import Deed
+from bot.store.retention import Person
+
+router = APIRouter(prefix="/api/people", tags=["people"])
+Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]
+
+
+@router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
+@open_to(Role.MEMBER)
+async def export(whom: Whom, services: Services, by: By) -> Response:
+    """Everything that is kept about a person, as one JSON document: about oneself, for admins about those who
+    are no admins, for owners about all.
+    """
+    person, now = _person(services, by, whom), services.clock.now()
+    found = await exported(services.store, services.runtime, person, _scopes(services, person), now)
+    await services.store.note(actor(services, by), Deed("data exported", str(person)), now)
+    return Response(found, media_type="application/json")
+
+
+@router.delete("/{person}/data")
+@open_to(Role.MEMBER)
+async def erase(whom: Whom, services: Services, by: By) -> schemas.Erased:
+    """Erase what is kept about a person, as `/data erase` does; about whom as with the export. Roles,
+    schedules and the audit log stay.
+    """
+    person = _person(services, by, whom)
+    done = await services.forgetter.erase(person, _scopes(services, person))
+    await services.store.note(actor(services, by), Deed("data erased", str(person)), services.clock.now())
+    return schemas.Erased(
+        messages=done.erased.messages,
+        threads=len(done.erased.gone),
+        shared_threads=len(done.erased.shared),
+        open_messages=done.open_,
+        remembers=done.remembers,
+    )
+
+
+def _person(services: ApiServices, by: Caller, text: str) -> Person:
+    platform, _, id_ = text.partition(":")
+    if not platform or not id_:
+        raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
+    if text != by.person:
+        _check(services, by, AccessEntry(platform, id_))
+    return Person(platform, id_)
+
+
+def _check(services: ApiServices, by: Caller, who: AccessEntry) -> None:
+    """Refuse whom the caller may not ask about (404 and 403), and what is nobody's id (422): nothing is kept
+    there, and to say so would sound as if somebody's data were gone.
+    """
+    if not by.role.may_give(Role.STRANGER, services.held(who)):
+        raise missing("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+    known = {*PLATFORMS, *(platform for platform, _ in services.accounts.states().values())}
+    if who.scope not in known:
+        expected = ", ".join(sorted(known))
+        raise HTTPException(422, f"person: there is no platform {who.scope}; expected one of {expected}")
+    if problem := wrong_person(who.scope, who):
+        raise HTTPException(422, f"person: {problem}")
+
+
+def _scopes(services: ApiServices, person: Person) -> list[str]:
+    states = services.accounts.states()
+    return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])

@@ -1,0 +1,114 @@
+"""Which calls are passed on to the agent runtime for whom: the same rules as for the bot's own routes.
+
+Admins may make every call but those by which programs get onto the machine, which take an owner; what
+concerns others is written down. Members read the lists, look after what is remembered of them, and reach
+files of their own conversations' threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import HTTPException
+
+from bot.access import Power, Role
+from bot.domain import ChatKind, Origin
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import NOT_YOURS, WEB, Caller
+from bot.server.api.dependencies import ApiServices
+from bot.server.api.errors import missing
+from bot.server.api.read_audit import note
+from bot.store.audit import Deed
+
+PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
+MANAGED = frozenset({"agents", "skills", "mcp"})
+LISTS = frozenset({"models", "skills", "agents"})
+FOR_OWNERS = "That brings programs onto the machine, which is for owners."
+OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
+OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call: `path` is what follows the area, `scopes` whose memory it names."""
+
+    method: str
+    area: str
+    path: str
+    scopes: Sequence[str] = ()
+
+
+async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+    """Refuse what the caller may not do. Raises 403, 404 for what is somebody else's, and 429 for a call of
+    the model where their budget is used up.
+    """
+    least = least_for(wanted)
+    if by.role < least:
+        raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
+    if by.may(Power.READ):
+        await _noted(services, by, wanted)
+    elif wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
+        raise missing("memory")
+    elif wanted.area == "threads" and not await _owns(services, by, wanted.path.partition("/")[0]):
+        raise missing("thread")
+    if wanted.area == "threads" and wanted.path.endswith("/suggestions"):
+        await _spend(services, by)
+
+
+async def _spend(services: ApiServices, by: Caller) -> None:
+    """A call of the model that is no message counts as one at the page."""
+    origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
+    limits = services.budgets.limits(origin, by.role, services.texts(WEB))
+    if refused := await services.budgets.store.take(limits, services.clock.now()):
+        raise HTTPException(429, refused)
+
+
+def least_for(wanted: Wanted) -> Role:
+    """The least role that may make a call; members make theirs for what is their own."""
+    if (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
+        return Role.OWNER
+    is_list = wanted.area in LISTS and wanted.method == "GET" and not wanted.path
+    is_memory = wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path)
+    is_file = wanted.area == "threads" and OWN_FILES.fullmatch(wanted.path)
+    return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
+
+
+async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: str = "") -> None:
+    """Write down that agents, skills or MCP servers have been changed, or what is kept of others; `made` is
+    the address of what is new.
+    """
+    if wanted.method == "GET":
+        return
+    subject = await _changed(services, by, wanted, made)
+    if subject is not None:
+        how = f"{wanted.method} {wanted.path}".strip()
+        deed = Deed(f"{wanted.area} changed", subject, how)
+        await services.store.note(actor(services, by), deed, services.clock.now())
+
+
+async def _changed(services: ApiServices, by: Caller, wanted: Wanted, made: str) -> str | None:
+    """What a call has changed that is not the caller's own alone."""
+    if wanted.area in MANAGED:
+        return made.rpartition("/")[2] or wanted.path
+    if wanted.area == "memory":
+        return " ".join(scope for scope in wanted.scopes if scope != by.scope) or None
+    thread = wanted.path.partition("/")[0]
+    is_theirs = wanted.area == "threads" and thread and not await _owns(services, by, thread)
+    return thread if is_theirs and not wanted.path.endswith("/suggestions") else None
+
+
+async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+    """Write down what is seen of others."""
+    for scope in wanted.scopes if wanted.area == "memory" else ():
+        if scope != by.scope:
+            await note(services, by, f"memory {scope}", "")
+    thread = wanted.path.partition("/")[0]
+    if wanted.area == "threads" and thread and not await _owns(services, by, thread):
+        await note(services, by, f"thread {thread}", "")
+
+
+async def _owns(services: ApiServices, by: Caller, thread: str) -> bool:
+    found = await services.store.pages.owned(thread, by.owners)
+    return any(by.has(account, platform) for account, platform in found)

@@ -1,0 +1,31 @@
+"""Reading what people wrote elsewhere is a deed: it is written down, once an hour for the same."""
+
+from __future__ import annotations
+
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import Caller
+from bot.server.api.dependencies import ApiServices
+from bot.store.audit import Deed
+from bot.store.read_models import ConversationView
+
+READ = "read"
+HOUR = 3600.0
+
+
+async def note_read(services: ApiServices, by: Caller, of: ConversationView) -> None:
+    """Write down that a conversation was read that is not the reader's own."""
+    if not by.owns(of):
+        whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
+        await note(services, by, f"conversation {of.id}", whose)
+
+
+async def note_read_all(services: ApiServices, by: Caller) -> None:
+    """Write down that the latest turns of all conversations were read."""
+    await note(services, by, "turns of all conversations", "")
+
+
+async def note(services: ApiServices, by: Caller, subject: str, detail: str) -> None:
+    """Write down that something of others was read."""
+    now = services.clock.now()
+    reader = actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
+    await services.store.note(reader, Deed(READ, subject, detail), now)

@@ -1,0 +1,58 @@
+"""The last answer of a conversation is given again, wherever that conversation is."""
+
+from __future__ import annotations
+
+from fastapi import HTTPException
+
+from bot.commands.retry_fork import fork_of
+from bot.domain import ChatKind, Origin
+from bot.errors import RunMissing
+from bot.server.api import local_chats
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import Caller
+from bot.server.api.dependencies import ApiServices
+from bot.store.budgets import Limit
+from bot.store.read_models import ConversationView
+
+NOT_LAST = "Only the last answered turn of a conversation can be answered again."
+
+
+async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: int) -> int:
+    """Open the turn that answers again, as `/retry` does; its id. The caller is held to their budgets.
+
+    Raises 409 where that is not possible now, 429 where a budget is used up.
+    """
+    account, texts = of.key.account, services.texts(of.key.account)
+    if services.accounts.get(account) is None:
+        raise HTTPException(409, local_chats.NO_ACCOUNT)
+    last = await services.store.last_answered(of.id)
+    if last is None or last.id != turn:
+        raise HTTPException(409, NOT_LAST)
+    limits, now = _limits(services, by, of), services.clock.now()
+    if refusal := await services.budgets.store.refusal(limits, now):
+        raise HTTPException(429, refusal)
+    try:
+        thread_id, checkpoint = await fork_of(services.runtime, last, services.new_id)
+    except RunMissing as error:
+        raise HTTPException(409, texts("retry_gone")) from error
+    opened = await services.store.repeat(
+        last,
+        of,
+        checkpoint=checkpoint,
+        thread_id=thread_id,
+        model=services.model(account),
+        limits=limits,
+        actor=actor(services, by),
+        now=now,
+    )
+    if not opened:
+        raise HTTPException(409, texts("retry_busy"))
+    services.bus.wake(of.id)
+    return opened
+
+
+def _limits(services: ApiServices, by: Caller, of: ConversationView) -> tuple[Limit, ...]:
+    """The budgets that the caller is held to there."""
+    key, sender = of.key, by.writing_on(of.platform)
+    origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
+    return services.budgets.limits(origin, by.role, services.texts(key.account))

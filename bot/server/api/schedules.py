@@ -1,0 +1,242 @@
+"""What is scheduled: made, shown and changed; the same rules as `/digest`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path
+from pydantic import BaseModel, Field
+
+from bot.access import Power, Role
+from bot.errors import ScheduleRefused
+from bot.schedules.parse_when import Spoken
+from bot.schedules.service import LONGEST_TEXT, Preview, Wanted
+from bot.schedules.wall_clock import rule_in
+from bot.server.api import local_chats, schemas
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import By, Caller, open_to
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import missing
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
+from bot.store.schedule_rows import Firing, Schedule, ScheduleKind, ScheduleState
+
+# In whose language refusals are said.
+PAGE = "web"
+router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+
+Number = Annotated[int, Path(alias="schedule", ge=1, description="The number of the schedule.")]
+When = Annotated[
+    str, Field(min_length=1, max_length=120, description="When: `weekdays 9:00`, `in 2 hours`, cron …")
+]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT, description="As `Words`; a digest needs none.")]
+Words = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="What is said or asked.")]
+Zone = Annotated[str, Field(max_length=60, description='IANA name; "": the time zone of the chat.')]
+
+
+class NewSchedule(BaseModel):
+    """A schedule for the chat of a conversation (its results go where that conversation is)."""
+
+    conversation: int = Field(ge=1, description="A conversation of the chat.")
+    kind: ScheduleKind = ScheduleKind.PROMPT
+    when: When
+    text: Text = ""
+    zone: Zone = ""
+
+
+class ScheduleChange(BaseModel):
+    """What is to be changed; absent: as it is."""
+
+    when: When | None = None
+    text: Words | None = None
+    zone: Zone | None = None
+
+
+class Asked(BaseModel):
+    """A time to look at."""
+
+    when: When
+    zone: Zone = "UTC"
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def listed(
+    services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> schemas.Schedules:
+    """Schedules of all chats, newest first; for members their own."""
+    found = await services.store.schedules.listed(before(cursor), limit, whose(by))
+    following = str(found[-1].id) if len(found) == limit else None
+    return schemas.Schedules(schedules=[shown(one) for one in reached(by, found)], next=following)
+
+
+@router.post("", status_code=201)
+@open_to(Role.MEMBER)
+async def create(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
+    """Save a schedule; 422 with the reason where it can't be kept exactly."""
+    place = await services.desk.place(await local_chats.conversation(services, by, body.conversation))
+    maker = by.writing_on(place.platform)
+    try:
+        zone = body.zone or await services.desk.zone(place.account, place.chat)
+        wanted = Wanted(body.kind, await services.desk.time(body.when, zone), body.text, zone)
+        made = await services.desk.make(wanted, place, maker, actor(services, by), ScheduleState.ACTIVE)
+    except ScheduleRefused as refused:
+        raise _refused(services, refused) from None
+    return _previewed(made)
+
+
+@router.post("/preview")
+@open_to(Role.MEMBER)
+async def preview(body: Asked, services: Services) -> schemas.Firings:
+    """The next five firings of a time, without saving anything."""
+    try:
+        return schemas.Firings(firings=list(await services.desk.look(body.when, body.zone)))
+    except ScheduleRefused as refused:
+        raise _refused(services, refused) from None
+
+
+@router.get("/{schedule}")
+@open_to(Role.MEMBER)
+async def one(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
+    """A schedule with its next firings."""
+    found = await _found(services, by, schedule)
+    active = found.state is ScheduleState.ACTIVE
+    return _previewed(await services.desk.preview(found) if active else Preview(found, ()))
+
+
+@router.patch("/{schedule}")
+@open_to(Role.MEMBER)
+async def change(
+    schedule: Number, body: ScheduleChange, services: Services, by: By
+) -> schemas.PreviewedSchedule:
+    """Give it another time or text."""
+    found = await _found(services, by, schedule)
+    desk = services.desk
+    try:
+        zone = body.zone or (found.zone if body.zone is None else await desk.zone(found.account, found.chat))
+        said = Spoken(rule_in(found.rule), found.spoken, "")
+        said = said if body.when is None else await desk.time(body.when, zone)
+        wanted = Wanted(found.kind, said, body.text or found.text, zone)
+        return _previewed(await services.desk.change(found, wanted, actor(services, by)))
+    except ScheduleRefused as refused:
+        raise _refused(services, refused) from None
+
+
+@router.post("/{schedule}/pause")
+@open_to(Role.MEMBER)
+async def pause(schedule: Number, services: Services, by: By) -> schemas.Schedule:
+    """Have it fire no more until it is resumed (409 where it is not active)."""
+    found = await _found(services, by, schedule)
+    if found.state is not ScheduleState.ACTIVE:
+        raise _refused(services, ScheduleRefused("digest_not_active", number=schedule), 409)
+    return shown(await services.desk.pause(found, actor(services, by)))
+
+
+@router.post("/{schedule}/resume")
+@open_to(Role.MEMBER)
+async def resume(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
+    """Have a paused one fire again (409 where it is not paused)."""
+    found = await _found(services, by, schedule)
+    if found.state is not ScheduleState.PAUSED:
+        raise _refused(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
+    try:
+        return _previewed(await services.desk.start(found, actor(services, by)))
+    except ScheduleRefused as refused:
+        raise _refused(services, refused) from None
+
+
+@router.post("/{schedule}/trigger", status_code=202)
+@open_to(Role.MEMBER)
+async def trigger(schedule: Number, services: Services, by: By) -> schemas.Schedule:
+    """Fire it now, too (409 while it still works on an earlier firing)."""
+    found = await _found(services, by, schedule)
+    try:
+        await services.desk.trigger(found, actor(services, by))
+    except ScheduleRefused as refused:
+        raise _refused(services, refused, 409) from None
+    return shown(found)
+
+
+@router.delete("/{schedule}", status_code=204)
+@open_to(Role.MEMBER)
+async def delete(schedule: Number, services: Services, by: By) -> None:
+    """Delete it with its firings."""
+    await services.desk.delete(await _found(services, by, schedule), actor(services, by))
+
+
+@router.get("/{schedule}/runs")
+@open_to(Role.MEMBER)
+async def runs(
+    schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> schemas.Runs:
+    """The firings of a schedule, newest first: what its run came to, and apart from that whether the result
+    was delivered (every message of it has an id of the platform).
+    """
+    await _found(services, by, schedule)
+    found = await services.store.schedules.firings(schedule, before(cursor), limit)
+    following = str(found[-1].id) if len(found) == limit else None
+    return schemas.Runs(runs=[_run(one) for one in found], next=following)
+
+
+def reached(by: Caller, found: Sequence[Schedule]) -> list[Schedule]:
+    """Those that the caller can open."""
+    return [one for one in found if by.may(Power.DIGESTS) or by.made(one)]
+
+
+def whose(by: Caller) -> str:
+    """Whose schedules somebody sees: "" for those of all."""
+    return "" if by.may(Power.DIGESTS) else by.person
+
+
+async def _found(services: ApiServices, by: Caller, schedule: int) -> Schedule:
+    found = await services.store.schedules.get(schedule)
+    theirs = found is not None and (by.may(Power.DIGESTS) or by.made(found))
+    if found is None or found.state is ScheduleState.DRAFT or not theirs:
+        raise missing("schedule")
+    return found
+
+
+def _refused(services: ApiServices, refused: ScheduleRefused, status: int = 422) -> HTTPException:
+    return HTTPException(status, services.texts(PAGE)(refused.key, **refused.values))
+
+
+def shown(one: Schedule) -> schemas.Schedule:
+    """A schedule as it is shown."""
+    return schemas.Schedule(
+        id=one.id,
+        kind=one.kind,
+        state=one.state,
+        when=one.spoken,
+        rule=one.rule,
+        zone=one.zone,
+        text=one.text,
+        account=one.account,
+        platform=one.platform,
+        chat=one.chat,
+        topic=one.topic,
+        person=one.person,
+        name=one.maker.name,
+        made_at=one.made_at,
+        next_at=one.next_at,
+        failures=one.failures,
+    )
+
+
+def _previewed(found: Preview) -> schemas.PreviewedSchedule:
+    return schemas.PreviewedSchedule(**shown(found.schedule).model_dump(), firings=list(found.firings))
+
+
+def _run(one: Firing) -> schemas.Run:
+    return schemas.Run(
+        id=one.id,
+        due_at=one.due_at,
+        at=one.at,
+        attempt=one.attempt,
+        missed=one.missed,
+        skipped=one.skipped,
+        retry_at=one.retry_at,
+        turn=one.turn,
+        state=one.state.value if one.state else "",
+        delivered=one.delivered,
+        problem=one.problem,
+    )

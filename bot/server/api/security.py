@@ -1,0 +1,180 @@
+"""Who may talk to the port: known hosts, own origin, JSON only, and a token or a person where one is set.
+
+A web page that a person visits runs on this machine too and can reach loopback; it must not reach the agent.
+Host stops rebinding, Origin stops foreign pages, the content type stops forms.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bot.access import Role
+from bot.config.models import ServerConfig
+from bot.errors import StoreError
+from bot.server.api import sign_in_links
+from bot.server.api.auth import Caller, How, put
+from bot.server.api.sign_in import COOKIE, Sessions
+from bot.server.api.sign_in_links import Links
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
+OPEN_FOLDERS = ("/static/", "/webhooks/")
+FORM_ENDS = ("/messages", "/uploads", "/skills/install")
+WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
+)
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+NO_TOKEN = "A token is required: the value of server.token, as Authorization: Bearer."  # noqa: S105
+SIGNED_OUT = "You are not signed in any more. Ask the bot for a new link: /page"
+NO_STORE = "The database does not answer; the log has more."
+WRONG_TOKEN = "That is not the token. It is the value of server.token."  # noqa: S105
+Refusal = tuple[int, str]
+
+
+class Guard:
+    """Refuses what may not come in, and puts the protective headers on what goes out.
+
+    421: the Host is not ours; 403: a foreign Origin; 401: no token or session; 415: not JSON. WebSockets are
+    refused: there are none. What goes in says who makes the request; what they may do, the routes say.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, server: ServerConfig, port: int, sessions: Sessions, known: Links | None = None
+    ) -> None:
+        self._app = app
+        self._port = port
+        self._sessions = sessions
+        self._links = known
+        public = urlsplit(server.public_url or "").hostname
+        self._named = frozenset({*server.allowed_hosts, *([public] if public else [])})
+        self._own = LOOPBACK | _own_name(server.host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refused = await self._refused(scope)
+        if refused is None:
+            await self._app(scope, receive, protected)
+        else:
+            response = JSONResponse({"detail": refused[1]}, refused[0])
+            await response(scope, receive, protected)
+
+    async def _refused(self, scope: Scope) -> Refusal | None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get("host", "").lower()
+        if not self._knows(host, scope):
+            return 421, "This host is not served here; server.allowed_hosts names the ones that are."
+        origin = headers.get("origin")
+        if origin is not None and origin.lower().partition("://")[2] != host:
+            return 403, "This origin may not call the service."
+        if unknown := await self._unknown(scope, headers):
+            return unknown
+        # A platform's request is in its own form, and proves by its signature who sent it.
+        is_signed = scope["path"].startswith("/webhooks/")
+        if scope["method"] in WRITING and not is_signed and not _is_known_body(scope, headers):
+            return 415, "The body must be application/json."
+        return None
+
+    def _knows(self, host: str, scope: Scope) -> bool:
+        name, port = _split(host)
+        if name in self._named:
+            return True
+        listening = self._port or (scope.get("server") or ("", 0))[1]
+        return name in self._own and port == str(listening)
+
+    async def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+        """Say who makes the request; why not, where nobody may whom we don't know."""
+        path = scope["path"]
+        put(scope, None)
+        if path.startswith(OPEN_FOLDERS) or path == "/health":
+            return None
+        keys = cookies(headers.get("cookie", ""))
+        try:
+            caller = await self._caller(headers, keys)
+        except StoreError:
+            return 503, NO_STORE
+        put(scope, caller)
+        if caller is not None or path in OPEN_PATHS:
+            return None
+        if sign_in_links.COOKIE in keys:
+            return 401, SIGNED_OUT
+        return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
+
+    async def _caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Caller | None:
+        """Who makes the request. Whoever came as a person is nobody else, not even where others are owner."""
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if self._sessions.needed and kind.lower() == "bearer":
+            return _owner(How.TOKEN) if self._sessions.is_token(given.strip()) else None
+        if self._links is not None and sign_in_links.COOKIE in keys:
+            return await self._links.caller(keys[sign_in_links.COOKIE])
+        if not self._sessions.needed:
+            return _owner(How.LOOPBACK)
+        return _owner(How.TOKEN) if self._sessions.holds(keys.get(COOKIE, "")) else None
+
+
+def _owner(how: How) -> Caller:
+    return Caller(Role.OWNER, how)
+
+
+def cookies(header: str) -> Mapping[str, str]:
+    """The cookies of a Cookie header that are ours, by name."""
+    pairs = (pair.strip().partition("=") for pair in reversed(header.split(";")))
+    return {name: value for name, _, value in pairs if name in (COOKIE, sign_in_links.COOKIE)}
+
+
+def _split(host: str) -> tuple[str, str]:
+    """Name and port of a Host header; without a port that of the scheme."""
+    if host.endswith("]") or ":" not in host:
+        return host, "80"
+    name, _, port = host.rpartition(":")
+    return name, port
+
+
+def _own_name(host: str) -> frozenset[str]:
+    """The address we listen on, as a Host header writes it; an address that means all of them is no name."""
+    bare = host.strip("[]").lower()
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        return frozenset({bare})
+    if address.is_unspecified:
+        return frozenset()
+    return frozenset({f"[{bare}]" if address.version == 6 else bare})
+
+
+def _is_known_body(scope: Scope, headers: Mapping[str, str]) -> bool:
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return True
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return str(scope["path"]).endswith(FORM_ENDS)
+    return kind == "application/json"

@@ -1,0 +1,164 @@
+"""Signing in: the token or a link's code, and the cookies that stand for them in a browser."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import deque
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bot.access import Role
+from bot.access.sign_in_links import SESSION_LASTS
+from bot.clock import Clock
+from bot.server.api import schemas, sign_in_links
+from bot.server.api.audit_actor import actor
+from bot.server.api.auth import By, caller_or_none, open_to
+from bot.server.api.dependencies import Services
+from bot.server.api.sign_in_links import Links
+from bot.store.audit import Deed
+from bot.store.web_sessions import SIGNED_OUT
+
+COOKIE = "roebot_session"
+LASTS = 30 * 24 * 3600
+TRIES = 10
+TRIES_WINDOW = 60.0
+
+
+class Sessions:
+    """Checks tokens and cookies. Nothing is kept: a cookie is its expiry and a signature made of the token,
+    so a changed token ends every session.
+    """
+
+    def __init__(self, token: str, clock: Clock) -> None:
+        self._token = token.encode()
+        self._clock = clock
+        self._failures: deque[float] = deque(maxlen=TRIES)
+
+    @property
+    def needed(self) -> bool:
+        """Whether clients need a token at all."""
+        return bool(self._token)
+
+    def is_token(self, given: str) -> bool:
+        """Whether that is the token."""
+        return self.needed and hmac.compare_digest(given.encode(), self._token)
+
+    def holds(self, value: str) -> bool:
+        """Whether a cookie is one of ours and not expired."""
+        expiry, _, _ = value.partition(".")
+        if not expiry.isdecimal() or not value.isascii() or int(expiry) < self._clock.now():
+            return False
+        return hmac.compare_digest(value, self._cookie(int(expiry)))
+
+    def issue(self) -> str:
+        """A fresh cookie."""
+        return self._cookie(int(self._clock.now()) + LASTS)
+
+    def locked(self) -> bool:
+        """Whether there were too many wrong tokens in the last minute."""
+        return len(self._failures) == TRIES and self._clock.now() - self._failures[0] < TRIES_WINDOW
+
+    def failed(self) -> None:
+        """Somebody gave a wrong token."""
+        self._failures.append(self._clock.now())
+
+    def _cookie(self, expiry: int) -> str:
+        key = hashlib.sha256(b"roebot session\0" + self._token).digest()
+        return f"{expiry}.{hmac.new(key, str(expiry).encode(), hashlib.sha256).hexdigest()}"
+
+
+class SignIn(BaseModel):
+    """The token, as `server.token` has it, or the code of a link out of the chat."""
+
+    model_config = ConfigDict(extra="forbid")
+    token: str | None = Field(None, max_length=4096)
+    code: str | None = Field(None, max_length=200)
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.token is None) is (self.code is None):
+            raise ValueError("expected either token or code")
+        return self
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The sessions of the application that answers a request."""
+    found: Sessions = request.app.state.sessions
+    return found
+
+
+def links_of(request: Request) -> Links:
+    """Who came by a link, of the application that answers a request."""
+    found: Links = request.app.state.links
+    return found
+
+
+router = APIRouter(prefix="/api/session", tags=["session"])
+Known = Annotated[Sessions, Depends(sessions_of)]
+Linked = Annotated[Links, Depends(links_of)]
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def show(by: By) -> schemas.SignedIn:
+    """Who is signed in, with which role, and how they came in."""
+    return schemas.SignedIn(
+        person=by.person, name=by.sender.name, role=by.role.name.lower(), how=by.how, account=by.account
+    )
+
+
+@router.post("", status_code=204)
+@open_to(Role.BLOCKED)
+async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked) -> Response:
+    """Exchange the token, or the code of a link, for a cookie (HttpOnly, SameSite=Strict): the owner's for 30
+    days, or the person's for 7. 401: it is not good; 403: who had the code may not use the bot any more; 429:
+    there were too many wrong ones.
+    """
+    if (sessions.needed or body.code is not None) and sessions.locked():
+        raise HTTPException(429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
+    if body.code is not None:
+        return await _by_code(body.code, request, sessions, known)
+    if sessions.needed and not sessions.is_token(body.token or ""):
+        sessions.failed()
+        raise HTTPException(401, "That is not the token.")
+    return _signed_in(request, COOKIE, sessions.issue(), LASTS, sign_in_links.COOKIE)
+
+
+@router.delete("", status_code=204)
+@open_to(Role.BLOCKED)
+async def sign_out(request: Request, services: Services, known: Linked) -> Response:
+    """End a person's session, and forget the cookies."""
+    if key := request.cookies.get(sign_in_links.COOKIE):
+        await known.end(key)
+    by = caller_or_none(request)
+    if by is not None and by.session:
+        await services.store.note(actor(services, by), Deed(SIGNED_OUT), services.clock.now())
+    response = Response(status_code=204)
+    for name in (COOKIE, sign_in_links.COOKIE):
+        response.delete_cookie(name, httponly=True, samesite="strict")
+    return response
+
+
+async def _by_code(code: str, request: Request, sessions: Sessions, known: Links) -> Response:
+    found = await known.redeem(code)
+    if found is None:
+        sessions.failed()
+        raise HTTPException(401, "This link is not good any more. Ask the bot for a new one: /page")
+    key, caller = found
+    if caller.role < Role.MEMBER:
+        raise HTTPException(403, "You may not use the bot any more.")
+    return _signed_in(request, sign_in_links.COOKIE, key, SESSION_LASTS, COOKIE)
+
+
+def _signed_in(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
+    """An answer with one cookie in place of the other."""
+    response = Response(status_code=204)
+    host, secure = request.headers.get("host", "").lower(), request.url.scheme == "https"
+    public = request.app.state.services.server.public_url or ""
+    secure = secure or public.lower().rstrip("/") == f"https://{host}"
+    response.set_cookie(name, value, max_age=lasts, httponly=True, samesite="strict", secure=secure)
+    response.delete_cookie(other, httponly=True, samesite="strict")
+    return response

@@ -1,0 +1,169 @@
+"""One conversation as a stream of events, for whoever watches it.
+
+Every connection begins with a snapshot and every event is whole (a turn, or the text of a part so far), so a
+reload, a second tab or a lost connection shows exactly the same. What a turn says while it grows comes from
+the hub; how a turn stands comes from the store, which is looked at when something happened and, while a turn
+is open, a few times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
+from bot.platforms.local.hub import Frame
+from bot.server.api import presenters, schemas
+from bot.server.api.auth import Caller
+from bot.server.api.dependencies import ApiServices
+from bot.server.api.subscriptions import Changes, Collector, Feeds
+from bot.store.read_models import ConversationView, TurnView
+
+# Seconds: between looks at the store while a turn is open (from quick to slow), and between heartbeats.
+QUICK = 0.02
+SLOW = 0.3
+HEARTBEAT = 10.0
+# How many turns a snapshot holds; earlier ones are read page by page.
+WINDOW = 30
+# A long text is rendered that many times less often than it takes.
+REST = 3
+
+
+class Typing(schemas.Shape):
+    """An answer is on its way."""
+
+
+class Grown(schemas.Shape):
+    """A part of a turn's reply has grown; the whole of it."""
+
+    turn: int
+    part: schemas.Part
+
+
+class Snapshot(schemas.Shape):
+    """Where a connection begins: the latest turns, oldest first; `next` is the cursor of earlier ones."""
+
+    conversation: schemas.Conversation
+    turns: list[schemas.Turn]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event."""
+
+    name: str
+    data: BaseModel
+
+
+class Feed:
+    """One connection's view of one conversation."""
+
+    def __init__(
+        self,
+        services: ApiServices,
+        feeds: Feeds,
+        conversation: ConversationView,
+        by: Caller,
+        allowed: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._services = services
+        self._feeds = feeds
+        self._of = conversation
+        self._by = by
+        self._allowed = allowed
+        self._seen: dict[int, TurnView] = {}
+        self._pause = QUICK
+
+    async def events(self) -> AsyncIterator[Event | None]:
+        """A snapshot, then what changes; None is a heartbeat. Ends when the account stops, and as soon as the
+        watcher is not allowed to see it any more.
+        """
+        collector = Collector()
+        with self._watching(collector):
+            yield await self._snapshot()
+            while not collector.closed:
+                busy = any(view.state in OPEN_STATES for view in self._seen.values())
+                pause = self._pause if busy else HEARTBEAT
+                changes = await collector.changes(self._services.clock, pause)
+                if not await self._allowed():
+                    return
+                async for event in self._next(changes, busy=busy):
+                    yield event
+
+    async def _next(self, changes: Changes, *, busy: bool) -> AsyncIterator[Event | None]:
+        if changes.rows:
+            self._pause = QUICK
+        unknown = any(frame.turn not in self._seen for frame in changes.frames)
+        if changes.rows or unknown or (busy and not changes.frames):
+            self._pause = min(self._pause * 2, SLOW)
+            for view in presenters.said(await self._news()):
+                yield Event("turn", await presenters.turn(self._services, self._of, view))
+        for frame in changes.frames:
+            if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
+                yield await self._grown(frame)
+        if changes.typing:
+            yield Event("typing", Typing())
+        yield None
+
+    async def _grown(self, frame: Frame) -> Event:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
+        event = Event("part", Grown(turn=frame.turn, part=await presenters.text_part(part)))
+        if len(frame.text) > presenters.LONG:
+            await self._services.clock.sleep((loop.time() - began) * REST)
+        return event
+
+    async def _snapshot(self) -> Event:
+        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        self._seen = {view.id: view for view in found}
+        turns = [
+            await presenters.turn(self._services, self._of, view) for view in presenters.said(reversed(found))
+        ]
+        more = str(found[-1].id) if len(found) == WINDOW else None
+        shown = presenters.conversation(self._services, self._by, self._of)
+        return Event("snapshot", Snapshot(conversation=shown, turns=turns, next=more))
+
+    async def _news(self) -> list[TurnView]:
+        """The turns that changed since the last look, oldest first."""
+        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        news = [view for view in reversed(found) if self._seen.get(view.id) != view]
+        self._seen = {view.id: view for view in found}
+        return news
+
+    @contextmanager
+    def _watching(self, collector: Collector) -> Iterator[None]:
+        adapter = presenters.local_adapter(self._services, self._of.key.account)
+        with self._feeds.watch(self._of.id, collector):
+            if adapter is None:
+                yield
+            else:
+                with adapter.hub.watch(self._of.key.chat, collector):
+                    yield
+
+
+def _may_grow(view: TurnView) -> bool:
+    """Whether a frame of this turn is news; once the final is composed, a late one is not."""
+    return presenters.grows(view) or view.state is TurnState.ACCEPTED
+
+
+async def encode(events: AsyncIterator[Event | None], now: Callable[[], float]) -> AsyncIterator[bytes]:
+    """Events as the lines of an event stream, with ids and heartbeats."""
+    count = 0
+    last = now()
+    yield b"retry: 1000\n\n"
+    async for event in events:
+        if event is None:
+            if now() - last >= HEARTBEAT / 2:
+                last = now()
+                yield b": still here\n\n"
+            continue
+        count += 1
+        last = now()
+        data = event.data.model_dump_json().encode()
+        yield b"id: %d\nevent: %s\ndata: %s\n\n" % (count, event.name.encode(), data)

@@ -1,0 +1,98 @@
+"""Turns: list, one, answer again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from bot.access import Power, Role
+from bot.dispatch.reply.sender import DOCUMENT_TYPE
+from bot.domain import PartKind
+from bot.server.api import button_clicks, local_chats, presenters, schemas
+from bot.server.api import retry as repeating
+from bot.server.api.auth import By, open_to
+from bot.server.api.dependencies import Services
+from bot.server.api.errors import missing
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
+from bot.server.api.read_audit import note_read, note_read_all
+from bot.server.api.subscriptions import Feeds
+from bot.store.read_models import ConversationView
+
+Id = Annotated[int, Path(ge=1, lt=2**53)]
+Index = Annotated[int, Path(ge=0, lt=1000)]
+router = APIRouter(prefix="/api/turns", tags=["turns"])
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def list_turns(
+    services: Services,
+    by: By,
+    conversation: Annotated[int | None, Query(ge=1, lt=2**53, description="Absent: of all.")] = None,
+    limit: Limit = DEFAULT,
+    cursor: Cursor = "",
+) -> schemas.Turns:
+    """Turns of a conversation, or of all (for members: of their own), newest first."""
+    known: dict[int, ConversationView] = {}
+    if conversation is not None:
+        known[conversation] = await local_chats.conversation(services, by, conversation)
+        await note_read(services, by, known[conversation])
+    elif by.may(Power.READ):
+        await note_read_all(services, by)
+    if conversation is None and not by.may(Power.READ):
+        found = await services.store.turns_owned(by.person, by.account, before(cursor), limit)
+    else:
+        found = await services.store.turns(conversation, before(cursor), limit)
+    for view in found:
+        if view.conversation not in known:
+            known[view.conversation] = await local_chats.conversation(services, by, view.conversation)
+    return schemas.Turns(
+        turns=[
+            await presenters.turn(services, known[view.conversation], view) for view in presenters.said(found)
+        ],
+        next=str(found[-1].id) if len(found) == limit else None,
+    )
+
+
+@router.get("/{turn}")
+@open_to(Role.MEMBER)
+async def get_turn(turn: Id, services: Services, by: By) -> schemas.Turn:
+    """One turn."""
+    of, view = await local_chats.turn(services, by, turn)
+    await note_read(services, by, of)
+    return await presenters.turn(services, of, view)
+
+
+@router.get("/{turn}/documents/{part}", response_class=Response)
+@open_to(Role.MEMBER)
+async def document(turn: Id, part: Index, services: Services, by: By) -> Response:
+    """A file that the service wrote itself, such as an export, to be saved."""
+    of, view = await local_chats.turn(services, by, turn)
+    await note_read(services, by, of)
+    found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
+    if not found:
+        raise missing("document")
+    headers = {"content-disposition": f'attachment; filename="{found[0].filename}"'}
+    return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
+
+
+@router.post("/{turn}/parts/{part}/choice", status_code=202)
+@open_to(Role.MEMBER)
+async def choose(
+    turn: Id, part: Index, body: button_clicks.Choice, services: Services, by: By
+) -> schemas.Posted:
+    """Press a button of a question, as the caller; the answer says why it does not count (403, 409)."""
+    of, view = await local_chats.turn(services, by, turn)
+    return await button_clicks.choose(services, by, of, view, part, body)
+
+
+@router.post("/{turn}/retry", status_code=202)
+@open_to(Role.MEMBER)
+async def retry(turn: Id, request: Request, services: Services, by: By) -> schemas.Posted:
+    """Answer the last turn of a conversation again, where it is, as `/retry` does; no other can be (409)."""
+    of, _ = await local_chats.turn(services, by, turn)
+    opened = await repeating.repeat(services, by, of, turn)
+    feeds: Feeds = request.app.state.feeds
+    feeds.changed(of.id)
+    return schemas.Posted(conversation=of.id, event_id="", turn=opened)

@@ -1,0 +1,77 @@
+"""Tokens: what turns cost, together and by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from bot.access import Power, Role
+from bot.server.api import presenters, schemas
+from bot.server.api.auth import By, Caller, open_to
+from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.errors import missing
+from bot.server.api.pagination import DEFAULT, Limit, Names
+from bot.store.usage import Spender, Spending
+
+DAYS = 30
+Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many last days.")]
+# An id is as long as its platform makes it.
+Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
+Ahead = Annotated[int, Query(ge=-900, le=900, description="Minutes by which the clocks are ahead of UTC.")]
+router = APIRouter(prefix="/api/usage", tags=["usage"])
+
+
+@router.get("")
+@open_to(Role.MEMBER)
+async def tokens(
+    services: Services,
+    by: By,
+    days: Days = DAYS,
+    person: Person = "",
+    limit: Limit = DEFAULT,
+    cursor: Names = "",
+) -> schemas.Usage:
+    """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`); for members
+    their own.
+    """
+    begin, person = since(services, days), _whose(by, person)
+    if person:
+        one = await services.store.spender(begin, person)
+        return _shown(begin, one.spending, [one], following=None)
+    found = await services.store.spenders(begin, cursor, limit)
+    following = found[-1].person if len(found) == limit else None
+    return _shown(begin, await services.store.spending(begin), found, following=following)
+
+
+@router.get("/days")
+@open_to(Role.MEMBER)
+async def by_day(
+    services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
+) -> schemas.DaysUsage:
+    """The tokens of each of the last days that cost any, of all or of one person; for members their own."""
+    begin, person = since(services, days), _whose(by, person)
+    found = await services.store.days_spent(begin, ahead * 60.0, person or None)
+    return schemas.DaysUsage(since=begin, days=[presenters.day(one) for one in found])
+
+
+def _whose(by: Caller, person: str) -> str:
+    """Whose tokens are shown. Raises 404 for a member who asks for somebody else's."""
+    if by.may(Power.USAGE):
+        return person
+    if person not in ("", by.person):
+        raise missing("person")
+    return by.person
+
+
+def since(services: ApiServices, days: int) -> float:
+    """When the last so many days began, to the second from now."""
+    return services.clock.now() - days * 24 * 3600.0
+
+
+def _shown(
+    begin: float, total: Spending, found: Sequence[Spender], *, following: str | None
+) -> schemas.Usage:
+    people = [presenters.person(one) for one in found]
+    return schemas.Usage(since=begin, total=presenters.spending(total), people=people, next=following)

@@ -1,0 +1,38 @@
+"""Requests of the platforms: handed to the account's adapter, which alone can tell a forged one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from bot.access import Role
+from bot.platforms.base import ReceivesWebhooks, WebhookRequest
+from bot.server.api.auth import open_to
+from bot.server.api.dependencies import Services
+from bot.server.api.errors import missing
+
+router = APIRouter(tags=["webhooks"])
+
+# Platforms send events, never files: Slack's and Feishu's are some ten kilobytes.
+MOST_BYTES = 2 * 1024 * 1024
+RETRY_LATER = "The account is not connected yet; send it again."
+
+
+@router.post("/webhooks/{account}")
+@open_to(Role.BLOCKED)
+async def receive(account: str, request: Request, services: Services) -> Response:
+    """Hand a platform's request to its account. 404: no such account, or it receives another way; 413: too
+    large; 503: not connected yet, which every platform answers with another try.
+    """
+    outlet = services.accounts.get(account)
+    if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
+        raise missing("account")
+    if not outlet.ready.is_set():
+        raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise HTTPException(413, f"at most {MOST_BYTES} bytes")
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    answer = await outlet.adapter.webhook(WebhookRequest(headers, bytes(body)))
+    return Response(answer.body, answer.status, media_type=answer.content_type)

@@ -1,0 +1,162 @@
+"""The open question of a conversation, and whose answer counts for it.
+
+Anybody in the conversation may answer a clarification. An approval is decided by who asked for the work, or
+by an admin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
+from bot.store import audit, rows, tool_grants
+from bot.store import statements as sql
+from bot.store.audit import Actor, Deed
+from bot.store.connection import Connection
+from bot.store.new_turn import open_turn
+from bot.store.tool_grants import Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An open approval: the ids of the `people` who asked for the work, the `words` that decide it, and what
+    of them holds for later calls.
+    """
+
+    people: Collection[str]
+    words: Collection[str]
+    remembered: Remembered | None = None
+
+    def decided_by(self, message: InboundMessage, *, senior: bool) -> bool:
+        """Whether a message decides: any click or words of who asked, and of an admin (`senior`) a click, or
+        one of the answers as it was offered.
+        """
+        if not senior and self.is_for_good(message.text):
+            return False
+        if message.origin.sender.id in self.people:
+            return True
+        return senior and (message.clicked or self.offers(message.text))
+
+    def is_for_good(self, text: str) -> bool:
+        """Whether these words allow a tool on the whole account, which is for admins to say."""
+        return self.remembered is not None and text.strip().casefold() == self.remembered.always.casefold()
+
+    def offers(self, text: str) -> bool:
+        """Whether this is one of the answers as it was offered."""
+        return text.strip().casefold() in self.words
+
+
+def approval_in(row: Any) -> Approval | None:
+    """The approval that is open in a conversation's row; None for none."""
+    if not row.question or not row.decisions:
+        return None
+    people = [person.id for person in rows.people_in(row.askers)]
+    return Approval(people, rows.choices_in(row.decisions), tool_grants.remembered_in(row.remembered))
+
+
+def ask(
+    connection: Connection,
+    turn: Turn,
+    question: str,
+    decisions: Sequence[str] | None,
+    now: float,
+    remembered: Remembered | None = None,
+) -> None:
+    """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
+    question.
+
+    `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
+    wrote the turn's messages; where these were an answer, whoever had asked before it.
+    """
+    wrote = {message.sender.id: message.sender for message in turn.messages}
+    people = turn.askers or tuple(wrote.values())
+    values = {
+        "question": question,
+        "turn": turn.id,
+        "askers": rows.people_out(people),
+        "now": now,
+        "remembered": tool_grants.remembered_out(remembered),
+        "decisions": "" if decisions is None else rows.words_out([word.casefold() for word in decisions]),
+    }
+    here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
+    if connection.execute(sql.ASK, {**values, **here, "thread_id": turn.thread_id}).first() is not None:
+        return
+    if connection.execute(sql.ASKED_ELSEWHERE, here).first() is not None:
+        at = (turn.conversation, TurnKind.CHAT, turn.address, turn.platform, turn.thread_id)
+        opened = open_turn(connection, *at, now, size=0)
+        connection.execute(sql.SET_ANSWERS, {"answers": question, "id": opened})
+        connection.execute(sql.STOP_TURN, {"id": opened, "why": Stopped.LEFT.value})
+
+
+def expire(connection: Connection, before: float, now: float) -> list[int]:
+    """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
+
+    The ids of their conversations.
+    """
+    found = connection.execute(sql.APPROVALS_BEFORE, {"before": before}).all()
+    for row in found:
+        _go_on(connection, row, now)
+    return [row.id for row in found]
+
+
+def give_up(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
+    """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
+    and a new one that nobody wrote, which goes on without. Zeros where none is open.
+    """
+    row = connection.execute(sql.APPROVAL_OF, {"id": conversation}).first()
+    return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
+
+
+def leave(connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float) -> None:
+    """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
+    nobody wrote, which shows that; whose deed it was is written down where it was an approval.
+    """
+    row = connection.execute(sql.QUESTION_OF, {"id": conversation}).first()
+    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
+    if row is None:
+        return
+    left = _go_on(connection, row, now)
+    connection.execute(sql.STOP_TURN, {"id": left, "why": Stopped.LEFT.value})
+    if actor is not None and row.decisions:
+        deed = Deed("approval", f"turn {row.asked_by}", "left")
+        audit.note(connection, replace(actor, key=f"turn:{left}"), deed, now)
+
+
+def _go_on(connection: Connection, row: Any, now: float) -> int:
+    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
+    turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
+    connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
+    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+    return turn
+
+
+def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
+    """Who asked for the work that a conversation's newest question was about, and the turn that asked (0
+    while it is open: then another one was answered).
+    """
+    row = connection.execute(sql.ASKERS, {"id": conversation}).one()
+    return rows.people_in(row.askers), 0 if row.question else row.asked_by
+
+
+def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:
+    """Whether a button was pressed below the question that this turn asked."""
+    values = {"turn": turn, "message_id": message.origin.reply_to}
+    return connection.execute(sql.ASKED_WITH, values).first() is not None
+
+
+def stands(connection: Connection, turn: int) -> bool:
+    """Whether people may have read the question that this turn asks."""
+    return connection.execute(sql.QUESTION_STANDS, {"id": turn}).first() is not None
+
+
+def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
+    """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
+    chat.
+    """
+    origin = message.origin
+    values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
+    open_ones = connection.execute(sql.APPROVALS_WITH, values).all()
+    found = [approval for row in open_ones if (approval := approval_in(row)) is not None]
+    return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
