@@ -23,10 +23,10 @@ from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime, saying
 from tests.benchmarks.figures import Figure, table
+from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled
 from tests.load.metered import MeteredDatabase
 from tests.load.test_flat_cost import FEW, KNOWN, turn
-from tests.unit.dispatch.bench import Bench
 
 LOTS = 100_000
 WARM, ROUNDS = 1, 20

@@ -17,7 +17,7 @@ from agent.core.interfaces.sandbox import Sandbox, SandboxError
 from agent.sandbox.limits import SandboxLimits
 from tests.benchmarks.figures import Figure, table
 from tests.sandbox.engines import container
-from tests.sandbox.places import local, one, unprotected
+from tests.sandbox.sandbox_fixtures import local, one, unprotected
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))
 PATH = "/usr/local/bin:/usr/bin:/bin"

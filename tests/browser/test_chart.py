@@ -15,7 +15,7 @@ from tests.harness.service import ServiceProcess
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 
 CONFIG = f"""config_version: 1
-models: [{{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}}]
+models: [{{name: charting, use: "tests.harness.chart_agent:ChartingModel", supports_vision: true}}]
 title: {{enabled: false}}
 memory: {{enabled: false}}
 sandbox: {{python: "{sys.prefix}"}}

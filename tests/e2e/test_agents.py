@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform, two_models
+from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 

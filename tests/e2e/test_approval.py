@@ -15,9 +15,9 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.models.calls import ModelCalls
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.agents import calls, says, scripted
-from tests.harness.inprocess import running
-from tests.harness.judge import answers, until
 from tests.harness.people import Driver, at_work
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import answers, until
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block

@@ -12,14 +12,14 @@ import pytest
 from agent.sandbox.container import remove_all
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.documents import SALES, workbook
-from tests.harness.inprocess import running
-from tests.harness.judge import answers, until
 from tests.harness.service import PERSON, config_text
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import answers, until
 from tests.sandbox.engines import engine
 
 pytestmark = [pytest.mark.long, pytest.mark.may_block]
 
-AGENT = """models: [{name: charting, use: "tests.harness.charting:ChartingModel", supports_vision: true}]
+AGENT = """models: [{name: charting, use: "tests.harness.chart_agent:ChartingModel", supports_vision: true}]
 title: {enabled: false}
 memory: {enabled: false}
 """

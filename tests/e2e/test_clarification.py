@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import interrupting
-from tests.harness.judge import until
 from tests.harness.people import COLOURS, Driver, at_work
+from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block

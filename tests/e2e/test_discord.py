@@ -16,9 +16,9 @@ from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 from bot.testing.emulators.transcript import FrameKind
-from tests.harness.inprocess import running
-from tests.harness.judge import Seen, until
 from tests.harness.service import MODEL
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import Seen, until
 
 pytestmark = pytest.mark.may_block
 

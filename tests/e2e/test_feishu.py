@@ -14,9 +14,9 @@ from bot.app.service import Service
 from bot.render.feishu import FEISHU_CARD_LIMIT, feishu_bytes
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.transcript import FrameKind
-from tests.harness.inprocess import running
-from tests.harness.judge import until
 from tests.harness.service import MODEL
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.judge import answers, until
 from tests.harness.people import Driver, at_work, on_platform
 from tests.harness.service import PERSON, ServiceProcess, config_text
+from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
 

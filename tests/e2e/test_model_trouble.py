@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from tests.harness.judge import until
 from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 

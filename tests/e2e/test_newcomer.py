@@ -17,9 +17,9 @@ import yaml
 from llmock.pytest_plugin import LLMock
 
 from bot.app.accounts import load_manifest
-from tests.harness.judge import until
 from tests.harness.people import PLATFORMS, Driver
 from tests.harness.terminal import Terminal, terminal
+from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from bot.server.api.app import create_app
 from bot.server.api.wiring import api_services
 from bot.testing.emulators.slack.errors import ApiError
 from tests.e2e.test_memory import MODEL, told
-from tests.harness.judge import until
 from tests.harness.people import Driver, at_work
+from tests.harness.waiters import until
 from tests.platforms.web.serving import serving
 
 pytestmark = pytest.mark.may_block

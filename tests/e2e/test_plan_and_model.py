@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.dispatch.reply.state import streaming
-from tests.harness.judge import until
+from bot.dispatch.reply import streaming
 from tests.harness.people import Driver, at_work, on_platform, two_models
+from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 

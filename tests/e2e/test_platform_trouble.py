@@ -17,11 +17,11 @@ from bot.cli.doctor.service import service as doctored
 from bot.domain import Live
 from bot.server.api.app import create_app
 from bot.server.api.wiring import api_services
-from tests.faults.test_breaks import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
-from tests.harness.judge import until
+from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
+from tests.harness.assertions import check_answered, whole
+from tests.harness.inprocess_service import scripted_runtime, serviced
 from tests.harness.sqlite import counted, open_turns, turns
-from tests.harness.stage import scripted_runtime, serviced
-from tests.harness.standing import check_answered, whole
+from tests.harness.waiters import until
 from tests.harness.wires import WIRES
 from tests.platforms.web.serving import serving
 

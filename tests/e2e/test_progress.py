@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs_working import ANSWER, SUBAGENT, TODOS, working
-from bot.dispatch.reply.state import streaming
+from bot.dispatch.reply import streaming
 from bot.testing.emulators.slack import SlackEmulator
-from tests.harness.judge import until
 from tests.harness.people import Driver, OnSlack, at_work
+from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block

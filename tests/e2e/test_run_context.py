@@ -14,8 +14,8 @@ from llmock.pytest_plugin import LLMock
 from bot.app.service import Service
 from bot.runtime.interface import Usage
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.inprocess import running
-from tests.harness.judge import answers, until
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
 
@@ -35,7 +35,7 @@ models:
   - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
      base_url: "{llmock.base_url()}"}}
 title: {{enabled: false}}
-tools: [{{name: whose_run, group: own, use: "tests.harness.telling:whose_run"}}]
+tools: [{{name: whose_run, group: own, use: "tests.harness.run_context_tool:whose_run"}}]
 server: {{port: 0}}
 channels:
   tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}", {account}}}

@@ -13,11 +13,11 @@ import pytest
 
 from bot.app.service import Service
 from bot.domain import Live
-from tests.harness.judge import until
+from tests.harness.assertions import check_answered, whole
+from tests.harness.inprocess_service import Runtime, config_text, scripted_runtime, serviced
 from tests.harness.sqlite import open_turns
-from tests.harness.stage import Runtime, config_text, scripted_runtime, serviced
-from tests.harness.standing import check_answered, whole
-from tests.harness.story import Place, story
+from tests.harness.transcript_diff import Place, story
+from tests.harness.waiters import until
 from tests.harness.wires import DiscordWire, FeishuWire, SlackWire, TelegramWire, Wire
 
 pytestmark = [pytest.mark.may_block, pytest.mark.fault, pytest.mark.timeout(180)]

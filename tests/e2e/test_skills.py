@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
-from tests.harness.inprocess import running
-from tests.harness.judge import until
 from tests.harness.mcp import PATIENT, ours
 from tests.harness.people import Driver, on_platform
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 CONFIG = """

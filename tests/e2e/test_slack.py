@@ -16,10 +16,10 @@ from bot.domain import Live
 from bot.faults import VARIABLE, Step
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
-from tests.harness.inprocess import running
-from tests.harness.judge import until
 from tests.harness.machine import Beats
 from tests.harness.service import MODEL, ServiceProcess
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 

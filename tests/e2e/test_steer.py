@@ -10,9 +10,9 @@ import pytest
 
 from bot.app.service import Service
 from bot.runtime.client import LangGraphRuntime
-from tests.harness.judge import until
 from tests.harness.people import Driver, at_work
-from tests.harness.steering import AGENT, TRACES, Gate
+from tests.harness.steering_agent import AGENT, TRACES, Gate
+from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 

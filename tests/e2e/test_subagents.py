@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.dispatch.reply.state import streaming
-from tests.harness.delegating import ANSWER, TRACES, configuration
-from tests.harness.judge import until
+from bot.dispatch.reply import streaming
+from tests.harness.delegation_agent import ANSWER, TRACES, configuration
 from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 

@@ -16,9 +16,9 @@ from bot.domain import TurnKind, TurnState
 from bot.render.measure import utf16_units
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.transcript import FrameKind
-from tests.harness.inprocess import running
-from tests.harness.judge import answers, count_429, until
 from tests.harness.service import PERSON, config_text
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import answers, count_429, until
 
 pytestmark = pytest.mark.may_block
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from tests.harness.judge import until
 from tests.harness.page import PageUser
+from tests.harness.waiters import until
 from tests.harness.wires import WIRES, Standing, Wire
 
 SCALE = 0.2

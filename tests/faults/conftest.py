@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.rooms import Room, room_on
+from tests.faults.approval_rooms import Room, room_on
 from tests.harness.wires import WIRES
 
 

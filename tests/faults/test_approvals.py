@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from bot.faults import Step
-from tests.faults.rooms import ANN, APPROVE, BEN, CLOSED, EVE, FOREIGN, GONE, REJECT, Room
-from tests.harness.pressing import buttons, shown
+from tests.faults.approval_rooms import ANN, APPROVE, BEN, CLOSED, EVE, FOREIGN, GONE, REJECT, Room
+from tests.harness.clicks import buttons, shown
 from tests.harness.sqlite import turns
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]

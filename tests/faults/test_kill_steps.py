@@ -15,10 +15,10 @@ import pytest
 
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, Chat, chat_on
+from tests.harness.assertions import Standing, check_answered, whole
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns, turns
-from tests.harness.standing import Standing, check_answered, whole
 from tests.harness.wires import WIRES
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]

@@ -15,9 +15,9 @@ import pytest
 from bot.dispatch.reply.sender import REPEATED_COUNTER
 from bot.dispatch.reply.state import REPEATED_MARK
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.judge import Seen, answers, count_429, until
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import closed_texts, counted
+from tests.harness.waiters import Seen, answers, count_429, until
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block, pytest.mark.timeout(1800)]
 

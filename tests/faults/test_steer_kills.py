@@ -19,7 +19,7 @@ from tests.faults.chats import SCALE, connection
 from tests.harness.machine import Deadline
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import open_turns, turns
-from tests.harness.steering import AGENT, TRACES, Gate
+from tests.harness.steering_agent import AGENT, TRACES, Gate
 from tests.harness.wires import WIRES, Standing, Wire
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]

@@ -13,8 +13,8 @@ from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.inprocess import running
-from tests.harness.judge import until
+from tests.harness.service_with_real_runtime import running
+from tests.harness.waiters import until
 
 COLOURS = ["red", "blue"]
 """What the graph `interrupting` offers."""

@@ -19,7 +19,7 @@ from bot.testing.emulators.http import answer_bytes, read_body
 from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.thorough import thorough
+from tests.harness.profile import thorough
 
 
 def both_loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

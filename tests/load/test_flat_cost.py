@@ -15,9 +15,9 @@ from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime, saying
+from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled
 from tests.load.metered import MeteredDatabase
-from tests.unit.dispatch.bench import Bench
 
 FEW, OLD = 10, 5_000
 TURNS = 30

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.judge import answers, count_429, until
 from tests.harness.service import PERSON, ServiceProcess, config_text
+from tests.harness.waiters import answers, count_429, until
 from tests.oracle.graph import SLOW_WORDS
 from tests.oracle.server import langgraph_dev
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.judge import until
+from tests.harness.waiters import until
 from tests.runtime.processes import Process, runtime
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]

@@ -31,7 +31,7 @@ from agent.runtime.rows import spec_from_bytes, spec_to_bytes
 from agent.runtime.settings import LogSettings
 from agent.runtime.store import SqliteRuntimeStore
 from agent.runtime.transactions import Chunk
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from agent.sandbox.container import Boxes, ContainerSandboxProvider
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import IMAGE
 from agent.sandbox.warm_container import Setup
-from tests.sandbox.places import folders
+from tests.sandbox.sandbox_fixtures import folders
 
 # Without systemd; the storage driver is the one that the engine finds.
 PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"

@@ -6,7 +6,7 @@ from tests.sandbox.mutation import Mutation
 
 BWRAP, GUARDS = "agent/sandbox/bubblewrap.py", "tests/sandbox/test_guards.py"
 BENEATH, PATHS = "agent/sandbox/safe_files.py", "agent/sandbox/paths.py"
-BELOW, NAMES = "tests/sandbox/test_beneath.py", "tests/sandbox/test_paths.py"
+BELOW, NAMES = "tests/sandbox/test_safe_files.py", "tests/sandbox/test_paths.py"
 LOCAL = "tests/sandbox/test_local.py"
 BOX, CONTAINER = "agent/sandbox/warm_container.py", "tests/sandbox/test_container.py"
 
@@ -307,7 +307,7 @@ MUTATIONS = (
         "agent/sandbox/running.py",
         "        os.killpg(pid, signal.SIGKILL)",
         "        pass",
-        "tests/contract/agent_ports/test_ports.py::TestLocalSandbox::"
+        "tests/contract/agent_interfaces/test_interfaces.py::TestLocalSandbox::"
         "test_what_is_left_in_the_background_ends_with_the_command",
     ),
     Mutation(

@@ -8,7 +8,7 @@ SERVICE, GUARDING = "agent/sandbox/provisioner/service.py", "agent/sandbox/provi
 FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/http_client.py"
 REMOTE = "agent/sandbox/remote.py"
 SERVED, COPIED = "tests/sandbox/test_provisioner.py", "tests/sandbox/test_provisioner_files.py"
-STRANGERS, KEPT = "tests/sandbox/test_remote_strangers.py", "tests/sandbox/test_remote_files.py"
+STRANGERS, KEPT = "tests/sandbox/test_remote_authorization.py", "tests/sandbox/test_remote_files.py"
 
 REMOTE_MUTATIONS = (
     Mutation(

@@ -27,7 +27,7 @@ from agent.sandbox.provisioner.ports import Backend
 from agent.sandbox.provisioner.service import application
 from agent.sandbox.provisioner.station_pool import Stations
 from agent.sandbox.remote import Far, RemoteSandboxProvider
-from tests.sandbox.places import folders
+from tests.sandbox.sandbox_fixtures import folders
 
 TOKEN = "a-token-for-tests-only"
 START_SECONDS = 60

@@ -20,7 +20,7 @@ from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import SECRET
 from tests.sandbox.engines import container, engine
-from tests.sandbox.places import one
+from tests.sandbox.sandbox_fixtures import one
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 

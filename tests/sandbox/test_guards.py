@@ -21,7 +21,7 @@ from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.resource_watch import Watch
 from agent.sandbox.run_as import FIRST, user_of
 from agent.testing.conformance.attacks_base import SECRET, gone, python, running
-from tests.sandbox.places import local, one
+from tests.sandbox.sandbox_fixtures import local, one
 
 pytestmark = pytest.mark.bubblewrap
 LIMITS = SandboxLimits(

@@ -18,8 +18,8 @@ from agent.sandbox.provisioner.kubernetes import KubernetesBackend
 from agent.sandbox.provisioner.options import KubernetesOptions
 from agent.sandbox.provisioner.pods import pod, pod_name
 from tests.sandbox.kubernetes import NAMESPACE, PENDING, READY, Imitation, failure, kubernetes
-from tests.sandbox.places import one
 from tests.sandbox.provisioning import TOKEN, remote, serving
+from tests.sandbox.sandbox_fixtures import one
 
 OPTIONS = KubernetesOptions(memory_mb=300, disk_mb=40, seconds=20.0, processes=60, start_seconds=20.0)
 PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"

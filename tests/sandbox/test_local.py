@@ -10,7 +10,7 @@ import pytest
 from agent.core.interfaces.sandbox import SandboxError, SandboxProvider
 from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
-from tests.sandbox.places import local, one
+from tests.sandbox.sandbox_fixtures import local, one
 
 pytestmark = pytest.mark.bubblewrap
 

@@ -17,8 +17,8 @@ from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox.provisioner.pod import PodBackend, first_process
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import gone
-from tests.sandbox.places import one
 from tests.sandbox.provisioning import TOKEN, Provisioner, command, environment, port_of, remote, serving
+from tests.sandbox.sandbox_fixtures import one
 
 pytestmark = pytest.mark.bubblewrap
 SETTINGS = '{"seconds": 20, "memory_mb": 300, "processes": 60, "disk_mb": 40}'

@@ -12,8 +12,8 @@ from agent.core.interfaces.sandbox import SandboxProvider
 from agent.sandbox import engine as engines
 from agent.testing.conformance import SandboxSuite
 from tests.sandbox.engines import engine
-from tests.sandbox.places import one
 from tests.sandbox.provisioning import Provisioner, provisioner, remote
+from tests.sandbox.sandbox_fixtures import one
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 SETTINGS = {

@@ -27,7 +27,6 @@ from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import gone
-from tests.sandbox.places import folders, one
 from tests.sandbox.provisioning import (
     TOKEN,
     Provisioner,
@@ -37,6 +36,7 @@ from tests.sandbox.provisioning import (
     remote,
     serving,
 )
+from tests.sandbox.sandbox_fixtures import folders, one
 
 pytestmark = pytest.mark.bubblewrap
 

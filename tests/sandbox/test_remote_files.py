@@ -13,12 +13,12 @@ import pytest_asyncio
 
 from agent.sandbox.remote import HOME_NAME, RemoteSandboxProvider
 from agent.testing.conformance.attacks import LIMITS
-from tests.sandbox.places import folders, one
 from tests.sandbox.provisioning import (
     bubblewrapped,
     remote,
     serving,
 )
+from tests.sandbox.sandbox_fixtures import folders, one
 
 pytestmark = pytest.mark.bubblewrap
 

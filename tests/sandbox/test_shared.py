@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.interfaces.sandbox import SandboxError
 from agent.sandbox.local import LocalSandboxProvider
-from tests.sandbox.places import folders, one
+from tests.sandbox.sandbox_fixtures import folders, one
 
 pytestmark = pytest.mark.bubblewrap
 

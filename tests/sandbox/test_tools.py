@@ -18,7 +18,7 @@ from agent.sandbox.limits import SandboxLimits
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.tools.sandbox import sandbox_tools
-from tests.sandbox.places import unprotected
+from tests.sandbox.sandbox_fixtures import unprotected
 
 
 class Chat:

@@ -9,8 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from tests.harness.judge import until
 from tests.harness.service import ServiceProcess
+from tests.harness.waiters import until
 from tests.staleness.chats import Chat, chats, config, emulators
 from tests.staleness.model import order, times, tokens
 from tests.staleness.optimum import Optimum, optimum

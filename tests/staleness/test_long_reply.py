@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.judge import until
 from tests.harness.service import ServiceProcess
+from tests.harness.waiters import until
 from tests.staleness.chats import Chat, chats, config, emulators
 from tests.staleness.model import order, token, tokens
 

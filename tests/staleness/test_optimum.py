@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 from tests.staleness.optimum import TICK, optimum
 from tests.staleness.schedule import Call, Kind, Rule, Table, allowed, lag_of, steady
 

@@ -18,7 +18,7 @@ from bot.errors import RunMissing, RuntimeUnreachable
 from bot.runtime.interface import Answer, Attempt, Interrupted, LoggedEvent, RunRequest, Trouble
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
-from tests.week.doing import DOING, Cut, Doing, Job, Over
+from tests.week.agent_actions import DOING, Cut, Doing, Job, Over
 
 KEY = re.compile(r'(?<!")#[ms]\d+')
 """A message's own key; what is quoted from others stands in quotes."""

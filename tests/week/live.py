@@ -13,13 +13,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.dispatch.reply.sender import REPEATED_COUNTER
-from tests.harness.judge import until
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import closed_texts, counted, open_turns, turns
+from tests.harness.waiters import until
 from tests.harness.wires import WIRES, Wire
-from tests.week.cast import cast
-from tests.week.person import Asked
-from tests.week.setting import config, furnished
+from tests.week.actors.person import Asked
+from tests.week.actors.roster import cast
+from tests.week.service_setup import config, furnished
 
 SCALE = 0.2
 """Periods of the platforms' limits, and of their redelivery, are so much shorter for them and the bot."""

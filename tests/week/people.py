@@ -22,8 +22,8 @@ from bot.domain import (
     Origin,
     Sender,
 )
+from tests.week.agent_actions import WORDS
 from tests.week.digests import BEGIN, Digest
-from tests.week.doing import WORDS
 from tests.week.plan import HOUR, MINUTE, Act, Deed
 from tests.week.platforms import Platform, Question
 from tests.week.team import Person, Place, others, team

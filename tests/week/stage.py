@@ -29,10 +29,10 @@ from bot.testing.clock import ManualClock
 from tests.week.agent import Agent
 from tests.week.complaints import listening
 from tests.week.digests import BEGIN
-from tests.week.life import AtOnce, Life
 from tests.week.people import Action, Crowd
 from tests.week.plan import DAY, HOUR, Week
 from tests.week.platforms import Platform
+from tests.week.service_life import AtOnce, Life
 from tests.week.team import PLATFORMS, access
 from tests.week.trouble import Event, Trouble, troubles
 

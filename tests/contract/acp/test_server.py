@@ -21,7 +21,7 @@ from agent.client import AgentClient
 
 pytestmark = pytest.mark.may_block
 SCRIPTED = "agent.testing:ScriptedChatModel"
-LOOKUP = {"name": "lookup", "group": "words", "use": "tests.unit.agent.test_lead_tools:lookup"}
+LOOKUP = {"name": "lookup", "group": "words", "use": "tests.component.agent.test_lead_tools:lookup"}
 ASKS = {"use": "agent.middleware.guardrail:AllowlistProvider", "ask": ["lookup"]}
 OUT = "/mnt/user-data/outputs"
 SLOW = {"tokens": 3, "every": 600.0}

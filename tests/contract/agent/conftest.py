@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from agent.management.routes import management_routes
-from tests.harness.serving import served
+from tests.harness.local_server import served
 
 KEPT_BY = ("langchain_openai.chat_models._client_utils", "langchain_anthropic._client_utils")
 

@@ -33,7 +33,7 @@ from agent.management.check.report import report
 from agent.management.routes import management_routes
 from agent.management.routes.endpoints import guarded
 from agent.models.source import ModelSource, source_of
-from tests.harness.serving import served
+from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """

@@ -17,7 +17,7 @@ from agent.memory.document import MemoryDocument
 from agent.memory.folder import MemoryFolder
 from agent.memory.queued_exchange import Said
 from agent.memory.scopes import OWNER, parse_scope
-from tests.harness.serving import served
+from tests.harness.local_server import served
 
 ADA = "person:telegram:telegram:1001"
 CONFIG = """

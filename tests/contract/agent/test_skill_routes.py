@@ -13,7 +13,7 @@ from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from agent.core.schemas import ErrorBody, SkillInfo, SkillInstalled, SkillList
 from agent.errors import SkillRefused, SkillUnknown
 from agent.skills.archive import ArchiveLimits
-from tests.unit.agent.skills.made import archive, skill, text
+from tests.unit.agent.skills.skill_archives import archive, skill, text
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """

@@ -17,7 +17,7 @@ from agent.lead import LeadAgent
 from agent.management.routes import management_routes
 from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
-from tests.harness.serving import served
+from tests.harness.local_server import served
 
 pytestmark = pytest.mark.may_block
 ANN, BEN = "0191d0a2-0000-7000-8000-00000000000a", "0191d0a2-0000-7000-8000-00000000000b"

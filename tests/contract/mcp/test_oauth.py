@@ -18,8 +18,8 @@ from starlette.routing import Route
 from agent.config.extensions import McpOAuth
 from agent.errors import McpUnavailable
 from agent.mcp.oauth import EARLY_SECONDS, TokenAuth
+from tests.harness.local_server import served
 from tests.harness.mcp import Time, call, configured, named, our_server, pooled
-from tests.harness.serving import served
 
 Form = dict[str, str]
 CLIENT = {"client_id": "bot", "client_secret": "s3cret"}

@@ -20,8 +20,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from agent.errors import McpCallFailed, McpError
+from tests.harness.local_server import served
 from tests.harness.mcp import PATIENT, call, children, configured, named, pooled, turns
-from tests.harness.serving import served
 
 # Their packages warn about things of their own.
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
 from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, TERMINAL, WEB, Renderer
-
-from ...unit.render.markdown_texts import long_documents, long_texts, steady
-from ...unit.render.visible import visible, visible_parts
+from tests.unit.bot.render.markdown_texts import long_documents, long_texts, steady
+from tests.unit.bot.render.visible import visible, visible_parts
 
 RENDERERS = [TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, TERMINAL, FEISHU, DISCORD]
 every_renderer = pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.name)

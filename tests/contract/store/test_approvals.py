@@ -22,7 +22,7 @@ from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.audit import Deed
 from bot.store.turns import PartChange
 
-from .made import ANN, BEN, QUEUE, accept, admission, changed, message, refused
+from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message, refused
 
 ASKED = "b1"
 EVE = Sender("9", "Eve")

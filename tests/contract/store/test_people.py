@@ -7,7 +7,7 @@ from bot.store import BotStore
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor, Deed
 from bot.store.people import MOST_WAITING, Given, Pairing
-from tests.contract.store.made import ANN, BEN, accept, admission, message
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
 HOUR = 3600.0
 BOSS = Actor("turn:1", "telegram:1", "Boss", "tg", "c1")

@@ -8,7 +8,7 @@ from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Tur
 from bot.store import BotStore
 from bot.store.admission_types import Heard
 from bot.store.audit import Actor
-from tests.contract.store.made import BEN, accept, admission, changed, message
+from tests.contract.store.inbound_messages import BEN, accept, admission, changed, message
 
 ACTOR = Actor("turn:1", "telegram:1", "Boss", "tg", "g")
 DAY = 86_400.0

@@ -21,7 +21,7 @@ from bot.store.schedule_rows import (
     attempt_of,
 )
 from bot.store.turns import PartChange
-from tests.contract.store.made import ANN, accept, admission, message
+from tests.contract.store.inbound_messages import ANN, accept, admission, message
 
 ACTOR = Actor("turn:1", "telegram:7", "Ann", "tg", "c1")
 ONE = Schedule(

@@ -6,7 +6,7 @@ from bot.domain import Attachment, AttachmentKind, Busy, ChangeNote, ChatKind, T
 from bot.store import BotStore
 from bot.store.admission_types import Accepted, Verdict
 
-from .made import ANN, BEN, accept, admission, changed, message
+from .inbound_messages import ANN, BEN, accept, admission, changed, message
 
 FILE = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
 

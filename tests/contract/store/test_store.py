@@ -30,7 +30,7 @@ from bot.store.connection import Connection, Statement
 from bot.store.database import urgent
 from bot.store.turns import Handed, PartChange
 
-from .made import ANN, BEN, QUEUE, accept, admission, changed, message
+from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message
 
 
 def handed(queue_limit: int) -> Handed:

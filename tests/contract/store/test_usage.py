@@ -15,7 +15,7 @@ from bot.store.connection import Connection, Statement
 from bot.store.turns import PartChange
 from bot.store.usage import Day, Spender, Spending, Spent
 
-from .made import ANN, BEN, accept, admission, message
+from .inbound_messages import ANN, BEN, accept, admission, message
 
 NOTHING = Spending(0, 0, 0, 0)
 ANNS, BENS = "telegram:7", "telegram:8"

@@ -14,7 +14,7 @@ from bot.platforms.discord.channel_cache import Place, Places
 from bot.platforms.discord.inbound import Identity, Inbound
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 from .conftest import Running, Shelf
 

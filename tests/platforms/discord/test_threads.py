@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .conftest import Running, Shelf, group
-from .test_changes import me
+from .test_message_edits import me
 
 
 async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf: Shelf) -> None:

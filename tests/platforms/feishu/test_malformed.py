@@ -17,7 +17,7 @@ from bot.platforms.feishu.payload import parsed
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 from .conftest import Running, eventually
 

@@ -12,7 +12,7 @@ from bot.domain import AttachmentKind, ChatKind
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
 from bot.platforms.slack.mrkdwn import read_text
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 from .conftest import PERSON, Running, eventually
 

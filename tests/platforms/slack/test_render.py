@@ -12,7 +12,7 @@ from agent.testing.graphs import long_markdown
 from bot.render.html import render_html
 from bot.render.partial_markdown import close_open
 from bot.render.slack import MARKDOWN_LIMIT, PART_LIMIT, SLACK, certain
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 
 @pytest.mark.parametrize(

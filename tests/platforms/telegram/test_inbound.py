@@ -17,7 +17,7 @@ from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.inbound import Inbound, Migration
 from bot.platforms.telegram.mentions import Identity, read_text
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.thorough import examples
+from tests.harness.profile import examples
 
 from .conftest import QuickClock, Running, Shelf, account, eventually
 

@@ -14,7 +14,7 @@ from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.people import Given, Pairing
 from bot.store.web_sessions import Pass
-from tests.contract.store.made import ANN, QUEUE, accept, admission, message
+from tests.contract.store.inbound_messages import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 
 CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\n'

@@ -18,7 +18,7 @@ from agent.skills.discovery import DEPTH, Discovery
 from agent.skills.front_matter import FILE_BYTES, FrontMatter, parse_skill
 from agent.skills.library import CHECK_SECONDS, SkillLibrary
 from agent.skills.skill import bundled, roots_of
-from tests.unit.agent.skills.made import BODY, roots, skill, text
+from tests.unit.agent.skills.skill_archives import BODY, roots, skill, text
 
 
 def names(folder: Path) -> list[str]:

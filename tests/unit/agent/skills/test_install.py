@@ -16,8 +16,8 @@ from agent.errors import SkillRefused
 from agent.skills.archive import ArchiveLimits, checked_parts
 from agent.skills.discovery import Discovery
 from agent.skills.install import STALE_SECONDS, Installed, install
-from tests.harness.thorough import examples
-from tests.unit.agent.skills.made import archive, entry, everything, roots, skill, text
+from tests.harness.profile import examples
+from tests.unit.agent.skills.skill_archives import archive, entry, everything, roots, skill, text
 
 GOOD = {"SKILL.md": text("good"), "scripts/run.py": "print(1)\n", "data/table.csv": "a,b\n"}
 

@@ -1,0 +1,78 @@
+"""What axe says of the page and its parts, in light and dark and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from bot.server.console.page import PARTS
+from tests.browser.axe import serious
+from tests.browser.tab import opened
+from tests.browser.test_sections import LOOKS, furnish
+from tests.platforms.web.serving import MODELS, world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+TOKEN = "a-long-secret-token"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, extra=MODELS) as service:
+        await furnish(service)
+        async with opened(browser, service, **options) as tab:
+            assert await serious(tab.page) == []
+            for address in [*(name for name, _, _ in PARTS), "schedules/calendar", "schedules/1", "turns/1"]:
+                await tab.page.goto("about:blank")
+                await tab.page.goto(f"{service.url}/#/{address}")
+                await expect(
+                    tab.box.locator("table:visible, .none:visible, dl:visible").first
+                ).to_be_visible()
+                await expect(tab.box).not_to_contain_text("Loading…")
+                assert await serious(tab.page) == [], address
+            await tab.page.goto(f"{service.url}/#/schedules")
+            await tab.press("New schedule")
+            await expect(tab.dialog).to_be_visible()
+            assert await serious(tab.page) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_in_a_chat_at_work(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, graph="slow") as service, opened(browser, service, **options) as tab:
+        await tab.send("[tokens=2000] hello")
+        await expect(tab.page.locator(".answer.growing")).to_contain_text("word1")
+        note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"my notes"}
+        await tab.page.set_input_files("#file", [note])  # type: ignore[arg-type]
+        await expect(tab.page.locator("#files li")).to_contain_text("notes.txt")
+        assert await serious(tab.page) == []
+        await tab.page.click("#stop")
+        await expect(tab.page.locator(".answer.growing")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_in_a_question(browser: Browser, tmp_path: Path, look: str) -> None:
+    options: dict[str, Any] = LOOKS[look]
+    async with world(tmp_path, graph="approving") as service, opened(browser, service, **options) as tab:
+        await tab.send("clean up")
+        group = tab.page.get_by_role("group", name="Answers to choose from")
+        await expect(group.get_by_role("button")).to_have_count(4)
+        assert await serious(tab.page) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_nothing_serious_is_found_where_people_sign_in(
+    browser: Browser, tmp_path: Path, look: str
+) -> None:
+    async with world(tmp_path, server=f", token: {TOKEN}") as service:
+        context = await browser.new_context(**LOOKS[look])
+        page = await context.new_page()
+        await page.goto(service.url)
+        await expect(page.locator("#token")).to_be_visible()
+        assert await serious(page) == []
+        await context.close()

@@ -1,0 +1,154 @@
+"""People, audit and usage on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from bot.store.admission_types import Verdict
+from bot.store.audit import Actor, Deed
+from bot.store.people import Pairing
+from bot.store.usage import Spent
+from tests.browser.tab import PHONE, opened
+from tests.contract.store.inbound_messages import BEN, accept, admission, message
+from tests.platforms.web.serving import World, world
+
+pytestmark = [pytest.mark.browser, pytest.mark.may_block]
+CODE = "SECR-ETSS"
+
+
+async def knocks(service: World) -> None:
+    """Two strangers write, and are told their codes."""
+    store, now = service.service.store, service.service.clock.now()
+    for of, code in ((message(), CODE), (message(sender=BEN, chat="c2"), "OTHE-RRRR")):
+        asked = admission(of, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
+        await accept(store, asked, now=now)
+
+
+async def roles(service: World) -> dict[str, str]:
+    given = (await service.http.get("/api/access")).json()["given"]
+    return {one["entry"]: one["role"] for one in given}
+
+
+async def welcomed(service: World) -> list[str]:
+    """The chats that were told of it, in order."""
+    store = service.service.store
+    found = [(one.key.chat, (await store.turns(one.id))[0]) for one in await store.conversations("tg")]
+    return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You are let in."))
+
+
+@pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
+async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict[str, int]) -> None:
+    async with world(tmp_path) as service:
+        await knocks(service)
+        async with opened(browser, service, "/#/people", viewport=size) as tab:
+            tab.refused = (404,)
+            await tab.row("Ann (telegram:7)", "tg")
+            assert "SECR" not in await tab.page.content()
+            await tab.press("Let in by code")
+            await tab.dialog.get_by_label("Code").fill("WRON-GGGG")
+            await tab.dialog.get_by_role("button", name="Let in").click()
+            await expect(tab.dialog.get_by_role("alert")).to_contain_text("nobody waits with it")
+            await tab.dialog.get_by_label("Code").fill(CODE.lower())
+            await tab.dialog.get_by_label("Role").select_option("owner")
+            await tab.dialog.get_by_role("button", name="Let in").click()
+            await expect(tab.said).to_have_text("They are let in, and told so.")
+            await tab.row("Ann (tg:7)", "owner", "web:owner")
+            await tab.press("Let in: Ben")
+            await expect(tab.dialog.get_by_label("Who")).to_have_value("tg:8")
+            await tab.dialog.get_by_role("button", name="Let in").click()
+            await expect(tab.box).to_contain_text("Nobody waits.")
+            await expect(tab.said).to_have_text("They are let in, and told so.")
+            await tab.row("Ben (tg:8)", "member")
+            assert await roles(service) == {"tg:7": "owner", "tg:8": "member"}
+            assert await welcomed(service) == ["c1", "c2"]
+            assert await tab.fits()
+
+
+async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: Path) -> None:
+    extra = 'access: {owners: ["telegram:1"], default: closed}'
+    async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
+        tab.refused = (409, 422)
+        await tab.row("telegram:1", "owner")
+        await tab.press("Give a role")
+        who = tab.dialog.get_by_label("Who")
+        save = tab.dialog.get_by_role("button", name="Save")
+        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "change that there")):
+            await who.fill(wrong)
+            await tab.dialog.get_by_label("Role").select_option("blocked")
+            await save.click()
+            await expect(tab.dialog.get_by_role("alert")).to_contain_text(told)
+        await who.fill("slack:U1A")
+        await tab.dialog.get_by_label("Role").select_option("member")
+        await save.click()
+        await tab.row("slack:U1A", "member")
+        await tab.press("Change: slack:U1A")
+        await tab.dialog.get_by_label("Role").select_option("admin")
+        await save.click()
+        await tab.row("slack:U1A", "admin")
+        assert await roles(service) == {"slack:U1A": "admin"}
+        await tab.press("Revoke: slack:U1A", sure=True)
+        await expect(tab.said).to_have_text("slack:U1A has no role any more.")
+        await expect(tab.box).to_contain_text("Nobody was given a role.")
+        assert await roles(service) == {}
+
+
+async def test_what_the_configuration_says_of_each_account(browser: Browser, tmp_path: Path) -> None:
+    extra = """
+channels:
+  one: {platform: telegram, enabled: false, bot_token: "1:x"}
+  two: {platform: telegram, enabled: false, bot_token: "2:x",
+        access: {default: closed, owners: ["telegram:5"]}}
+access: {owners: ["telegram:1"]}
+"""
+    async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
+        await tab.row("telegram:1", "owner", "everywhere but on two")
+        await expect(tab.box).to_contain_text("On two: Everybody else is told once a day, in private,")
+
+
+async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        now = service.service.clock.now()
+        for number in range(52):
+            actor = Actor(f"k{number}", f"telegram:{number % 2}", "Ann", "tg", "c1")
+            await service.service.store.note(actor, Deed("command", f"/{number}"), now + number)
+        async with opened(browser, service, "/#/audit") as tab:
+            await tab.row("Ann (telegram:1)", "command", "/51", "tg · c1")
+            await expect(tab.box.locator("tbody tr")).to_have_count(50)
+            await tab.press("Show more")
+            await expect(tab.box.locator("tbody tr")).to_have_count(52)
+            await tab.box.get_by_label("By or to").fill("telegram:1")
+            await tab.press("Show")
+            await expect(tab.box.locator("tbody tr")).to_have_count(26)
+            await expect(tab.box.get_by_label("By or to")).to_have_value("telegram:1")
+            await tab.page.go_back()
+            await expect(tab.box.locator("tbody tr")).to_have_count(50)
+
+
+async def test_tokens_by_day_and_by_person(browser: Browser, tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        for person, tokens in (("web:owner", 1000), ("telegram:7", 500)):
+            turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
+            spent = Spent(person, tokens, 1, tokens + 1)
+            await service.service.store.save(turn, [], service.service.clock.now(), spent=spent)
+        async with opened(browser, service, "/#/usage", viewport=PHONE) as tab:
+            await expect(tab.box.locator(".facts").first).to_contain_text("1,502")
+            await expect(tab.box.locator("svg rect")).to_have_count(30)
+            today = tab.box.locator("svg rect title").last
+            assert (await today.text_content() or "").endswith(": 1,502")
+            await expect(tab.box.get_by_role("img")).to_have_accessible_name(
+                "Tokens of each of the last 30 days; the same is in the table below."
+            )
+            await tab.box.get_by_text("As a table").click()
+            await tab.row("2", "1,500", "1,502")
+            assert await tab.fits()
+            await tab.box.get_by_label("The last", exact=True).select_option("7")
+            await expect(tab.box.locator("svg rect")).to_have_count(7)
+            await tab.box.locator("section").last.get_by_role("link").first.click()
+            await expect(tab.box.locator("h2").first).to_have_text("Tokens of telegram:7")
+            await expect(tab.box.locator(".facts").first).to_contain_text("501")
+            await tab.box.get_by_role("link", name="Everybody").click()
+            await expect(tab.box.locator("h2").first).to_have_text("Tokens of everybody")

@@ -1,0 +1,162 @@
+"""`/agent`, from the command to what a run is asked with."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.access import Role
+from bot.runtime.interface import AgentInfo
+from bot.testing.runtime import saying
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_dispatcher import closed
+from tests.component.dispatch.test_turn_edge_cases import first_run
+
+OWN = (
+    AgentInfo("coder", "Writes code.", model="big"),
+    AgentInfo("lame", problem='The agent "lame" can\'t be used: it limps.'),
+    AgentInfo("poet"),
+)
+
+
+async def said(at: Bench, *lines: str) -> str:
+    """What the bot answers to the last of them."""
+    for line in lines:
+        before = len(at.adapter.texts())
+        await at.adapter.hears(line)
+        await at.until(lambda before=before: len(at.adapter.texts()) > before)  # type: ignore[misc]
+        await at.quiet()
+    return at.adapter.texts()[-1]
+
+
+def agent_of(at: Bench) -> object:
+    """The agent of the newest run."""
+    return list(at.runtime.runs.values())[-1].request.configurable.get("agent_name")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["/agent"], ["**Agents**", "Here answers the usual agent.", "• `coder` Writes code.", "• `poet`"]),
+        (["/agent"], ["• `lame` The agent", "it limps", "`/agent default`"]),
+        (["/agent CODER"], ["From the next turn on `coder` answers here."]),
+        (["/agent `poet`"], ["`poet` answers here."]),
+        (["/agent coder", "/agent"], ["Here answers `coder`.", "✓ `coder`", "• `poet`"]),
+        (
+            ["/agent codre"],
+            ["There is no agent `codre`. Did you mean `coder`, `poet`?", "`/agent` lists them."],
+        ),
+        (["/agent xyzzy"], ["There is no agent `xyzzy`. `/agent`"]),
+        (["/agent lame"], ["it limps"]),
+        (["/agent lame", "/status"], ["Agent: the usual agent"]),
+        (["/agent coder", "/status"], ["Agent: `coder`"]),
+        (["/agent coder", "/agent Default"], ["From the next turn on the usual agent answers here."]),
+        (["/agent coder", "/agent default", "/status"], ["Agent: the usual agent"]),
+        (["/agent coder", "/new", "/status"], ["Agent: `coder`"]),
+        (["/help agent"], ["`/agent [NAME]`", "takes the choice back"]),
+    ],
+)
+async def test_what_it_says(at: Bench, lines: list[str], expected: list[str]) -> None:
+    at.runtime.own = OWN
+    async with at.running():
+        text = await said(at, *lines)
+    for part in expected:
+        assert part in text
+    assert at.runtime.runs == {}
+
+
+async def test_a_choice_goes_with_the_next_run_only(at: Bench) -> None:
+    at.runtime.own = OWN
+    async with at.running():
+        run = await first_run(at)
+        assert "agent_name" not in run.request.configurable
+        assert await said(at, "/agent coder") == "When the running turn has ended, `coder` answers here."
+        run.end("error")
+        await closed(at, 2)
+        at.runtime.script = saying("ok")
+        await at.adapter.hears("and now?")
+        await closed(at, 3)
+        assert agent_of(at) == "coder"
+        await said(at, "/agent default")
+        await at.adapter.hears("and then?")
+        await closed(at, 5)
+        assert agent_of(at) is None
+
+
+async def test_a_retry_is_answered_by_the_agent_chosen_now(at: Bench) -> None:
+    at.runtime.own, at.runtime.script = OWN, saying("ok")
+    async with at.running():
+        await at.adapter.hears("hi")
+        await closed(at)
+        await said(at, "/agent poet")
+        await at.adapter.hears("/retry")
+        await closed(at, 4)
+        assert agent_of(at) == "poet"
+
+
+async def test_a_choice_outlives_a_restart(at: Bench) -> None:
+    at.runtime.own, at.runtime.script = OWN, saying("ok")
+    async with at.running():
+        await said(at, "/agent coder")
+    async with at.running():
+        await at.adapter.hears("hi")
+        await closed(at, 2)
+    assert agent_of(at) == "coder"
+
+
+async def test_one_that_is_gone_is_named(at: Bench) -> None:
+    at.runtime.own = OWN
+    async with at.running():
+        await said(at, "/agent coder")
+        at.runtime.own = ()
+        text = await said(at, "/agent")
+        assert "⚠️ The agent `coder` is not there any more." in text
+        assert "no agents of your own yet" in text
+        at.runtime.own = OWN[1:]
+        text = await said(at, "/agent")
+        assert "⚠️ The agent `coder` is not there any more." in text
+        assert "• `poet`" in text
+
+
+async def test_without_any_it_says_how_to_make_one(at: Bench) -> None:
+    async with at.running():
+        text = await said(at, "/agent")
+    assert "Here answers the usual agent." in text
+    assert "A folder `agents/NAME`" in text
+
+
+async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
+    at.runtime.own, at.runtime.script = None, saying("ok")
+    async with at.running():
+        assert "does not list agents" in await said(at, "/agent")
+        assert "`mine` answers here" in await said(at, "/agent mine")
+        at.runtime.down = True
+        assert "does not answer" in await said(at, "/agent")
+        assert "does not answer" in await said(at, "/agent other")
+        assert "the usual agent answers here" in await said(at, "/agent default")
+        at.runtime.down = False
+        await said(at, "/agent mine")
+        await at.adapter.hears("hi")
+        await closed(at, 7)
+        assert agent_of(at) == "mine"
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        (Role.MEMBER, "In this account `poet` answers; only admins can choose another agent."),
+        (Role.ADMIN, "From the next turn on `coder` answers here."),
+    ],
+)
+async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
+    at.runtime.own, at.runtime.script, at.role = OWN, saying("ok"), role
+    async with at.running():
+        assert at.outlet is not None
+        at.outlet.agent = "poet"
+        text = await said(at, "/agent")
+        assert "Here answers `poet`." in text
+        assert "✓ `poet`" in text
+        assert await said(at, "/agent coder") == expected
+        await at.adapter.hears("hi")
+        await closed(at, 3)
+        assert agent_of(at) == ("coder" if role is Role.ADMIN else "poet")
+        assert await said(at, "/agent default") == "From the next turn on `poet` answers here."

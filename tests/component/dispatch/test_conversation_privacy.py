@@ -1,0 +1,129 @@
+"""Two people alone and together: nothing of one chat reaches another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from agent.core.interfaces.memory import MemoryScope
+from agent.core.run_context import RunContext
+from agent.memory.scopes import scope_text
+from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
+from bot.runtime.interface import Ended, Presented, Text
+from bot.testing.runtime import ScriptedRun, saying
+from tests.component.dispatch.bench import Bench
+
+ANN, BEN, GROUP = "c7", "c8", "c9"
+OUTPUT = "/mnt/user-data/outputs/plan.png"
+
+
+def said(run: ScriptedRun) -> list[str]:
+    return [str(message["content"]) for message in run.request.messages]
+
+
+async def hear(at: Bench, text: str, *, chat: str, person: str, file: str = "") -> ScriptedRun:
+    """A person writes, maybe with a file; the run that answers."""
+    before = set(at.runtime.runs)
+    kind = ChatKind.GROUP if chat == GROUP else ChatKind.PRIVATE
+    at.adapter.files[file] = b"content"
+    files = (Attachment(AttachmentKind.FILE, file, file, 7),) if file else ()
+    await at.adapter.hears(text, chat=chat, person=person, kind=kind, attachments=files)
+    await at.until(lambda: len(at.runtime.runs) > len(before))
+    await at.rest(1.0)
+    [run] = [run for identity, run in at.runtime.runs.items() if identity not in before]
+    return run
+
+
+@pytest.fixture
+def chatting(at: Bench) -> Bench:
+    """One conversation in each chat."""
+    at.policy, at.runtime.script = IsolationPolicy(Isolation.CHAT), saying("ok")
+    return at
+
+
+async def test_each_chat_has_a_thread_of_its_own(chatting: Bench) -> None:
+    at = chatting
+    async with at.running():
+        runs = {
+            "ann": await hear(at, "my salary", chat=ANN, person="7"),
+            "ben": await hear(at, "my health", chat=BEN, person="8"),
+            "ann in the group": await hear(at, "our plan", chat=GROUP, person="7"),
+            "ben in the group": await hear(at, "our date", chat=GROUP, person="8"),
+            "ann again": await hear(at, "and more", chat=ANN, person="7"),
+        }
+    threads = {name: run.request.thread_id for name, run in runs.items()}
+    assert threads["ann"] == threads["ann again"]
+    assert threads["ann in the group"] == threads["ben in the group"]
+    assert len(set(threads.values())) == 3
+    assert {name: said(run) for name, run in runs.items()} == {
+        "ann": ["my salary"],
+        "ben": ["my health"],
+        "ann in the group": ["P7: our plan"],
+        "ben in the group": ["P8: our date"],
+        "ann again": ["and more"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("chat", "person", "scope"),
+    [
+        (ANN, "7", "person:rec:recording:7"),
+        (BEN, "8", "person:rec:recording:8"),
+        (GROUP, "7", "group:rec:c9"),
+        (GROUP, "8", "group:rec:c9"),
+    ],
+)
+async def test_the_agent_uses_the_memory_that_the_command_shows(
+    chatting: Bench, chat: str, person: str, scope: str
+) -> None:
+    at = chatting
+    at.runtime.remembered = {scope: {"fact_1": "Only here."}}
+    async with at.running():
+        run = await hear(at, "hello", chat=chat, person=person)
+        kind = ChatKind.GROUP if chat == GROUP else ChatKind.PRIVATE
+        await at.adapter.hears("/memory", chat=chat, person=person, kind=kind)
+        await at.until(lambda: len(at.adapter.texts(chat)) == 2)
+    used = MemoryScope.of(RunContext.of({"configurable": dict(run.request.configurable)}))
+    assert used is not None
+    assert scope_text(used) == scope
+    assert "Only here." in at.adapter.texts(chat)[1]
+
+
+async def test_a_file_goes_to_the_thread_of_its_chat_and_not_into_a_new_one(chatting: Bench) -> None:
+    at = chatting
+    async with at.running():
+        ann = await hear(at, "look", chat=ANN, person="7", file="salary.xlsx")
+        group = await hear(at, "look", chat=GROUP, person="7", file="plan.xlsx")
+        await at.adapter.hears("/new", chat=ANN, person="7")
+        await at.rest(1.0)
+        fresh = await hear(at, "what did I send?", chat=ANN, person="7")
+    assert [(thread, name) for thread, name, _ in at.runtime.uploads] == [
+        (ann.request.thread_id, "salary.xlsx"),
+        (group.request.thread_id, "plan.xlsx"),
+    ]
+    assert fresh.request.thread_id not in {ann.request.thread_id, group.request.thread_id}
+    assert "files" not in _told(fresh)
+
+
+def _told(run: ScriptedRun) -> Mapping[str, object]:
+    found: Mapping[str, object] = run.request.messages[0]["additional_kwargs"]
+    return found
+
+
+async def test_what_the_agent_presents_goes_to_the_chat_that_asked(chatting: Bench) -> None:
+    at = chatting
+
+    def present(run: ScriptedRun) -> None:
+        run.emit(Text("m1", "here"), Presented((OUTPUT,)), Ended("success"))
+
+    at.runtime.artifacts[OUTPUT] = b"png"
+    async with at.running():
+        await hear(at, "hello", chat=BEN, person="8")
+        at.runtime.script = present
+        await hear(at, "draw it", chat=ANN, person="7")
+        at.runtime.script = saying("ok")
+        await hear(at, "hello", chat=GROUP, person="7")
+        await at.until(lambda: any(shown.filename for shown in at.adapter.shown.values()))
+    assert [shown.address.chat for shown in at.adapter.shown.values() if shown.filename] == [ANN]
+    assert at.adapter.texts(BEN) == at.adapter.texts(GROUP) == ["ok"]

@@ -1,0 +1,112 @@
+"""`/data`: what is kept about somebody is told, handed out and erased."""
+
+from __future__ import annotations
+
+import orjson
+
+from bot.domain import ChatKind
+from bot.store.audit import Actor
+from bot.store.people import Given
+from bot.testing.runtime import saying
+from tests.component.dispatch.bench import Bench
+
+DAY = 86_400.0
+
+
+async def says(at: Bench, text: str, chat: str = "chat", **more: object) -> str:
+    """What a chat is answered to that."""
+    before = len(at.adapter.texts(chat))
+    await at.adapter.hears(text, chat=chat, **more)  # type: ignore[arg-type]
+    await at.until(lambda: len(at.adapter.texts(chat)) > before)
+    await at.rest(0.3)
+    return at.adapter.texts(chat)[-1]
+
+
+async def test_it_says_for_how_long(at: Bench) -> None:
+    async with at.running():
+        assert "until it is erased" in await says(at, "/data")
+        at.kept_days = 30
+        assert "kept for 30 days" in await says(at, "/data")
+        assert "`/data export`" in await says(at, "/data perhaps")
+
+
+async def test_others_do_not_read_along(at: Bench) -> None:
+    async with at.running():
+        for words in ("export", "erase", "erase yes"):
+            said = await says(at, f"/data {words}", chat="group", kind=ChatKind.GROUP)
+            assert "in private" in said
+
+
+async def test_an_export_is_a_file(at: Bench) -> None:
+    at.runtime.script = saying("four")
+    at.runtime.remembered = {"person:rec:recording:7": {"f1": "Likes numbers."}}
+    for entry in ("rec:7", "other:7"):
+        by = Actor(entry, "web:owner", "", "web", "")
+        await at.store.give(Given(entry, "member", "Ann", "", 0.0), by, 0.0)
+    async with at.running():
+        await says(at, "two and two?")
+        await at.adapter.hears("/data export")
+        await at.until(lambda: at.adapter.files)
+    document = orjson.loads(at.adapter.files["roebot-data.json"])
+    assert document["person"] == "recording:7"
+    [message] = [one for one in document["messages"] if one["text"] == "two and two?"]
+    assert message["answer"] == "four"
+    assert message["sent_at"].startswith("1970-01-12T")
+    assert document["memory"] == {"person:rec:recording:7": {"facts": ["Likes numbers."]}}
+    assert [one["entry"] for one in document["roles"]] == ["rec:7"]
+    assert "data exported" in [one.deed.action for one in await at.store.audit()]
+
+
+async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
+    at.runtime.script = saying("I keep it")
+    at.runtime.remembered = {
+        "person:rec:recording:7": {"f1": "Has a secret."},
+        "group:rec:g": {"f2": "Group."},
+    }
+    async with at.running():
+        await says(at, "my secret")
+        [run] = at.runtime.runs.values()
+        thread = run.request.thread_id
+        assert "can't be undone" in await says(at, "/data erase")
+        assert at.runtime.deleted == []
+        said = await says(at, "/data erase yes")
+        assert "1 conversations" in said
+        assert at.runtime.remembered == {"group:rec:g": {"f2": "Group."}}
+        assert at.forgetter is not None
+        assert await at.forgetter.delete_threads()
+        assert at.runtime.deleted == [thread]
+        await says(at, "a new day")
+        latest = [*at.runtime.runs.values()][-1]
+        assert latest.request.thread_id != thread
+    assert [one.deed.subject for one in await at.store.audit() if one.deed.action == "data erased"] == [
+        "recording:7"
+    ]
+
+
+async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
+    at.runtime.script = saying("yes")
+    async with at.running():
+        await says(at, "hello")
+        at.runtime.down = True
+        assert "what it remembers of you stays" in await says(at, "/data erase yes")
+        assert at.forgetter is not None
+        assert not await at.forgetter.delete_threads()
+        assert await at.store.forgetting.any_leaving()
+        at.runtime.down = False
+        assert await at.forgetter.delete_threads()
+        assert len(at.runtime.deleted) == 1
+
+
+async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
+    at.runtime.script = saying("noted")
+    at.kept_days = 2
+    async with at.running():
+        await says(at, "old news")
+        [conversation] = await at.store.conversations("rec")
+        await at.clock.advance(3 * DAY)
+        assert at.forgetter is not None
+        await at.forgetter.sweep()
+        [turn] = await at.store.turns(conversation.id)
+        assert (turn.messages, turn.parts) == ((), ())
+        assert await at.forgetter.delete_threads()
+        assert at.runtime.deleted == [conversation.thread_id]

@@ -1,0 +1,393 @@
+"""`/digest` and what it makes: through the dispatcher, under a clock that the test moves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bot.access import Role
+from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.schedules.service import Place
+from bot.store.audit import Deed
+from bot.store.schedule_rows import ScheduleState
+from bot.testing.runtime import ScriptedRun, saying
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_thread_commands import says
+
+HOUR, DAY = 3600.0, 86_400.0
+PLACE = ("rec", "c1")
+
+
+async def scheduled(at: Bench, text: str) -> int:
+    """The number of what is made by that `/digest` and saved."""
+    drafted = await says(at, f"/digest {text}")
+    found = re.search(r"/digest ok (\d+)", drafted)
+    assert found is not None, drafted
+    assert f"Schedule {found[1]} is on." in await says(at, f"/digest ok {found[1]}")
+    return int(found[1])
+
+
+async def later(at: Bench, seconds: float, *, step: float) -> None:
+    """So much later, when what was due then is done."""
+    await at.rest(seconds, step=step)
+    await at.rest(3.0)
+
+
+def failing(run: ScriptedRun) -> None:
+    """A script whose run fails."""
+    run.end("error")
+
+
+def asked(at: Bench) -> list[str]:
+    """What the agent was asked, run by run."""
+    return [run.request.messages[0]["content"] for run in at.runtime.runs.values()]
+
+
+async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        assert (await says(at, "/digest weekdays 9:00 What is new?")).splitlines() == [
+            "`weekdays 9:00` I would have the agent answer `What is new?`, and post that here:",
+            "",
+            "- Tue 1970-01-13 09:00 UTC",
+            "- Wed 1970-01-14 09:00 UTC",
+            "- Thu 1970-01-15 09:00 UTC",
+            "- Fri 1970-01-16 09:00 UTC",
+            "- Mon 1970-01-19 09:00 UTC",
+            "",
+            "`/digest ok 1` saves it, `/digest drop 1` forgets it. Unsaved, it is forgotten within the hour.",
+        ]
+        assert (await says(at, "/digest")).startswith("Nothing is scheduled in this chat.")
+        await later(at, 2 * DAY, step=600.0)
+        assert asked(at) == []
+        assert (await says(at, "/digest ok 1")).startswith("There is no schedule 1 here")
+
+
+async def test_what_is_saved_is_answered_at_its_time_day_after_day(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, saying("nothing new")
+    async with at.running():
+        assert await scheduled(at, "weekdays 9:00 What is new?") == 1
+        before = len(at.adapter.texts())
+        await later(at, DAY, step=300.0)
+        assert asked(at) == ["(This comes by schedule: weekdays 9:00.)\n\nWhat is new?"]
+        assert at.adapter.texts()[before:] == ["nothing new"]
+        await later(at, 2 * DAY, step=600.0)
+        assert len(asked(at)) == 3
+        shown = await says(at, "/digest show 1")
+        assert shown.count(": delivered") == 3
+        assert "- Tue 1970-01-13 09:00 UTC: delivered" in shown
+        assert "1. `weekdays 9:00` `What is new?`: Fri 1970-01-16 09:00 UTC" in await says(at, "/digest")
+
+
+async def test_a_text_is_said_without_the_agent(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "in 2 hours say *Tea* is ready")
+        await later(at, HOUR, step=60.0)
+        assert "*Tea* is ready" not in at.adapter.texts()
+        await later(at, HOUR + 60, step=60.0)
+        assert at.adapter.texts().count("*Tea* is ready") == 1
+        assert at.runtime.runs == {}
+        assert "done" in await says(at, "/digest")
+
+
+async def test_pause_resume_now_and_delete(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "daily 9:00 say Good morning")
+        assert (await says(at, "/digest pause 1")).startswith("Schedule 1 is paused.")
+        assert "not active" in await says(at, "/digest pause 1")
+        await later(at, DAY, step=600.0)
+        assert at.adapter.texts().count("Good morning") == 0
+        assert (await says(at, "/digest resume 1")).startswith("Schedule 1 is on. Next: Wed 1970-01-14")
+        assert await says(at, "/digest now 1") == "Schedule 1 is done now, too."
+        await at.rest(5.0)
+        assert at.adapter.texts().count("Good morning") == 1
+        assert await says(at, "/digest delete 1") == "Schedule 1 is deleted."
+        await later(at, DAY, step=600.0)
+        assert at.adapter.texts().count("Good morning") == 1
+        assert "There is no schedule 1" in await says(at, "/digest show 1")
+
+
+async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
+    async with at.running():
+        assert "are in UTC" in await says(at, "/digest zone")
+        assert "no time zone `Nowhere/Town`" in await says(at, "/digest zone Nowhere/Town")
+        assert "are in Asia/Tokyo from now on" in await says(at, "/digest zone Asia/Tokyo")
+        deeds = [one.deed for one in await at.store.audit() if one.deed.action == "digest zone"]
+        assert deeds == [Deed("digest zone", "rec:c1", "Asia/Tokyo")]
+        assert "- Tue 1970-01-13 09:00 Asia/Tokyo" in await says(at, "/digest daily 9:00 say hi")
+        said = await says(at, "/digest daily 9:00 america/new_york say hi")
+        assert "`daily 9:00` I would say `hi` here:" in said
+        assert "- Mon 1970-01-12 09:00 America/New_York" in said
+
+
+async def test_what_is_refused_says_why(at: Bench) -> None:
+    async with at.running():
+        for text, reason in (
+            ("pause", "Which one? `/digest pause 3`"),
+            ("delete it", "Which one? `/digest delete 3`"),
+            ("2026-02-30 9:00 say hi", "`2026-02-30` is no day of the calendar"),
+            ("paus 1", "Did you mean `/digest pause`"),
+            ("summarize this", "I read no time there."),
+            ("daily 9:00", "What is to happen then?"),
+            ("every 7 minutes say hi", "does not divide the hour"),
+            ("every minute say hi", "at least 5 minutes apart"),
+            ("0 9 30 2 * say hi", "it would never happen"),
+            ("daily 9:00 say " + "x" * 4001, "the most are 4,000 characters"),
+            ("ok 99", "There is no schedule 99 here"),
+        ):
+            assert reason in await says(at, f"/digest {text}"), text
+        assert await at.store.schedules.of_chat(*PLACE) == []
+
+
+async def test_a_schedule_is_made_after_a_mention_without_the_slash(at: Bench) -> None:
+    at.runtime.script = saying("a digest")
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    async with at.running():
+        for text, told in (
+            ("digest what we said yesterday", "a digest"),
+            ("digest daily 9:00 say: Tea", "/digest ok 1"),
+            ("digest ok 1", "Schedule 1 is on."),
+        ):
+            await at.adapter.hears(text, **group)
+            await at.rest(2.0)
+            assert told in at.adapter.texts("group")[-1]
+        assert "Tea" in at.adapter.texts("group")[-2]
+
+
+async def test_whose_it_is(at: Bench) -> None:
+    at.role = None
+    async with at.running():
+        at.role = Role.MEMBER
+        await scheduled(at, "daily 9:00 say hi")
+        await at.adapter.hears("/digest delete 1", person="8")
+        await at.rest(1.0)
+        assert "somebody else's" in at.adapter.texts()[-1]
+        await at.adapter.hears("/digest show 1", chat="elsewhere", person="8")
+        await at.rest(1.0)
+        assert "There is no schedule 1 here" in at.adapter.texts("elsewhere")[-1]
+        at.role = Role.ADMIN
+        for words in ("show", "delete"):
+            await at.adapter.hears(f"/digest {words} 1", chat="group", kind=ChatKind.GROUP, person="9")
+            await at.rest(1.5)
+            assert "There is no schedule 1 here" in at.adapter.texts("group")[-1]
+        await at.adapter.hears("/digest delete 1", chat="elsewhere", person="9")
+        await at.rest(1.0)
+        assert at.adapter.texts("elsewhere")[-1] == "Schedule 1 is deleted."
+
+
+async def test_nobody_who_may_not_talk_any_more_is_worked_for(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "daily 9:00 say hi")
+        at.allowed = False
+        await later(at, DAY, step=600.0)
+        assert at.adapter.texts().count("hi") == 0
+        at.allowed = True
+        assert "left out, who made it may not talk" in await says(at, "/digest show 1")
+
+
+async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at: Bench) -> None:
+    at.scheduling, at.role, at.runtime.script = True, None, saying("nothing new")
+    place = Place("rec", "recording", "group", ChatKind.GROUP)
+    async with at.running():
+        assert at.desk is not None
+        wanted = await at.desk.read("in 1 hour What is new?", "rec", "group")
+        assert wanted is not None
+        for maker in (Sender("web:owner", account="web"), Sender("owner")):
+            await at.desk.make(wanted, place, maker, None, ScheduleState.ACTIVE)
+        await later(at, 1.1 * HOUR, step=60.0)
+        assert at.adapter.texts("group") == ["nothing new"]
+        [run] = at.runtime.runs.values()
+        assert run.request.configurable["roles"] == ["owner", "admin", "member"]
+        found = await at.store.schedules.listed(10, 10)
+    assert [one.person for one in found] == ["recording:owner", "web:owner"]
+
+
+async def test_thirty_hours_away(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "daily 9:00 say once a day")
+        await scheduled(at, "in 12 hours say once at all")
+        await scheduled(at, "every 2 hours say often")
+    await at.clock.advance(30 * HOUR)
+    async with at.running():
+        await later(at, 120.0, step=5.0)
+        said = at.adapter.texts()
+        assert said.count("often") == 1
+        assert said.count("once at all") == 0
+        missed = [text for text in said if "was due at" in text]
+        assert sorted(text[:12] for text in missed) == ["⏰ Schedule 1", "⏰ Schedule 2"]
+        assert any("(`in 12 hours`) was due at 1970-01-13 01:46 UTC" in text for text in missed)
+        assert any("(`daily 9:00`) was due at 1970-01-13 09:00 UTC" in text for text in missed)
+        shown = await says(at, "/digest show 3")
+        assert ": delivered" in shown
+    [firing] = await at.store.schedules.firings(3)
+    assert firing.missed == 14
+
+
+async def test_a_clock_that_is_set_back_or_forward(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "every 5 minutes say tick")
+        await later(at, 11 * 60.0, step=5.0)
+        ticks = at.adapter.texts().count("tick")
+        assert ticks == 2
+    at.clock.set(at.clock.now() - 9 * 60.0)
+    async with at.running():
+        await later(at, 9 * 60.0, step=5.0)
+        assert at.adapter.texts().count("tick") == ticks
+        await later(at, 5 * 60.0, step=5.0)
+        assert at.adapter.texts().count("tick") == ticks + 1
+    at.clock.set(at.clock.now() + 3 * HOUR)
+    async with at.running():
+        await later(at, 60.0, step=5.0)
+        assert at.adapter.texts().count("tick") == ticks + 2
+
+
+async def test_a_firing_is_left_out_while_the_one_before_works(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, None
+    async with at.running():
+        await scheduled(at, "every 5 minutes look around")
+        await later(at, 11 * 60.0, step=5.0)
+        [run] = at.runtime.runs.values()
+        run.say("at last")
+        run.end()
+        await later(at, 5 * 60.0, step=5.0)
+        assert len(at.runtime.runs) == 2
+        skipped = [firing.skipped for firing in await at.store.schedules.firings(1)]
+        assert skipped == ["", "overlap", ""]
+
+
+async def test_a_failed_firing_is_tried_again_and_its_maker_told_once(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, failing
+    async with at.running():
+        await scheduled(at, "every 1 hours look around")
+        await later(at, 10 * 60.0, step=5.0)
+        assert asked(at) == []
+        before = len(at.adapter.texts())
+        await later(at, 20 * 60.0, step=5.0)
+        assert len(asked(at)) == 3
+        assert len(at.adapter.texts()[before:]) == 1, "only the last try says that it failed"
+        await later(at, 4 * HOUR, step=10.0)
+        told = [text for text in at.adapter.texts() if "has failed several times in a row" in text]
+        assert len(told) == 1
+        at.runtime.script = saying("fine again")
+        await later(at, 2 * HOUR, step=10.0)
+        one = await at.store.schedules.get(1)
+        assert one is not None
+        assert one.failures == 0
+
+
+async def test_what_can_not_be_delivered_is_no_success(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "every 1 hours say hi")
+        at.adapter.fail("post", DeliveryError(DeliveryCategory.NOT_FOUND, "chat not found"))
+        await later(at, HOUR, step=5.0)
+        [firing] = await at.store.schedules.firings(1)
+        assert (firing.delivered, firing.problem, firing.attempt) == (False, "not_found", 1)
+        assert "failed (not_found)" in await says(at, "/digest show 1")
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+async def test_in_a_group_the_result_is_a_message_of_its_own_and_replies_go_on(
+    at: Bench, isolation: Isolation
+) -> None:
+    at.scheduling, at.runtime.script = True, saying("two incidents")
+    at.policy = IsolationPolicy(isolation)
+    async with at.running():
+        await at.adapter.hears("/digest in 2 hours list incidents", chat="group", kind=ChatKind.GROUP)
+        await at.rest(1.0)
+        await at.adapter.hears("/digest ok 1", chat="group", kind=ChatKind.GROUP)
+        await later(at, 2 * HOUR + 30, step=5.0)
+        result = [*at.adapter.shown.values()][-1]
+        assert (result.text, result.address.chat, result.address.reply_to) == ("two incidents", "group", "")
+        await at.adapter.hears("and yesterday?", chat="group", kind=ChatKind.GROUP, to=result.id)
+        await at.rest(5.0)
+        first, second = (run.request.thread_id for run in at.runtime.runs.values())
+        assert first == second
+
+
+async def test_a_question_that_is_open_is_not_answered_by_a_schedule(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, saying("ok")
+    async with at.running():
+        await scheduled(at, "in 2 hours look around")
+        await says(at, "hello")
+        view = await at.store.conversation(1)
+        assert view is not None
+        claimed = await at.store.load(3)
+        assert claimed.turn is not None
+        await at.store.ask(claimed.turn, "question-1", None, at.clock.now())
+        await later(at, 2 * HOUR + 30, step=5.0)
+        requests = [run.request for run in at.runtime.runs.values()]
+        assert len(requests) == 2
+        assert requests[1].answers == ""
+        assert requests[1].thread_id != requests[0].thread_id
+
+
+async def test_two_schedulers_on_one_store_fire_once(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        await scheduled(at, "every 5 minutes say tick")
+        async with at.running(recover=False):
+            await later(at, 16 * 60.0, step=5.0)
+        assert at.adapter.texts().count("tick") == 3
+    one = await at.store.schedules.get(1)
+    assert one is not None
+    assert one.state is ScheduleState.ACTIVE
+
+
+async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
+    at.scheduling, at.role, at.runtime.script = True, None, saying("two incidents")
+    group = {"chat": "team", "kind": ChatKind.GROUP}
+    async with at.running():
+        await at.adapter.hears("hello", person="7", **group)
+        await at.rest(2.0)
+        before = at.adapter.texts("team")
+        await at.adapter.hears("/digest to team in 1 hour list incidents", person="9", chat="eve")
+        await at.rest(1.0)
+        assert "It goes to the chat `team`, not here." in at.adapter.texts("eve")[-1]
+        await at.adapter.hears("/digest ok 1", person="9", chat="eve")
+        await later(at, 1.1 * HOUR, step=30.0)
+        assert at.adapter.texts("team")[len(before) :] == ["two incidents"]
+        for person, text, told in (
+            ("7", "/digest to team in 1 hour x", "Only admins"),
+            ("9", "/digest to nowhere in 1 hour x", "I know no chat `nowhere`"),
+            ("9", "/digest to ann in 1 hour x", "`ann` is a private chat"),
+        ):
+            await at.adapter.hears("hi", person="8", chat="ann")
+            await at.adapter.hears(text, person=person, chat=f"of-{person}")
+            await at.rest(2.0)
+            assert at.adapter.texts(f"of-{person}")[-1].startswith(told)
+
+
+async def test_what_a_failed_try_had_shown_is_taken_back(at: Bench) -> None:
+    def breaking(run: ScriptedRun) -> None:
+        run.say("The first half of")
+        run.end("error")
+
+    at.scheduling, at.runtime.script = True, breaking
+    async with at.running():
+        await scheduled(at, "in 1 hour look around")
+        before = set(at.adapter.shown)
+        await later(at, HOUR + 30.0, step=5.0)
+        assert len(asked(at)) == 1
+        assert set(at.adapter.shown) <= before
+        at.runtime.script = saying("All is well")
+        await later(at, 120.0, step=5.0)
+        assert at.adapter.texts()[-1] == "All is well"
+
+
+async def test_somebody_who_asks_again_hears_that_it_failed(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, failing
+    async with at.running():
+        await scheduled(at, "in 1 hour look around")
+        await later(at, HOUR + 30.0, step=5.0)
+        before = len(at.adapter.texts())
+        await says(at, "/retry")
+        await at.rest(5.0)
+        assert any("⚠️" in text for text in at.adapter.texts()[before:])

@@ -1,0 +1,80 @@
+"""`/mcp`: what the servers do, and their switches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.access import Role
+from bot.runtime.interface import ServerInfo, ServerState
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_agent_command import said
+
+MANY = tuple(f"tool{number}" for number in range(11))
+SERVED = (
+    ServerInfo("Time", ServerState.READY, "Clocks.", tools=("convert", "now")),
+    ServerInfo("many", ServerState.READY, tools=MANY),
+    ServerInfo("bare", ServerState.READY),
+    ServerInfo("lost", ServerState.UNAVAILABLE, detail="can't be reached."),
+    ServerInfo("slow", ServerState.STARTING),
+    ServerInfo("late", ServerState.IDLE),
+    ServerInfo("off", ServerState.OFF),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/mcp", ["**MCP servers**", "- `Time` is ready; tools (2): `convert`, `now`", "`/mcp NAME on`"]),
+        ("/mcp", ["tools (11): `tool0`", "`tool7` … (+3)", "- `bare` is ready; it has no tools."]),
+        ("/mcp", ["- ⚠️ `lost` is not available: can't be reached.", "- `slow` is starting."]),
+        ("/mcp", ["- `late` is on, and starts with the next turn.", "- `off` is off."]),
+        ("/mcp time", ["`Time` is ready; tools (2)", "Clocks."]),
+        ("/mcp many", ["`tool9`, `tool10`"]),
+        ("/mcp `TIME` off", ["The MCP server `Time` is off: from the next turn on"]),
+        ("/mcp off ON", ["The MCP server `off` is on"]),
+        ("/mcp Tiem off", ["There is no MCP server `Tiem`. Did you mean `Time`"]),
+        ("/mcp xyzzy", ["There is no MCP server `xyzzy`. `/mcp` lists them."]),
+        ("/mcp time maybe", ["Send `/mcp`"]),
+        ("/mcp time on off", ["Send `/mcp`"]),
+        ("/help mcp", ["`/mcp [NAME] [on/off]`", "starts those that are on"]),
+    ],
+)
+async def test_what_it_says(at: Bench, text: str, expected: list[str]) -> None:
+    at.runtime.served = SERVED
+    async with at.running():
+        told = await said(at, text)
+    for part in expected:
+        assert part in told
+    assert at.runtime.runs == {}
+
+
+async def test_a_switch_is_seen(at: Bench) -> None:
+    at.runtime.served = SERVED
+    async with at.running():
+        await said(at, "/mcp Time off", "/mcp off on")
+        told = await said(at, "/mcp")
+    assert "- `Time` is off." in told
+    assert "- `off` is on, and starts" in told
+
+
+@pytest.mark.parametrize(
+    ("served", "down", "expected"),
+    [
+        ((), False, "No MCP servers are configured."),
+        (None, False, "does not list MCP servers"),
+        ((), True, "how its MCP servers do"),
+    ],
+)
+async def test_without_any(at: Bench, served: Any, down: bool, expected: str) -> None:
+    at.runtime.served, at.runtime.down = served, down
+    async with at.running():
+        assert expected in await said(at, "/mcp")
+
+
+async def test_it_is_for_admins(at: Bench) -> None:
+    at.runtime.served, at.role = SERVED, Role.MEMBER
+    async with at.running():
+        assert await said(at, "/mcp time off") == "`/mcp` is for admins."
+    assert at.runtime.served == SERVED

@@ -1,0 +1,76 @@
+"""`/page`: a link in private, which nobody finds later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bot.access.sign_in_links import CODE_LASTS, hash_of
+from bot.domain import ChatKind
+from bot.store.web_sessions import Pass
+from tests.component.dispatch.bench import Bench, bench
+
+LINK = re.compile(r"https://bot\.example\.org/#code=([0-9a-f]{40})")
+
+
+@pytest.fixture
+async def at(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(tmp_path) as made:
+        made.role = None
+        yield made
+
+
+async def asks(at: Bench, chat: str = "p7", *, kind: ChatKind = ChatKind.PRIVATE) -> str:
+    """What `/page` is answered with."""
+    before = len(at.adapter.texts(chat))
+    await at.adapter.hears("/page", chat=chat, person="7", kind=kind)
+    await at.until(lambda: len(at.adapter.texts(chat)) > before)
+    return at.adapter.texts(chat)[-1]
+
+
+async def test_the_link_is_told_and_not_kept(at: Bench) -> None:
+    async with at.running():
+        found = LINK.search(await asks(at))
+        assert found is not None
+        [turn] = await at.store.turns(None)
+        kept = " ".join(part.content for part in turn.parts)
+        assert found[1] not in kept
+        assert "I don't keep it" in kept
+        now = at.clock.now()
+        sender = await at.store.pages.sign_in(hash_of(found[1]), Pass("s", now + 1), "k", now)
+        assert sender is not None
+        assert (sender.id, sender.account) == ("recording:7", "rec")
+
+
+async def test_a_new_link_ends_the_one_before_and_time_ends_each(at: Bench) -> None:
+    async with at.running():
+        codes = []
+        for _ in range(2):
+            found = LINK.search(await asks(at))
+            assert found is not None
+            codes.append(hash_of(found[1]))
+        now = at.clock.now()
+        assert await at.store.pages.sign_in(codes[0], Pass("s", now + 1), "k", now) is None
+        late = now + CODE_LASTS
+        assert await at.store.pages.sign_in(codes[1], Pass("s", late + 1), "k", late) is None
+
+
+async def test_a_group_hears_no_link(at: Bench) -> None:
+    async with at.running():
+        said = await asks(at, "g1", kind=ChatKind.GROUP)
+        assert said.startswith("Write that to me in private")
+        assert "page link" not in [one.deed.action for one in await at.store.audit()]
+
+
+@pytest.mark.parametrize(
+    ("address", "told"), [("", "server.public_url"), ("http://127.0.0.1:2026", "opens on the machine")]
+)
+async def test_where_others_do_not_reach_the_page(at: Bench, address: str, told: str) -> None:
+    at.page = address
+    async with at.running():
+        said = await asks(at)
+        assert told in said
+        assert ("#code=" in said) is bool(address)

@@ -1,0 +1,372 @@
+"""Roles that people give each other in the chat, strangers who are let in, and what is written down of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from bot.access import AccessPolicy, People, Role
+from bot.access.pairing_codes import ALPHABET, as_code, new_code
+from bot.commands.people import MOST_WRONG
+from bot.config import AccessConfig
+from bot.domain import ChatKind, Origin, Sender
+from bot.store.admission_types import Verdict
+from bot.store.audit import Actor, Deed
+from bot.store.people import MOST_WAITING, Given, Pairing
+from bot.testing.runtime import saying
+from tests.component.dispatch.bench import Bench
+from tests.contract.store.inbound_messages import accept, admission, message
+
+OWNER, ADMIN, MEMBER, STRANGER = "1", "9", "7", "30"
+HOUR = 3600.0
+
+
+@pytest.fixture
+def team(at: Bench) -> Iterator[Bench]:
+    """A bench where the rules decide, strangers pair, and everything is answered."""
+    at.role, at.default = None, "pair"
+    at.runtime.script = saying("hello")
+    yield at
+
+
+async def says(at: Bench, text: str, person: str = ADMIN, *, chat: str = "", **more: object) -> str:
+    """What somebody is told for what they say, in a private chat of theirs unless a chat is named."""
+    chat = chat or f"private-{person}"
+    before = len(at.adapter.texts(chat))
+    await at.adapter.hears(text, chat=chat, person=person, **more)
+    await at.until(lambda: len(at.adapter.texts(chat)) > before)
+    await at.rest(0.2)
+    return at.adapter.texts(chat)[-1]
+
+
+async def silence(at: Bench, text: str, person: str, *, chat: str = "", **more: object) -> None:
+    """Nobody answers that."""
+    chat = chat or f"private-{person}"
+    before = at.adapter.texts(chat)
+    await at.adapter.hears(text, chat=chat, person=person, **more)
+    await at.rest(1.0)
+    assert at.adapter.texts(chat) == before
+
+
+async def knocks(at: Bench, person: str = STRANGER) -> str:
+    """A stranger writes, and is told a code."""
+    told = await says(at, "hi", person)
+    found = re.search(r"/pair (\S+)`", told)
+    assert found, told
+    return found[1]
+
+
+async def crown(at: Bench) -> None:
+    """Somebody is an owner, by the page."""
+    one = Given(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
+    await at.store.give(one, Actor("test", "web:owner", "", "web", ""), 0.0)
+
+
+async def deeds(at: Bench) -> list[Deed]:
+    return [one.deed for one in await at.store.audit()]
+
+
+class TestPairing:
+    async def test_a_code_lets_a_stranger_in(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert (
+                await says(team, f"/pair {code}")
+                == "`recording:30 (P30)` is let in as member, and was told so."
+            )
+            await team.until(
+                lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
+            )
+            assert await says(team, "hi again", STRANGER) == "hello"
+        assert await deeds(team) == [Deed("give", "rec:30", "member")]
+
+    async def test_an_owner_can_make_more_of_them(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert await says(team, f"/pair {code} owner") == "Only an owner can make somebody owner."
+            await crown(team)
+        async with team.running():
+            assert "is let in as owner" in await says(team, f"/pair {code} owner", OWNER)
+            assert "`rec:30`: **owner**" in await says(team, f"/role {STRANGER}", STRANGER)
+
+    @pytest.mark.parametrize("written", [str.lower, lambda code: code.replace("-", " "), "  {}  ".format])
+    async def test_it_may_be_written_carelessly(self, team: Bench, written: object) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert callable(written)
+            assert "is let in" in await says(team, f"/pair {written(code)}")
+
+    async def test_a_role_that_there_is_not_is_no_wrong_code(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            for _ in range(MOST_WRONG + 1):
+                assert await says(team, f"/pair {code} emperor") == (
+                    "There is no role `emperor`. Roles: `owner`, `admin`, `member`, `blocked`."
+                )
+            assert "is let in" in await says(team, f"/pair {code} member")
+
+    async def test_a_stranger_hears_of_it_once_while_it_is_good(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            await silence(team, "hello?", STRANGER)
+            await team.clock.advance(HOUR)
+            again = await knocks(team)
+            assert again != code
+            assert (await says(team, f"/pair {code}")).startswith("Nobody waits with that code.")
+            assert "is let in" in await says(team, f"/pair {again}")
+
+    async def test_few_wait_at_once(self, team: Bench) -> None:
+        async with team.running():
+            for number in range(MOST_WAITING):
+                await knocks(team, str(100 + number))
+            assert "too many people wait" in await says(team, "hi", "200")
+            await silence(team, "hi", "200")
+            await team.clock.advance(HOUR)
+            await knocks(team, "200")
+
+    async def test_who_guesses_is_locked_out(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            for _ in range(MOST_WRONG):
+                assert (await says(team, "/pair WRON-GONE")).startswith("Nobody waits")
+            assert (await says(team, f"/pair {code}")).startswith("That were 5 wrong codes")
+            await team.clock.advance(HOUR)
+            assert "is let in" in await says(team, f"/pair {await knocks(team)}")
+
+    async def test_members_can_let_nobody_in(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            assert await says(team, f"/pair {code}", MEMBER) == "`/pair` is for admins."
+            assert await deeds(team) == [Deed("refused", "/pair", code)]
+
+    async def test_who_waits_is_shown_without_the_codes(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, "/pair") == "Nobody waits to be let in."
+            code = await knocks(team)
+            shown = await says(team, "/pair")
+            assert "`recording:30 (P30)` on `rec`, 60 more minutes" in shown
+            assert code not in shown
+
+    async def test_groups_hear_nothing(self, team: Bench) -> None:
+        async with team.running():
+            await silence(team, "hi", STRANGER, chat="g1", kind=ChatKind.GROUP)
+            assert await team.store.waiting(team.clock.now()) == []
+
+    async def test_a_role_given_ends_the_waiting(self, team: Bench) -> None:
+        async with team.running():
+            code = await knocks(team)
+            await says(team, f"/allow {STRANGER}")
+            assert (await says(team, f"/pair {code}")).startswith("Nobody waits")
+
+    async def test_closed_as_before(self, team: Bench) -> None:
+        team.default = "closed"
+        async with team.running():
+            assert "config.yaml" in await says(team, "hi", STRANGER)
+            await silence(team, "hi", STRANGER)
+
+
+class TestAccounts:
+    """What is said on one account holds there."""
+
+    async def test_a_role_is_given_on_the_account_where_it_is_said(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/pair {await knocks(team)}")
+            await says(team, "/allow 31")
+            await says(team, "/allow here", chat="g1", kind=ChatKind.GROUP)
+            given = [one.entry for one in await team.store.given()]
+            assert given == ["rec:30", "rec:31", "rec:g1"]
+            people = People(team.store)
+            await people.load()
+            policy = AccessPolicy(AccessConfig(), people)
+            for entry in given:
+                sender = Sender(entry.partition(":")[2])
+                where = [
+                    Origin(account, "recording", "c1", ChatKind.PRIVATE, "1", sender)
+                    for account in ("rec", "other")
+                ]
+                if sender.id.isdigit():
+                    assert [policy.role(one) for one in where] == [Role.MEMBER, Role.STRANGER]
+
+    async def test_strangers_of_another_account_are_none_of_its_admins_business(self, team: Bench) -> None:
+        asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", HOUR))
+        await accept(team.store, asked, now=team.clock.now())
+        async with team.running():
+            assert await says(team, "/pair") == "Nobody waits to be let in."
+            assert (await says(team, "/pair SECR-ETSS")).startswith("Nobody waits with that code.")
+            [still] = await team.store.waiting(team.clock.now())
+            assert (still.account, still.entry) == ("tg", "tg:7")
+
+    @pytest.mark.parametrize("attempt", ["/allow far:30", "/role far:30 blocked", "/revoke far:30"])
+    async def test_who_is_admin_of_one_gives_nothing_on_others(self, team: Bench, attempt: str) -> None:
+        team.others = {"far": "elsewhere"}
+        await crown(team)
+        async with team.running():
+            told = await says(team, attempt)
+            assert told.startswith("`far:30` is not only about this account (`rec`)")
+            assert await says(team, "/allow far:30", OWNER) == "`far:30` is member now."
+
+    async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
+        one = Given("recording:30", "member", "", "", 0.0)
+        await team.store.give(one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
+        async with team.running():
+            assert await says(team, "hi", STRANGER) == "hello"
+            assert await says(team, "/role 30") == "`recording:30`: **member**."
+            assert await says(team, "/role 30 blocked") == "`recording:30` is blocked now."
+            told = "`recording:30` is blocked here as well; change that first."
+            assert await says(team, "/allow rec:30") == told
+            assert await says(team, "/allow 30") == "`recording:30` is member now."
+            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            await knocks(team)
+
+    async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
+        for entry in ("rec:30", "recording:30"):
+            actor = Actor(entry, "web:owner", "", "web", "")
+            await team.store.give(Given(entry, "member", "", "", 0.0), actor, 0.0)
+        async with team.running():
+            told = "`recording:30` is member here as well; change that first."
+            assert await says(team, "/revoke 30") == told
+            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            await knocks(team)
+
+    async def test_deeds_to_somebody_are_found_by_their_id(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/pair {await knocks(team)}")
+            assert "`give rec:30 member`" in await says(team, "/audit 30")
+
+
+class TestRoles:
+    async def test_allow_and_revoke(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, f"/allow {STRANGER}") == "`rec:30` is member now."
+            assert await says(team, "hi", STRANGER) == "hello"
+            assert await says(team, f"/revoke rec:{STRANGER}") == "`rec:30` has no role of mine any more."
+            await knocks(team)
+            assert await says(team, f"/revoke {STRANGER}") == "`rec:30` was given no role."
+        assert await deeds(team) == [
+            Deed("command", "/revoke", STRANGER),
+            Deed("take", "rec:30"),
+            Deed("give", "rec:30", "member"),
+        ]
+
+    async def test_a_group(self, team: Bench) -> None:
+        where = {"chat": "g1", "kind": ChatKind.GROUP}
+        async with team.running():
+            await silence(team, "hi", STRANGER, **where)
+            assert await says(team, "/allow here", **where) == "`rec:g1` is member now."
+            assert await says(team, "hi", STRANGER, **where) == "hello"
+            await knocks(team)
+            await says(team, "/revoke here", **where)
+            await silence(team, "hi", STRANGER, **where)
+            assert await says(team, "/allow here") == "`here` means a group, and this is none."
+
+    async def test_blocked_people_are_never_answered(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "/role 30 blocked")
+            await silence(team, "hi", STRANGER)
+            assert await says(team, "/role 30") == "`rec:30`: **blocked**."
+            await says(team, "/allow 30")
+            assert await says(team, "hi", STRANGER) == "hello"
+
+    async def test_they_outlive_a_restart(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, f"/allow {STRANGER}")
+        async with team.running():
+            assert await says(team, "hi", STRANGER) == "hello"
+
+    @pytest.mark.parametrize("wanted", ["admin", "owner"])
+    async def test_admins_make_no_admins(self, team: Bench, wanted: str) -> None:
+        async with team.running():
+            assert await says(team, f"/role 30 {wanted}") == f"Only an owner can make somebody {wanted}."
+
+    async def test_owners_do_and_admins_cannot_undo_it(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            assert await says(team, "/role 30 admin", OWNER) == "`rec:30` is admin now."
+            for attempt in ("/role 30 member", "/role 30 blocked", "/revoke 30", "/allow 30"):
+                assert await says(team, attempt) == "`rec:30` is admin; only an owner can change that."
+            assert "`rec:30`: **admin**, by `recording:1`" in await says(team, "/role", STRANGER)
+            assert await says(team, "/revoke 30", OWNER) == "`rec:30` has no role of mine any more."
+
+    async def test_nobody_gets_round_that_by_the_name_of_the_account(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            for attempt in ("/role rec:1 blocked", "/revoke rec:1", "/role rec:1 member"):
+                assert await says(team, attempt) == "`rec:1` is owner; only an owner can change that."
+            assert await says(team, "/whoami", OWNER, chat="x") != ""
+            assert "**owner**" in await says(team, "/whoami", OWNER)
+
+    async def test_a_row_that_cannot_be_read_gives_nothing(self, team: Bench) -> None:
+        odd = Actor("odd", "web:owner", "", "web", "")
+        await team.store.give(Given("nonsense", "member", "", "", 0.0), odd, 0.0)
+        await team.store.give(Given("recording:30", "king", "", "", 0.0), odd, 0.0)
+        async with team.running():
+            await knocks(team)
+            assert await says(team, "hi", MEMBER) == "hello"
+
+    async def test_the_configuration_has_the_last_word(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            told = "`rec:9` is admin by `config.yaml`; change that there."
+            assert await says(team, "/role 9 member", OWNER) == told
+            told = "`rec:7` is member by `config.yaml`; take the line out there."
+            assert await says(team, "/revoke 7", OWNER) == told
+
+    async def test_a_group_has_no_admins(self, team: Bench) -> None:
+        await crown(team)
+        async with team.running():
+            told = "A whole group can't be admin; name a person."
+            assert await says(team, "/role here admin", OWNER, chat="g1", kind=ChatKind.GROUP) == told
+            assert await says(team, "/role recording:team:T1 admin", OWNER) == told
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("/allow", "Nobody was given a role here"),
+            ("/role", "Nobody was given a role here"),
+            ("/revoke", "Whom?"),
+            ("/allow @ann", "`@ann` names nobody."),
+            ("/allow nowhere:1", "There is no platform or account `nowhere` here."),
+            ("/allow recordin:1", "Did you mean `recording`"),
+            ("/allow far:bob", "`far:bob` names nobody: expected the number of a person after far:"),
+            ("/role telegram:role:7 admin", "there is no role on this platform"),
+            ("/role 30 king", "There is no role `king`. Roles: `owner`, `admin`, `member`, `blocked`."),
+        ],
+    )
+    async def test_what_cannot_be_understood_is_told(self, team: Bench, words: str, told: str) -> None:
+        team.others = {"far": "telegram"}
+        async with team.running():
+            assert told in await says(team, words)
+        assert await team.store.given() == []
+
+
+class TestAudit:
+    async def test_admins_read_it_in_private(self, team: Bench) -> None:
+        async with team.running():
+            assert await says(team, "/audit") == "Nothing is written down."
+            await says(team, "/accounts")
+            await says(team, "/accounts", MEMBER)
+            shown = await says(team, "/audit")
+            assert "`recording:9 (P9)` `command /accounts`" in shown
+            assert "`recording:7 (P7)` `refused /accounts`" in shown
+            only = await says(team, f"/audit {MEMBER}")
+            assert "recording:7" in only
+            assert "recording:9" not in only
+            there = await says(team, "/audit", chat="g1", kind=ChatKind.GROUP)
+            assert there == "In a private chat I show this to admins."
+
+    async def test_what_people_write_calls_nobody(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "/skill <@U1>`[x](http://evil)")
+            shown = (await says(team, "/audit")).splitlines()[-1]
+            assert re.sub("`[^`]*`", "", shown).split() == ["-", *shown.split()[1:4]]
+
+
+def test_codes_are_long_and_legible() -> None:
+    code = new_code()
+    assert re.fullmatch(r"\w{4}-\w{4}", code)
+    assert set(code) <= {*ALPHABET, "-"}
+    assert not {*"01IO"} & {*ALPHABET}
+    assert as_code(f" {code.lower().replace('-', '')}\n") == code
+    assert len({new_code() for _ in range(200)}) == 200

@@ -1,0 +1,113 @@
+"""`/restart`, `/reload` and `/announce`: the service itself, for admins."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.config.errors import ConfigError, ConfigErrors
+from bot.commands.service import RECENT
+from bot.config import Config, LoadedConfig, Rejected, Reloaded
+from bot.domain import AccountState, ChatKind, Live, Origin, Sender
+from bot.testing.runtime import saying
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_people_commands import ADMIN, MEMBER, says
+
+
+@pytest.fixture
+def team(at: Bench) -> Bench:
+    """A bench where the rules decide."""
+    at.role = None
+    at.runtime.script = saying("hello")
+    return at
+
+
+@pytest.mark.parametrize("words", ["/restart rec", "/reload", "/announce hello"])
+async def test_they_are_for_admins(team: Bench, words: str) -> None:
+    async with team.running():
+        assert (await says(team, words, MEMBER)).endswith("is for admins.")
+    assert team.restarted == []
+
+
+async def test_the_state_of_accounts_is_told_in_the_language_of_the_chat(team: Bench) -> None:
+    async with team.running():
+        team.live = AccountState(Live.LIVE, identity="@bot", last_event=team.clock.now() - 5)
+        told = await says(team, "/accounts")
+        assert "**live** as @bot, last event" in told and told.endswith("s ago")
+        team.locale = "zh"
+        told = await says(team, "/accounts")
+        assert "身份 @bot" in told and "秒前" in told
+        assert " ago" not in told and " as " not in told
+
+
+async def test_an_account_starts_anew(team: Bench) -> None:
+    async with team.running():
+        assert (await says(team, "/restart rec")).startswith("`rec` starts anew.")
+        assert await says(team, "/restart reg") == "There is no account `reg`. Did you mean `rec`?"
+        assert await says(team, "/restart") == "Which account? `rec`"
+    assert team.restarted == ["rec", "reg"]
+
+
+async def test_the_configuration_is_read_now(team: Bench) -> None:
+    async with team.running():
+        assert await says(team, "/reload") == "`config.yaml` says what it said before."
+        team.reloaded = Reloaded(LoadedConfig(Config()), frozenset({"limits", "access"}))
+        assert "changed: `access`, `limits`." in await says(team, "/reload")
+        team.reloaded = Rejected(ConfigErrors([ConfigError("config.yaml", 3, "access", "is wrong")]))
+        told = await says(team, "/reload")
+        assert told.startswith("`config.yaml` can't be used")
+        assert "access is wrong" in told.replace(":", "")
+
+
+class TestAnnouncing:
+    async def test_it_is_told_from_a_sentence_by_its_colon(self, team: Bench) -> None:
+        group = {"chat": "g1", "kind": ChatKind.GROUP}
+        async with team.running():
+            await says(team, "hi", MEMBER)
+            assert await says(team, "announce the release to the team", **group) == "hello"
+            told = await says(team, "announce: **Down** at noon", **group)
+            assert told == "It is on its way to 1 other chats."
+            await team.until(lambda: "📣 **Down** at noon" in team.adapter.texts(f"private-{MEMBER}"))
+
+    async def test_every_chat_where_somebody_was_answered_hears_it_once(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "hi", MEMBER)
+            await says(team, "hi again", MEMBER)
+            await says(team, "hi", "8", chat="g1", kind=ChatKind.GROUP)
+            other = Origin("rec", "recording", "g1", ChatKind.GROUP, "u99", Sender("8"), "t2")
+            await says(team, "hi", "8", chat="g1", origin=other)
+            await says(team, "/status", "8")
+            assert (
+                await says(team, "/announce **Down** at noon\nfor an hour")
+                == "It is on its way to 2 other chats."
+            )
+            heard = "📣 **Down** at noon\nfor an hour"
+            await team.until(
+                lambda: all(heard in team.adapter.texts(chat) for chat in (f"private-{MEMBER}", "g1"))
+            )
+            await team.rest(1.0)
+            assert team.adapter.texts(f"private-{MEMBER}").count(heard) == 1
+            assert team.adapter.texts("g1").count(heard) == 1
+            assert heard not in team.adapter.texts("private-8")
+            assert heard not in team.adapter.texts(f"private-{ADMIN}")
+
+    async def test_not_who_was_silent_for_long(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "hi", MEMBER)
+            await team.clock.advance(RECENT + 1)
+            assert (await says(team, "/announce hello")).startswith("There is no other chat")
+
+    async def test_not_who_may_not_use_it_any_more(self, team: Bench) -> None:
+        async with team.running():
+            await says(team, "/allow 30")
+            await says(team, "hi", "30")
+            await says(team, "/revoke 30")
+            assert (await says(team, "/announce hello")).startswith("There is no other chat")
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [("/announce", "What?"), (f"/announce {'x' * 2001}", "An announcement has at most 2,000")],
+    )
+    async def test_what_cannot_be_announced(self, team: Bench, words: str, told: str) -> None:
+        async with team.running():
+            await says(team, "hi", MEMBER)
+            assert (await says(team, words)).startswith(told)

@@ -1,0 +1,279 @@
+"""`/skills`, `/skill` and `/<skill>`, from the command to what a run is asked with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.access import Role
+from bot.commands.skills import named, parted
+from bot.config.models import BudgetLimits, BudgetsConfig
+from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
+from bot.runtime.interface import SkillInfo
+from bot.store.turns import Handed
+from bot.testing.runtime import ScriptedRun, saying
+from bot.texts import texts_for
+from tests.component.dispatch.bench import QUEUE, Bench
+from tests.component.dispatch.test_agent_command import said
+from tests.component.dispatch.test_dispatcher import closed
+from tests.component.dispatch.test_turn_edge_cases import first_run
+
+PUBLIC = "/mnt/skills/public"
+ACTIONS = SkillInfo("meeting-actions", "Turns notes into actions.", f"{PUBLIC}/meeting-actions/SKILL.md")
+OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-notes/SKILL.md", False)
+BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
+TAUGHT = (ACTIONS, OFF, BROKEN)
+HANDED = Handed(Busy.QUEUE, (), QUEUE, "", "")
+NOTE = f"[This asks for the skill meeting-actions: read {ACTIONS.path} first and work by it.]"
+
+
+def content(run: ScriptedRun) -> list[str]:
+    """What the run's messages say."""
+    return [str(message["content"]) for message in run.request.messages]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/skills", ["**Skills**", "- `/meeting_actions` Turns notes into actions.", "`/NAME TEXT`"]),
+        ("/skills", ["- `/release_notes` *(off)* Writes", "custom/lame/SKILL.md` can't be used: lame/"]),
+        ("/skill", ["Send `/skill NAME`"]),
+        ("/skill meeting-actions maybe", ["Send `/skill NAME`"]),
+        ("/skill meeting-actions on now", ["Send `/skill NAME`"]),
+        ("/skill meeting-actions", ["**meeting-actions** (on)", "Turns notes", ACTIONS.path]),
+        ("/skill /Release_Notes", ["**release-notes** (off)"]),
+        ("/skill release-notes on", ["The skill `release-notes` is on: `/release_notes` asks for it."]),
+        ("/skill `meeting_actions` OFF", ["The skill `meeting-actions` is off from the next turn on."]),
+        ("/skill meeting-action off", ["no skill `meeting-action`. Did you mean `meeting-actions`"]),
+        ("/skill lame on", ["There is no skill `lame`."]),
+        ("/help skill", ["`/skill NAME [on/off]`", "hold for everybody"]),
+        ("/release_notes since May", ["The skill `release-notes` is switched off."]),
+        ("/meeting_action x", ["no command `/meeting_action`. Did you mean `/meeting_actions`?"]),
+        ("/release_note x", ["There is no command `/release_note`. `/help`"]),
+        ("/hlep", ["Did you mean `/help`"]),
+    ],
+)
+async def test_what_it_says(at: Bench, text: str, expected: list[str]) -> None:
+    at.runtime.taught = TAUGHT
+    async with at.running():
+        told = await said(at, text)
+    for part in expected:
+        assert part in told
+    assert at.runtime.runs == {}
+
+
+async def test_a_switch_is_seen_in_the_list(at: Bench) -> None:
+    at.runtime.taught = TAUGHT
+    async with at.running():
+        await said(at, "/skill release-notes on", "/skill meeting-actions off")
+        told = await said(at, "/skills")
+    assert "`/release_notes` Writes" in told
+    assert "`/meeting_actions` *(off)*" in told
+
+
+async def test_what_a_skill_says_of_itself_is_cut_in_the_list(at: Bench) -> None:
+    at.runtime.taught = (SkillInfo("long", "word " * 100),)
+    async with at.running():
+        told = await said(at, "/skills")
+    [line] = [line for line in told.splitlines() if line.startswith("- ")]
+    assert len(line) < 120
+    assert line.endswith("word…")
+
+
+async def test_members_see_the_list_and_switch_nothing(at: Bench) -> None:
+    at.runtime.taught, at.role = TAUGHT, Role.MEMBER
+    async with at.running():
+        assert "lame" not in await said(at, "/skills")
+        assert await said(at, "/skill meeting-actions off") == "`/skill` is for admins."
+    assert at.runtime.taught == TAUGHT
+
+
+@pytest.mark.parametrize(
+    ("taught", "listed", "switched"),
+    [
+        ((), "There are no skills.", "There is no skill"),
+        (None, "does not list skills", "does not list skills"),
+    ],
+)
+async def test_without_any(at: Bench, taught: Any, listed: str, switched: str) -> None:
+    at.runtime.taught = taught
+    async with at.running():
+        assert listed in await said(at, "/skills")
+        assert switched in await said(at, "/skill some on")
+        assert "There is no command `/xyzzy`." in await said(at, "/xyzzy")
+
+
+async def test_a_runtime_that_is_away(at: Bench) -> None:
+    at.runtime.taught, at.runtime.down = TAUGHT, True
+    async with at.running():
+        for text in ("/skills", "/skill meeting-actions off"):
+            assert "which skills there are" in await said(at, text)
+        assert "so I can't say whether a skill is called so" in await said(at, "/meeting_actions notes")
+    assert at.runtime.runs == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("/meeting_actions Ann: I will call.\nBen: fine", "Ann: I will call.\nBen: fine"),
+        ("/Meeting-Actions@bot  notes", "notes"),
+        ("/meeting_actions", ""),
+    ],
+)
+async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text: str, words: str) -> None:
+    at.runtime.taught, at.runtime.script, at.role = TAUGHT, saying("three actions"), Role.MEMBER
+    async with at.running():
+        await at.adapter.hears(text)
+        assert await closed(at) == [TurnState.DONE]
+        await at.rest(1.0)
+    [run] = at.runtime.runs.values()
+    assert content(run) == ["\n\n".join(filter(None, [NOTE, words]))]
+    assert at.adapter.texts() == ["three actions"], "one message, one answer"
+    [turn] = await at.store.turns(1)
+    assert turn.kind is TurnKind.CHAT
+    assert [message.text for message in turn.messages] == [text], "the transcript has what was written"
+
+
+async def test_in_a_group_the_agent_hears_who_asks(at: Bench) -> None:
+    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    async with at.running():
+        await at.adapter.hears("/meeting_actions all of it", chat="c9", kind=ChatKind.GROUP, person="8")
+        await at.until(lambda: at.adapter.texts("c9"))
+    [run] = at.runtime.runs.values()
+    assert content(run) == [f"{NOTE}\n\nP8: all of it"]
+
+
+async def test_with_a_file_it_is_asked_for_too(at: Bench) -> None:
+    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    at.adapter.files["ref"] = b"notes"
+    file = Attachment(AttachmentKind.FILE, "notes.txt", "ref", 5, "text/plain")
+    async with at.running():
+        await at.adapter.hears("/meeting_actions these", attachments=(file,))
+        await at.adapter.hears("/nothing these", attachments=(file,))
+        await closed(at)
+        await at.rest(1.0)
+    said_ = [text for run in at.runtime.runs.values() for text in content(run)]
+    assert said_ == [f"{NOTE}\n\nthese", "/nothing these"]
+
+
+async def test_it_waits_for_its_place_and_later_messages_come_after_it(at: Bench) -> None:
+    at.runtime.taught = TAUGHT
+    async with at.running():
+        run = await first_run(at)
+        await at.adapter.hears("waits")
+        await at.adapter.hears("/meeting_actions these")
+        await at.rest(1.0)
+        await at.adapter.hears("and this")
+        at.runtime.script = saying("ok")
+        run.say("first")
+        run.end()
+        assert await closed(at, 3) == [TurnState.DONE] * 3
+    assert [content(run) for run in at.runtime.runs.values()] == [
+        ["hi"],
+        ["waits"],
+        [f"{NOTE}\n\nthese", "and this"],
+    ]
+
+
+async def test_a_full_queue_refuses_it(at: Bench) -> None:
+    at.runtime.taught = TAUGHT
+    async with at.running():
+        run = await first_run(at)
+        for number in range(QUEUE):
+            await at.adapter.hears(f"m{number}")
+        await at.adapter.hears("/meeting_actions one more")
+        await at.until(lambda: any("20 messages are waiting" in text for text in at.adapter.texts()))
+        at.runtime.script = saying("ok")
+        run.end("error")
+        await closed(at, 3)
+    assert [len(content(run)) for run in at.runtime.runs.values()] == [1, QUEUE]
+
+
+async def test_a_retry_asks_for_it_again(at: Bench) -> None:
+    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    async with at.running():
+        await at.adapter.hears("/meeting_actions these")
+        await closed(at)
+        await at.adapter.hears("/retry")
+        await closed(at, 3)
+    assert [content(run) for run in at.runtime.runs.values()] == [[f"{NOTE}\n\nthese"]] * 2
+
+
+async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
+    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    async with at.running(connected=False):
+        await at.adapter.hears("/meeting_actions these")
+        await at.rest(1.0)
+    [turn] = await at.store.open_control()
+    command = (await at.store.load(turn)).turn
+    assert command is not None
+    assert await at.store.answer_by_agent(command, HANDED, at.clock.now()) == ("", False)
+    async with at.running():
+        assert await closed(at) == [TurnState.DONE]
+    [run] = at.runtime.runs.values()
+    assert content(run) == [f"{NOTE}\n\nthese"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/a-b c d", ("a-b", "c d")),
+        ("/a_b@bot\nc", ("a_b", "c")),
+        ("  /a  ", ("a", "")),
+        ("/a/b c", None),
+        ("/-a c", None),
+        ("/" + "a" * 65, None),
+        ("a /b", None),
+        ("/ a", None),
+    ],
+)
+def test_what_could_ask_for_a_skill(text: str, expected: tuple[str, str] | None) -> None:
+    assert parted(text) == expected
+
+
+def test_one_that_cannot_be_used_is_not_meant() -> None:
+    assert named("MEETING_actions", TAUGHT) is ACTIONS
+    assert named(BROKEN.name, TAUGHT) is None
+
+
+@pytest.mark.parametrize(
+    ("busy", "told", "asked"),
+    [
+        (Busy.QUEUE, [], 2),
+        (Busy.REJECT, [texts_for("en")("busy_rejects")], 1),
+        (Busy.INTERRUPT, [], 2),
+    ],
+)
+async def test_while_a_run_is_on_it_is_taken_as_a_message_is(
+    at: Bench, busy: Busy, told: list[str], asked: int
+) -> None:
+    at.runtime.taught, at.busy = TAUGHT, busy
+    async with at.running():
+        await at.adapter.hears("hello")
+        run = await first_run(at)
+        await at.adapter.hears("/meeting_actions notes")
+        await at.rest(1.0)
+        if busy is not Busy.INTERRUPT:
+            run.say("hi")
+            run.end()
+        await at.until(lambda: len(at.runtime.runs) == asked)
+        await at.rest(1.0)
+        assert run.cancelled is (busy is Busy.INTERRUPT)
+        assert [text for text in at.adapter.texts() if "still working" in text] == told
+
+
+async def test_a_budget_holds_for_it_and_for_a_retry(at: Bench) -> None:
+    at.runtime.taught, at.role = TAUGHT, None
+    at.runtime.script = saying("ok")
+    at.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=3))
+    async with at.running():
+        assert await said(at, "hello") == "ok"
+        assert await said(at, "/meeting_actions notes") == "ok"
+        await said(at, "/retry")
+        # Two answers, the command's and the one that was given again.
+        await at.until(lambda: len(at.adapter.texts()) == 4)
+        await at.quiet()
+        for text in ("/meeting_actions notes", "/retry", "hello"):
+            assert (await said(at, text)).startswith("You have sent 3 messages within this hour")
+        assert len(at.runtime.runs) == 3

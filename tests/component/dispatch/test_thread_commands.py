@@ -1,0 +1,113 @@
+"""`/threads`, `/resume` and `/title`: the threads of a conversation, found again by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.testing.runtime import ScriptedRun, saying
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_dispatcher import closed
+
+
+async def says(at: Bench, text: str) -> str:
+    """What is answered to that."""
+    before = len(at.adapter.texts())
+    await at.adapter.hears(text)
+    await at.until(lambda: len(at.adapter.texts()) > before)
+    await at.rest(0.2)
+    return at.adapter.texts()[-1]
+
+
+async def thread_now(at: Bench) -> str:
+    view = await at.store.conversation(1)
+    assert view is not None
+    return view.thread_id
+
+
+def asked(at: Bench) -> list[str]:
+    """The threads of the runs, in their order."""
+    return [run.request.thread_id for run in at.runtime.runs.values()]
+
+
+async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
+    at.runtime.script = saying("ok")
+    async with at.running():
+        assert (await says(at, "/threads")).startswith("There is no thread here yet")
+        await says(at, "first `question`")
+        first = await thread_now(at)
+        await says(at, "/new")
+        await says(at, "second question")
+        second = await thread_now(at)
+        assert first != second
+        listed = (await says(at, "/threads")).splitlines()
+        assert listed[2].startswith("- 2. `second question`, 1970-01-")
+        assert listed[2].endswith("UTC (now)")
+        assert listed[3].startswith("- 1. `first 'question'`, 1970-01-")
+        assert listed[3].endswith("UTC")
+        told = await says(at, "/resume 1")
+        assert told == "Back on thread 1: `first 'question'`. The next message goes on there."
+        assert await thread_now(at) == first
+        await says(at, "more")
+        assert asked(at)[-1] == first
+        assert (
+            await says(at, "/resume 2")
+            == "Back on thread 2: `second question`. The next message goes on there."
+        )
+        assert await thread_now(at) == second
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("/resume 7", "There is no thread 7 here; `/threads` lists them."),
+        ("/resume 0", "**Threads of this conversation**"),
+        ("/resume first", "**Threads of this conversation**"),
+        ("/resume", "**Threads of this conversation**"),
+        ("/resume ٣", "**Threads of this conversation**"),
+        ("/resume 99999999999999999999", "**Threads of this conversation**"),
+    ],
+)
+async def test_a_number_that_is_none_changes_nothing(at: Bench, words: str, told: str) -> None:
+    at.runtime.script = saying("ok")
+    async with at.running():
+        await says(at, "first")
+        before = await thread_now(at)
+        assert (await says(at, words)).startswith(told)
+        assert await thread_now(at) == before
+
+
+async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> None:
+    runs: list[ScriptedRun] = []
+    at.runtime.script = saying("ok")
+    async with at.running():
+        await says(at, "first")
+        first = await thread_now(at)
+        await says(at, "/new")
+        at.runtime.script = runs.append
+        await at.adapter.hears("slow")
+        await at.until(lambda: runs)
+        second = await thread_now(at)
+        told = await says(at, "/resume 1")
+        assert told.endswith("What was sent before is still answered on the other one.")
+        at.runtime.script = saying("there")
+        await at.adapter.hears("next")
+        runs[0].say("here")
+        runs[0].end()
+        await at.until(lambda: at.adapter.texts()[-1] == "there")
+        assert asked(at)[-2:] == [second, first]
+        await closed(at)
+
+
+async def test_a_conversation_is_named(at: Bench) -> None:
+    at.runtime.script = saying("ok")
+    async with at.running():
+        assert (await says(at, "/title")).startswith("This conversation has no title")
+        await says(at, "What is it?")
+        assert await says(at, "/title") == "This conversation is called `What is it?`."
+        assert await says(at, "/title Plans  for `June`") == "This conversation is called `Plans for 'June'`."
+        await says(at, "more")
+        view: Any = await at.store.conversation(1)
+        assert view.title == "Plans for `June`"
+        assert await says(at, f"/title {'x' * 121}") == "A title has at most 120 characters."

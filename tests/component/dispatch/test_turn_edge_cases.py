@@ -1,0 +1,411 @@
+"""The edges of a turn: previews, quiet accounts, calls that fail while it grows, work that cannot go on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.clock import Clock
+from bot.core.aio import first_of, uncut
+from bot.domain import OutboundMessage, TurnState
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
+from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Usage
+from bot.store.admission_types import Accepted
+from bot.testing.adapter import RecordingAdapter
+from bot.testing.clock import ManualClock
+from bot.testing.runtime import ScriptedRun, saying
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_dispatcher import closed
+
+LONG = "a frame that is long enough to be shown at once"
+
+
+class Quiet(RecordingAdapter):
+    """Shows nothing before the final."""
+
+    def frames_in(self, _address: object) -> bool:
+        return False
+
+
+async def first_run(at: Bench) -> ScriptedRun:
+    await at.adapter.hears("hi")
+    await at.until(lambda: at.runtime.runs)
+    return at.runtime.runs["run-1"]
+
+
+async def test_a_runtime_that_dies_before_the_state_is_read_costs_nothing(at: Bench) -> None:
+    def script(run: ScriptedRun) -> None:
+        at.runtime.answers[run.request.thread_id] = Answer(("the whole answer",))
+        run.emit(Attempt(2))
+        run.end()
+        at.runtime.down_for_answers = 3
+
+    at.runtime.script = script
+    async with at.running():
+        await at.adapter.hears("hi")
+        assert await closed(at) == [TurnState.DONE]
+    assert at.adapter.texts() == ["the whole answer"]
+
+
+async def test_an_account_can_be_told_to_show_no_frames(at: Bench) -> None:
+    at.adapter = Quiet()
+    async with at.running():
+        run = await first_run(at)
+        run.say(LONG)
+        await at.rest(4.0)
+        assert at.adapter.texts() == []
+        run.end()
+        await closed(at)
+    assert at.adapter.texts() == [LONG]
+
+
+async def test_previews_pass_and_the_final_is_a_fresh_post(at: Bench) -> None:
+    at.adapter.drafts = True
+    async with at.running():
+        run = await first_run(at)
+        for _ in range(3):
+            run.say(LONG + " ")
+            await at.rest(1.5)
+        run.end()
+        await closed(at)
+    drafts = [text for operation, _, text in at.adapter.calls if operation == "draft"]
+    assert len(drafts) >= 2
+    assert [call[0] for call in at.adapter.calls if call[0] != "typing"][-1] == "post"
+    assert at.adapter.texts() == [(LONG + " ") * 3]
+
+
+@pytest.mark.parametrize("error", [RateLimited(2.0), DeliveryError(DeliveryCategory.TRANSIENT, "x")])
+@pytest.mark.parametrize("operation", ["draft", "post", "edit", "typing"])
+async def test_what_fails_while_a_reply_grows_never_costs_the_answer(
+    at: Bench, operation: str, error: DeliveryError
+) -> None:
+    at.adapter.drafts = operation == "draft"
+    at.adapter.fail(operation, error)
+    async with at.running():
+        run = await first_run(at)
+        await at.rest(0.5)
+        run.say(LONG)
+        await at.rest(2.5)
+        run.say(" and more")
+        await at.rest(4.0)
+        run.say(" to the end")
+        run.end()
+        assert await closed(at) == [TurnState.DONE]
+    assert at.adapter.texts() == [f"{LONG} and more to the end"]
+    assert not at.adapter.faults
+    assert await at.store.counters() == []
+
+
+async def test_a_frame_of_unknown_fate_is_repeated_where_that_is_safe(at: Bench) -> None:
+    at.adapter.repeats_safely = True
+    lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
+    at.adapter.fail("post", lost, commit=True)
+    async with at.running():
+        run = await first_run(at)
+        run.say(LONG)
+        await at.rest(6.0)
+        assert at.adapter.texts() == [LONG]
+        run.say(", the end")
+        run.end()
+        await closed(at)
+    assert at.adapter.texts() == [f"{LONG}, the end"]
+
+
+async def test_a_turn_of_an_account_that_is_gone_waits_for_it(at: Bench) -> None:
+    at.runtime.script = saying("back")
+    async with at.running():
+        outlet, at.outlet = at.outlet, None
+        await at.adapter.hears("hi")
+        await at.adapter.hears("/status")
+        await at.rest(1.0)
+        assert at.runtime.runs == {}
+        at.outlet = outlet
+    async with at.running():
+        await closed(at, 2)
+    assert "back" in at.adapter.texts()
+
+
+async def test_a_bug_in_the_service_is_told_instead_of_blocking_the_chat(
+    at: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_arguments: object, **_named: object) -> None:
+        raise StoreError("a bug")
+
+    async with at.running():
+        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._outcome", broken)
+        await at.adapter.hears("hi")
+        await at.rest(80.0, step=0.5)
+        assert await closed(at) == [TurnState.FAILED]
+        monkeypatch.undo()
+        at.runtime.script = saying("well again")
+        await at.adapter.hears("hi")
+        await closed(at, 2)
+    assert "inside the service" in at.adapter.texts()[0]
+    assert at.adapter.texts()[1] == "well again"
+
+
+async def test_a_bug_in_a_command_is_told_too(at: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_arguments: object) -> None:
+        raise KeyError("a bug")
+
+    async with at.running():
+        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._command", broken)
+        await at.adapter.hears("/status")
+        await at.rest(80.0, step=0.5)
+        assert await closed(at) == [TurnState.FAILED]
+    assert "inside the service" in at.adapter.texts()[0]
+
+
+async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuses(*_arguments: object, **_named: object) -> None:
+        raise StoreError("disk full")
+
+    async with at.running():
+        monkeypatch.setattr(type(at.store), "conversation", refuses)
+        await at.adapter.hears("/status")
+        await closed(at)
+    assert at.adapter.texts() == ["`/status` failed: disk full"]
+
+
+async def test_an_album_waits_for_its_parts(at: Bench) -> None:
+    at.runtime.script = saying("nice album")
+    async with at.running():
+        await at.adapter.hears("one", group_key="album")
+        await at.rest(0.4)
+        await at.adapter.hears("two", group_key="album")
+        await closed(at)
+    [run] = at.runtime.runs.values()
+    assert [message["content"] for message in run.request.messages] == ["one", "two"]
+
+
+async def test_retry_while_busy_waits_behind_it_and_outlives_a_restart(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        for _ in range(2):
+            await at.adapter.hears("/retry")
+        await at.until(lambda: len(at.adapter.texts()) == 2)
+        await at.adapter.hears("and later?")
+    async with at.running():
+        run.say("one")
+        run.end()
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        again = [*at.runtime.runs.values()][-1]
+        again.say("two")
+        again.end()
+        await at.until(lambda: len(at.runtime.runs) == 3)
+        last = [*at.runtime.runs.values()][-1]
+        last.say("three")
+        last.end()
+        await closed(at, 5)
+    assert at.adapter.texts()[:2] == ["A turn is running. When it has ended I answer it again."] * 2
+    assert at.adapter.texts()[2:] == ["one", "two", "three"]
+    first = run.request.messages
+    assert [one["content"] for one in again.request.messages] == [one["content"] for one in first]
+    assert [one["content"] for one in last.request.messages] == ["and later?"]
+
+
+async def test_a_retry_that_waits_ends_where_the_thread_is_left(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        await at.adapter.hears("/retry")
+        await at.until(lambda: len(at.adapter.texts()) == 1)
+        await at.adapter.hears("/new")
+        await at.until(lambda: len(at.adapter.texts()) == 2)
+        run.say("one")
+        run.end()
+        await closed(at, 4)
+    assert at.adapter.texts()[2:] == ["one", "There is nothing to answer again here yet."]
+    assert len(at.runtime.runs) == 1
+
+
+async def test_retry_of_a_thread_that_is_gone(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        run.say("done")
+        run.end()
+        await closed(at, 1)
+        at.runtime.runs.clear()
+        await at.adapter.hears("/retry")
+        await closed(at, 2)
+    assert at.adapter.texts()[1].startswith("The thread of that turn is gone")
+
+
+async def test_model_and_status_while_busy(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        await at.adapter.hears("/model big")
+        await at.adapter.hears("/status")
+        await at.until(lambda: len(at.adapter.texts()) == 2)
+        at.runtime.down = True
+        await at.adapter.hears("/model small")
+        await at.until(lambda: len(at.adapter.texts()) == 3)
+        at.runtime.down = False
+        run.end("error")
+        await closed(at, 4)
+    texts = at.adapter.texts()
+    assert any("when the running turn has ended" in text for text in texts)
+    assert any("A turn is running (" in text for text in texts)
+    assert any("does not answer" in text for text in texts)
+
+
+async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
+    async with at.running():
+        run = await first_run(at)
+        assert "is_plan_mode" not in run.request.configurable
+        await at.adapter.hears("/plan ON")
+        await at.until(lambda: len(at.adapter.texts()) == 1)
+        run.end("error")
+        await closed(at, 2)
+        at.runtime.script = saying("done")
+        await at.adapter.hears("and now?")
+        await closed(at, 3)
+        last = list(at.runtime.runs.values())[-1]
+        assert last.request.configurable["is_plan_mode"] is True
+        for count, command in enumerate(("/plan", "/plan sideways", "/status", "/plan off", "/plan"), 4):
+            await at.adapter.hears(command)
+            await closed(at, count)
+        await at.adapter.hears("bye")
+        await closed(at, 9)
+        last = list(at.runtime.runs.values())[-1]
+        assert "is_plan_mode" not in last.request.configurable
+    texts = at.adapter.texts()
+    assert texts[0] == "Plan mode is on when the running turn has ended."
+    assert sum(text.startswith("Plan mode: on.") for text in texts) == 2
+    assert any("Plan mode: on." in text and "Nothing is running" in text for text in texts)
+    assert any(text.startswith("Plan mode is off") for text in texts)
+    assert any(text.startswith("Plan mode: off.") for text in texts)
+
+
+async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
+    at.runtime.script = saying("done")
+    async with at.running():
+        await at.adapter.hears("hello")
+        await closed(at, 1)
+        [run] = at.runtime.runs.values()
+        at.runtime.used[run.request.thread_id] = Usage(12_000, 345, 12_345)
+        await at.adapter.hears("/status")
+        await closed(at, 2)
+        at.runtime.down = True
+        await at.adapter.hears("/status")
+        await closed(at, 3)
+    assert "Tokens of this thread: 12,345 (12,000 in, 345 out)" in at.adapter.texts()[1]
+    assert "Tokens" not in at.adapter.texts()[2]
+
+
+async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
+    heard: list[Accepted] = []
+    at.runtime.script = saying("ok")
+    async with at.running():
+        assert at.adapter.context is not None
+        inbox = at.adapter.context.inbox
+        inbox._bus.watch(heard.append)  # type: ignore[attr-defined]
+        await at.adapter.hears("hi")
+        await at.adapter.hears("/help")
+        await closed(at, 2)
+        await inbox.accept([], cursor="77")
+        assert await inbox.cursor() == "77"
+        await inbox.accept([])
+        await inbox.migrate_chat("c1", "c2")
+    assert [turn.kind for turn in heard] == ["chat", "command"]
+    [view] = await at.store.conversations("rec")
+    assert view.key.chat == "c2"
+
+
+class TestWaiting:
+    """The two small helpers of waiting."""
+
+    async def test_an_event_or_the_time(self, clock: ManualClock) -> None:
+        event = asyncio.Event()
+        task = asyncio.create_task(first_of(event, clock, 5.0))
+        await clock.advance(6.0)
+        assert await task is False
+        task = asyncio.create_task(first_of(event, clock, 5.0))
+        await clock.settle()
+        event.set()
+        assert await task is True
+        assert await first_of(event, clock, 5.0) is True
+        assert await first_of(asyncio.Event(), clock, 0.0) is False
+
+    async def test_a_call_on_its_way_ends_before_the_cancellation(self, clock: Clock) -> None:
+        gate, done = asyncio.Event(), []
+
+        async def call() -> None:
+            await gate.wait()
+            done.append(True)
+
+        task = asyncio.create_task(uncut(call()))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.sleep(0)
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert done == [True]
+
+    async def test_a_call_that_never_ends_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("bot.core.aio.LAST_CALL", 0.01)
+        task = asyncio.create_task(uncut(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+class Asking(RecordingAdapter):
+    """Has buttons."""
+
+    most_choices = 3
+
+    async def send(self, message: OutboundMessage) -> str:
+        self.asked = message.choices
+        return await RecordingAdapter.send(self, message)
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        self.asked = message.choices
+        await RecordingAdapter.edit(self, message, message_id)
+
+
+def asks(*options: str) -> dict[str, object]:
+    return {"question": "Which one?", "options": list(options)}
+
+
+async def ask(at: Bench, value: object, *said: str) -> str:
+    def script(run: ScriptedRun) -> None:
+        for text in said:
+            run.say(text)
+        run.emit(Interrupted("i1", value), Ended("interrupted"))
+
+    at.runtime.script = script
+    async with at.running():
+        await at.adapter.hears("hi")
+        await closed(at)
+    [text] = at.adapter.texts()
+    return text
+
+
+async def test_choices_are_buttons_where_the_platform_has_them(at: Bench) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks("a", "b", "a", " ")) == "Which one?"
+    assert adapter.asked == ("a", "b")
+
+
+async def test_choices_follow_what_was_said(at: Bench) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks("a", "b"), "I found two.") == "I found two.\n\nWhich one?"
+    assert adapter.asked == ("a", "b")
+
+
+@pytest.mark.parametrize("options", [("a", "b", "c", "d"), ("x" * 61, "b")])
+async def test_too_many_or_too_long_choices_are_a_list(at: Bench, options: tuple[str, ...]) -> None:
+    adapter = at.adapter = Asking()
+    assert await ask(at, asks(*options)) == "\n".join(["Which one?", *(f"- {option}" for option in options)])
+    assert adapter.asked == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("Really?", "Really?"), ({"message": "Go?"}, "Go?"), ({"question": "Q", "options": "ab"}, "Q")],
+)
+async def test_questions_of_other_shapes(at: Bench, value: object, text: str) -> None:
+    assert await ask(at, value) == text

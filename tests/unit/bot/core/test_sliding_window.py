@@ -1,0 +1,106 @@
+"""Sliding windows: what fits, what is kept back, and how calls that may be skipped are spread."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.sliding_window import EARLY, FIRST, LAST, MARGIN, SlidingWindow
+from tests.harness.profile import examples
+
+
+def spread(window: SlidingWindow, seconds: float, *, lasting: float = 0.0) -> list[float]:
+    """When calls are made that are made as soon as they may."""
+    times: list[float] = []
+    now = 0.0
+    while (now := window.spare_at(now)) < seconds:
+        window.add(now)
+        times.append(now)
+        now += lasting
+        window.ended(times[-1], now)
+    return times
+
+
+def test_a_call_fits_when_the_oldest_one_has_left() -> None:
+    window = SlidingWindow(3, 60.0)
+    for at in (0.0, 10.0, 20.0):
+        assert window.ready_at(at) == at
+        window.add(at)
+    assert window.ready_at(20.0) == pytest.approx(60.0 * MARGIN)
+    assert window.used(60.0 * MARGIN) == 2
+    assert not window.idle(80.0)
+    assert window.idle(21.0 + 60.0 * MARGIN)
+
+
+def test_a_call_counts_from_its_end() -> None:
+    window = SlidingWindow(1, 1.0)
+    window.add(5.0)
+    window.ended(5.0, 7.0)
+    assert window.ready_at(7.0) == pytest.approx(7.0 + MARGIN)
+
+
+def test_the_reserve_is_for_calls_that_have_to_be_made() -> None:
+    window = SlidingWindow(3, 10.0, reserve=1)
+    for at in (0.0, 1.0):
+        window.add(at)
+    assert window.spare_at(2.0, at_once=True) == pytest.approx(10.0 * MARGIN)
+    assert window.ready_at(2.0) == 2.0
+
+
+def test_at_once_leaves_out_the_distance_alone() -> None:
+    window = SlidingWindow(5, 5.0)
+    window.add(0.0)
+    assert window.spare_at(0.1) == pytest.approx(MARGIN - EARLY)
+    assert window.spare_at(0.1, at_once=True) == 0.1
+
+
+def test_a_short_window_is_spread_evenly() -> None:
+    times = spread(SlidingWindow(5, 5.0), 60.0)
+    assert len(times) == 60
+    assert all(later - earlier >= MARGIN - EARLY - 1e-6 for earlier, later in pairwise(times))
+
+
+@pytest.mark.parametrize(("count", "period"), [(20, 60.0), (100, 60.0)])
+def test_a_long_window_begins_fast_and_lasts(count: int, period: float) -> None:
+    times = spread(SlidingWindow(count, period, reserve=1), 10 * period)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    even = period * MARGIN / (count - 1)
+    assert gaps[0] < 0.7 * even
+    assert max(gaps) <= LAST * even * 1.001
+    assert len([at for at in times if at < period]) >= 0.9 * (count - 1)
+    assert len(times) >= 0.98 * 10 * period / (LAST * even)
+    assert FIRST < 1 < LAST
+
+
+def test_a_scale_shortens_it() -> None:
+    assert len(spread(SlidingWindow(1, 1.0, scale=0.1), 1.0)) == 10
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.integers(1, 12),
+    st.floats(0.5, 80.0),
+    st.integers(0, 3),
+    st.lists(st.tuples(st.booleans(), st.floats(0.0, 5.0), st.floats(0.0, 2.0)), max_size=60),
+)
+def test_no_window_of_the_platform_sees_too_many(
+    count: int, period: float, reserve: int, plan: list[tuple[bool, float, float]]
+) -> None:
+    """A call may be counted at any time while it lasts: here when it begins, then when it ends."""
+    window, now = SlidingWindow(count, period, reserve=reserve), 0.0
+    calls: list[tuple[float, float]] = []
+    for has_to, pause, lasting in plan:
+        now += pause
+        at = window.ready_at(now) if has_to else window.spare_at(now)
+        if at > now and not has_to:
+            continue
+        now = at
+        window.add(now)
+        calls.append((now, now + lasting))
+        now += lasting
+        window.ended(calls[-1][0], now)
+    for (_, ended), (began, _) in zip(calls, calls[count:], strict=False):
+        assert began - ended >= period
