@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.core.gc_tuning import loading
 from agent.errors import AgentError
+from agent.shared.gc_tuning import pause_gc
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 SAYS = "roebot agent: "
@@ -49,7 +49,7 @@ class ServeSettings:
 
 def run_server(settings: ServeSettings) -> int:
     """Serve until a signal or the parent's end; the exit code. One clear line on stderr when it can't."""
-    loading()
+    pause_gc()
     os.environ["ROEBOT_HOME"] = str(settings.home)
     if settings.config is not None:
         os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)

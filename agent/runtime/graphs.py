@@ -16,10 +16,10 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
-from agent.core.gc_tuning import loading, settle
 from agent.errors import GraphLoadError, NotFound
 from agent.runtime.domain import Assistant, Json
 from agent.runtime.ids import assistant_uuid
+from agent.shared.gc_tuning import freeze_heap, pause_gc
 
 RUN: Final = "threads.create_run"
 READ: Final = "threads.read"
@@ -96,11 +96,11 @@ class GraphRegistry:
         if name not in self._loaded:
             async with self._lock:
                 if name not in self._loaded:
-                    loading()
+                    pause_gc()
                     try:
                         self._loaded[name] = await asyncio.to_thread(self._sources[name])
                     finally:
-                        settle()
+                        freeze_heap()
         return self._loaded[name]
 
     @asynccontextmanager
@@ -144,7 +144,7 @@ class GraphRegistry:
             bound = graph.copy({"checkpointer": self._saver, "store": self._store or graph.store})
             self._bound[graph] = bound
             # Making it may have loaded a provider's package.
-            settle()
+            freeze_heap()
         return bound
 
 

@@ -17,12 +17,12 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 
-from agent.core.gc_tuning import settle
 from agent.runtime.app import create_app
 from agent.runtime.faults import Faults
 from agent.runtime.http.security import Guard
 from agent.runtime.redact import scrub
 from agent.runtime.settings import RuntimeSettings
+from agent.shared.gc_tuning import freeze_heap
 
 if TYPE_CHECKING:
     from agent.serve import ServeSettings
@@ -71,7 +71,7 @@ class RuntimeServer(uvicorn.Server):
         port = 0 if self._settings.uds else self.servers[0].sockets[0].getsockname()[1]
         log.info("runtime_ready", host=self._settings.host, port=port)
         await asyncio.to_thread(self._announce, port)
-        settle()
+        freeze_heap()
         watcher = asyncio.create_task(self._watch_parent())
         self._watchers.callback(watcher.cancel)
         if self._settings.until_stdin_closes:

@@ -11,12 +11,12 @@ from typing import Any
 import structlog
 
 from agent.config.installing import extra_of_ours, install_command
+from agent.shared.gc_tuning import freeze_heap
 from bot.bus.admission import Admissions
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
 from bot.config.accounts import PLATFORMS
-from bot.core.gc_tuning import settle
 from bot.dispatch.account_channel import Outlet
 from bot.dispatch.pacing.governor import RateGovernor
 from bot.domain import AccountState, Live
@@ -294,7 +294,7 @@ class AccountDirectory:
         if state.live is Live.LIVE and not account.outlet.ready.is_set():
             account.outlet.ready.set()
             # The platform's SDK is loaded now.
-            settle()
+            freeze_heap()
         if changed:
             log.info(
                 "account_state", account=account.config.name, state=state.live.value, reason=state.reason

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import structlog
 
+from agent.shared.gc_tuning import freeze_heap
 from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
 from bot.access.policy import LOCAL_PLATFORMS
@@ -36,7 +37,6 @@ from bot.config import (
     masked,
     secrets_of,
 )
-from bot.core.gc_tuning import settle
 from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Busy, ChatKind, Isolation, IsolationPolicy, Origin, Sender, Turn, TurnKind
 from bot.errors import RoebotError, RuntimeProblem
@@ -363,7 +363,7 @@ async def run_service(
                     def ready(address: str) -> None:
                         service.address = address
                         service.announce(settings.loaded.path)
-                        settle()
+                        freeze_heap()
                         group.create_task(on_ready(address, service), name="ready")
 
                     group.create_task(serve_api(service, ready), name="api")

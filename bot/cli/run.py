@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from agent.shared.gc_tuning import pause_gc
 from bot.app.home import Running, prepare_home, running
 from bot.cli.common import configuration, home_folder, run_loop, service_token
-from bot.core.gc_tuning import loading
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.runtime.spawn import RuntimeProcess
@@ -33,7 +33,7 @@ DENIED = (401, 403)
 
 def run_command(home: Path | None, file: Path | None, host: str | None, port: int | None) -> None:
     """Run the service until SIGINT or SIGTERM. Raises ConfigErrors, StartError, HomeUnusable."""
-    loading()
+    pause_gc()
     folder = home_folder(home)
     loaded = configuration(file, folder)
     server = {key: value for key, value in (("host", host), ("port", port)) if value is not None}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import structlog
 
+from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.core.aio import first_of
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import RuntimePort
 from bot.store.retention import Erased, Person
@@ -64,7 +64,7 @@ class Forgetter:
             except Exception:  # this task's supervisor: a database that is away comes back
                 log.exception("forgetting_failed")
                 nap = AGAIN_AFTER
-            await first_of(self._poked, self._clock, nap)
+            await wait_first(self._poked, self._clock, nap)
 
     async def sweep(self) -> None:
         """Delete the texts that are older than their account keeps them."""

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import structlog
 
+from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.core.aio import first_of
 from bot.errors import ScheduleRefused
 from bot.schedules.due import Plan, plan
 from bot.schedules.retry_policy import RETRY_AFTER
@@ -58,7 +58,7 @@ class Scheduler:
             except Exception:  # the scheduler's supervisor: a database that is away comes back
                 log.exception("schedules_failed")
                 nap = AFTER_TROUBLE
-            await first_of(self._poked, self._clock, nap)
+            await wait_first(self._poked, self._clock, nap)
 
     async def look(self) -> float:
         """Do what is due now; how long nothing will be (seconds)."""

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.core.aio import first_of
+from agent.shared.aio import wait_first
 from bot.errors import RunMissing, RuntimeUnreachable
 from bot.runtime.interface import Answer, Attempt, Interrupted, LoggedEvent, RunRequest, Trouble
 from bot.testing.clock import ManualClock
@@ -231,7 +231,7 @@ class Line(ScriptedRuntime):
         if self._over.is_set():
             raise asyncio.CancelledError
         seconds = self._agent.chance.uniform(*TRAVEL)
-        if await first_of(self._over, self._agent.clock, seconds):
+        if await wait_first(self._over, self._agent.clock, seconds):
             raise asyncio.CancelledError
 
     def _reachable(self) -> None:

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Set
 from typing import cast
 
+from agent.shared.aio import wait_first
 from bot.bus.message_bus import AccountInbox
-from bot.core.aio import first_of
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Operation
@@ -142,7 +142,7 @@ class Recorder(RecordingAdapter):
             raise asyncio.CancelledError
         chance = self._platform.chance
         seconds = SLOWLY if chance.random() < SLOW else chance.uniform(*TRAVEL)
-        if await first_of(self._over, self._platform.clock, seconds):
+        if await wait_first(self._over, self._platform.clock, seconds):
             raise asyncio.CancelledError
 
     def forgets(self, recorded: Set[tuple[str, str]]) -> None:

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.core.aio import first_of
 from bot.dispatch.account_channel import Accounts
 from bot.dispatch.pacing.typing_indicator import show_typing
 from bot.domain import ReplyAddress, TurnKind
@@ -80,7 +80,7 @@ class Starts:
         """One of the places, once nobody waits to see typing or this one has waited long enough for it."""
         until = self._clock.now() + PATIENCE
         async with places:
-            await first_of(self._quiet, self._clock, until - self._clock.now())
+            await wait_first(self._quiet, self._clock, until - self._clock.now())
             yield
 
     def greeted(self, conversation: int) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.core.aio import uncut
+from agent.shared.aio import shielded
 from bot.dispatch.reply.sender import ReplyCalls
 from bot.dispatch.reply.state import Action, Edit, Post, Remove, placed
 from bot.domain import Part, PartKind, PartState, ToolStep, TurnState
@@ -104,11 +104,11 @@ class Delivery:
         operation = Operation.POST if isinstance(action, Post) else Operation.FINAL
         async with self._calls.outlet.governor.must(self._calls.turn.address, operation):
             if isinstance(action, Post):
-                await uncut(self._calls.post(action, final=True))
+                await shielded(self._calls.post(action, final=True))
             elif isinstance(action, Edit):
-                await uncut(self._calls.edit(action, final=True))
+                await shielded(self._calls.edit(action, final=True))
             else:
-                await uncut(self._calls.remove(action))
+                await shielded(self._calls.remove(action))
 
     async def _after(
         self, action: Action, problem: DeliveryError | RuntimeProblem, tries: int, spent: float

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
-from bot.core.aio import first_of, uncut
+from agent.shared.aio import shielded, wait_first
 from bot.dispatch.pacing.typing_indicator import TYPING_EVERY, show_typing
 from bot.dispatch.reply.lookahead import likely
 from bot.dispatch.reply.sender import ReplyCalls
@@ -101,14 +101,14 @@ class Frames:
     async def run_typing(self) -> None:
         """Show typing until the first frame stands or the reply is closed."""
         pause = self._until_typing()
-        while not await first_of(self._closing, self._clock, pause):
+        while not await wait_first(self._closing, self._clock, pause):
             if self._calls.reply.visible:
                 return
             pause = await show_typing(self._calls.outlet, self._calls.turn.address) or TYPING_EVERY
 
     async def run_progress(self) -> None:
         """Let the agent's work show once it has lasted for a while."""
-        if await first_of(self._closing, self._clock, PROGRESS_AFTER):
+        if await wait_first(self._closing, self._clock, PROGRESS_AFTER):
             return
         self._lasts = True
         if self._progress:
@@ -126,9 +126,9 @@ class Frames:
         none.
         """
         await self._changed.wait()
-        await first_of(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
+        await wait_first(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
         left = self._since + self._manifest.first_frame_after - self._clock.now()
-        await first_of(self._enough, self._clock, left)
+        await wait_first(self._enough, self._clock, left)
 
     async def _rest(self, pause: float) -> None:
         """Wait until a frame may be shown, then for the next piece of text; or until a part is full."""
@@ -136,12 +136,12 @@ class Frames:
         step = max(0.1, pause / LOOKS) if pause > LONG_REST else pause
         full = False
         while not full and (left := until - self._clock.now()) > 0:
-            if await first_of(self._closing, self._clock, min(left, step)):
+            if await wait_first(self._closing, self._clock, min(left, step)):
                 return
             full = pause > LONG_REST and self._full()
         if not full:
             self._changed.clear()
-            await first_of(self._changed, self._clock, BEAT)
+            await wait_first(self._changed, self._clock, BEAT)
         self._changed.set()
 
     def _full(self) -> bool:
@@ -169,7 +169,7 @@ class Frames:
         completes = more and isinstance(action, Edit)
         governor, address = self._calls.outlet.governor, self._calls.turn.address
         async with governor.may(address, operation, at_once=completes) as wait:
-            pause = wait or await uncut(self._show(action, full=more))
+            pause = wait or await shielded(self._show(action, full=more))
         behind = self._calls.reply.next_frame(texts)
         if pause or more or (behind is not None and behind.part.index < len(texts) - 1):
             self._changed.set()

@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 
+from agent.shared.aio import within_time
 from bot.clock import Clock
-from bot.core.aio import within
 from bot.dispatch.account_channel import Outlet
 from bot.dispatch.approvals.interrupts import Question, question_of
 from bot.dispatch.pacing.backoff import Tries
@@ -139,7 +139,7 @@ class Conversation:
         hurry = cut_off or self._stop.is_set()
         reading = self._read(Tries(self._clock))
         try:
-            answer = await within(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
+            answer = await within_time(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
         except RuntimeProblem as problem:
             log.warning("joined_unknown", turn=self._turn.id, problem=str(problem))
             answer = None
@@ -151,7 +151,7 @@ class Conversation:
         if not self.steering.offered:
             return
         try:
-            await within(self.steering.withdraw(), self._clock, STOPPED_WITHIN)
+            await within_time(self.steering.withdraw(), self._clock, STOPPED_WITHIN)
         except RuntimeProblem as problem:
             log.warning("inbox_left", turn=self._turn.id, problem=str(problem))
 

@@ -6,8 +6,8 @@ import asyncio
 
 import structlog
 
+from agent.shared.aio import wait_first
 from bot.commands.escaping import quoted
-from bot.core.aio import first_of
 from bot.dispatch.run.attachments import Handing
 from bot.dispatch.run.request import joining, message_id, number_in
 from bot.domain import TurnMessage
@@ -89,7 +89,7 @@ class Steering:
 
     async def _something(self, pause: float) -> None:
         if pause:
-            await first_of(self._news, self._handing.clock, pause)
+            await wait_first(self._news, self._handing.clock, pause)
         else:
             await self._news.wait()
         self._news.clear()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.core.aio import first_of
 from bot.platforms.local.hub import Frame
 from bot.store.admission_types import Accepted
 
@@ -34,7 +34,7 @@ class Collector:
 
     async def changes(self, clock: Clock, seconds: float) -> Changes:
         """Wait for a change, at most `seconds`, and take what there is."""
-        await first_of(self._changed, clock, seconds)
+        await wait_first(self._changed, clock, seconds)
         self._changed.clear()
         taken = Changes(tuple(self._frames.values()), self._typing, self._rows)
         self._frames, self._typing, self._rows = {}, False, False

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from agent.shared.aio import shielded, wait_first
 from bot.clock import Clock
-from bot.core.aio import first_of, uncut
 from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Usage
@@ -317,15 +317,15 @@ class TestWaiting:
 
     async def test_an_event_or_the_time(self, clock: ManualClock) -> None:
         event = asyncio.Event()
-        task = asyncio.create_task(first_of(event, clock, 5.0))
+        task = asyncio.create_task(wait_first(event, clock, 5.0))
         await clock.advance(6.0)
         assert await task is False
-        task = asyncio.create_task(first_of(event, clock, 5.0))
+        task = asyncio.create_task(wait_first(event, clock, 5.0))
         await clock.settle()
         event.set()
         assert await task is True
-        assert await first_of(event, clock, 5.0) is True
-        assert await first_of(asyncio.Event(), clock, 0.0) is False
+        assert await wait_first(event, clock, 5.0) is True
+        assert await wait_first(asyncio.Event(), clock, 0.0) is False
 
     async def test_a_call_on_its_way_ends_before_the_cancellation(self, clock: Clock) -> None:
         gate, done = asyncio.Event(), []
@@ -334,7 +334,7 @@ class TestWaiting:
             await gate.wait()
             done.append(True)
 
-        task = asyncio.create_task(uncut(call()))
+        task = asyncio.create_task(shielded(call()))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.sleep(0)
@@ -344,8 +344,8 @@ class TestWaiting:
         assert done == [True]
 
     async def test_a_call_that_never_ends_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("bot.core.aio.LAST_CALL", 0.01)
-        task = asyncio.create_task(uncut(asyncio.sleep(60)))
+        monkeypatch.setattr("agent.shared.aio.LAST_CALL_SECONDS", 0.01)
+        task = asyncio.create_task(shielded(asyncio.sleep(60)))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

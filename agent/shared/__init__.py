@@ -1,0 +1,1 @@
+"""Code that both the bot and the agent use; it imports nothing of either."""

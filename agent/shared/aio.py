@@ -1,0 +1,59 @@
+"""Wait for the first of several things, and protect calls that a cancellation must not cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+LAST_CALL_SECONDS = 1.5
+"""How long a stopping service waits for a call that is in flight."""
+
+
+class Sleeper(Protocol):
+    """Anything that can sleep: the machine's clock, or a manual one in tests."""
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Return after `seconds`."""
+        ...
+
+
+async def wait_first(event: asyncio.Event, clock: Sleeper, seconds: float) -> bool:
+    """Wait for `event` for at most `seconds`, and return whether it is set."""
+    if event.is_set() or seconds <= 0:
+        return event.is_set()
+    waiter = asyncio.ensure_future(event.wait())
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({waiter, timer}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (waiter, timer):
+            task.cancel()
+    return event.is_set()
+
+
+async def shielded(call: Coroutine[Any, Any, T]) -> T:
+    """Let `call` finish even if the caller is cancelled, so that its outcome is known and recorded."""
+    task = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait({task}, timeout=LAST_CALL_SECONDS)
+            task.cancel()
+        raise
+
+
+async def within_time(call: Coroutine[Any, Any, T], clock: Sleeper, seconds: float) -> T | None:
+    """Return the result of `call`, or None after `seconds`, in which case the call is cancelled."""
+    task, timer = asyncio.ensure_future(call), asyncio.ensure_future(clock.sleep(seconds))
+    both: set[asyncio.Future[Any]] = {task, timer}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
