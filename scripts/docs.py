@@ -17,14 +17,14 @@ from scripts.reference.switches import switches
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
-    "commands.md": commands,
+    "chat-commands.md": commands,
     "configuration.md": configuration,
-    "cli.md": cli,
+    "command-line.md": cli,
     "models.md": models,
     "platforms.md": platforms,
-    "routes.md": routes,
-    "states.md": states,
-    "switches.md": switches,
+    "http-routes.md": routes,
+    "states-and-errors.md": states,
+    "feature-switches.md": switches,
 }
 
 

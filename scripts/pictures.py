@@ -77,7 +77,7 @@ async def shot(browser: Browser, service: World, name: str, address: str, option
         await expect(tab.box).not_to_contain_text("Loading…")
         await expect(tab.box.locator("table:visible, .none:visible, dl:visible").first).to_be_visible()
         await tab.page.evaluate("document.activeElement?.blur()")
-        path = IMAGES / f"page-{name}.png"
+        path = IMAGES / f"console-{name}.png"
         await tab.page.screenshot(path=path, animations="disabled")
         print(f"wrote {path.relative_to(ROOT)}")
 

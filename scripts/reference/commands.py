@@ -14,8 +14,8 @@ the form `@bot status` works too; `@bot digest weekdays 9:00 …` and `@bot anno
 sentence by the time and the colon. It overtakes messages that wait, and a running turn.
 Commands are for everybody who may use the bot; those of the second table are for admins and owners.
 
-`/NAME TEXT` with the name of a [skill](../howto/skills.md) is no command but a turn of the agent that works
-by that skill; `_` may stand for the hyphens of its name, since the menus of platforms take none.
+`/NAME TEXT` with the name of a [skill](../howto/write-skills.md) is not a
+command: it starts a turn in which the agent uses that skill. Write `_` for the hyphens in its name.
 """
 
 

@@ -27,7 +27,7 @@ INTRO = """
 - `null` stands for the default. Where a list is expected, one value is taken for a list of one.
 - `roebot config schema` prints the JSON schema, for editors: [Edit and upgrade the
   configuration](../howto/edit-the-configuration.md).
-- What can be switched besides this file, and where: [Switches](switches.md).
+- What can be switched besides this file, and where: [Switches](feature-switches.md).
 """
 PROVIDERS = {
     "agent.sandbox.local:LocalSandboxProvider": LocalOptions,
@@ -49,10 +49,10 @@ ENTRY_NOTES = {
 SECTION_NOTES = {
     "guardrails": "The provider's `use` is `package.module:Class`. The default takes the lists `allowed`, "
     "`denied` and `ask`, of which it needs at least one; another class has keys of its own: [Decide about "
-    "tool calls](../howto/guardrails.md).",
+    "tool calls](../howto/approve-tool-calls.md).",
     "model_calls": """
 - Made again is what may pass: limits, overload, time-outs, broken connections and answers
-  ([which ones](states.md#failures-of-a-model)).
+  ([which ones](states-and-errors.md#failures-of-a-model)).
 - Every failure that is left goes to the next of `fallback_models`, a refused key or request for one. A model
   that can't be made, as its package is missing or a setting of it is wrong, is left out at once, and looked
   at again with the next message. Where none is left the chat hears of the last failure.

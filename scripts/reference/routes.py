@@ -39,7 +39,7 @@ is here; the agent runtime adds its part while it answers, with its schemas belo
 - Lists take `limit` and `cursor`; `next` in the answer is the cursor of the following page.
 - `for` is the least role: `anybody` needs no sign-in; a `member` reaches what is their own. Who has the
   token, and who sits at the machine where none is set, is an owner.
-  [What each role sees](../howto/page.md#what-each-role-sees)
+  [What each role sees](../howto/manage-in-the-web-console.md#what-each-role-sees)
 """
 AGENT = """
 ## Routes of the agent runtime

@@ -79,7 +79,7 @@ ROWS: Sequence[Row] = (
         chat="/busy",
         run=("steerable",),
         feature="steering",
-        note="[`steer`](../howto/while-it-works.md); needs a store, which the embedded client lacks",
+        note="[`steer`](../howto/handle-messages-during-a-run.md); not in the embedded client",
     ),
     Row(
         "Thinking",

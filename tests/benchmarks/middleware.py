@@ -36,7 +36,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))
 RUNS = 3
 """Of each graph in a round."""
 MOST, WORST = 2.5, 4.0
-"""What the chain should cost, and what it must not; `docs/decisions/middleware-costs.md` says what for."""
+"""Target and hard limit for the chain; see `docs/decisions/limit-middleware-hooks.md`."""
 PERSON = {"user_id": "telegram:1", "platform": "telegram", "chat": "1", "chat_kind": "private"}
 ASK = {"messages": [{"role": "user", "content": "[tool=look] what is there?"}]}
 

@@ -1,4 +1,4 @@
-"""The figures of docs/howto/documents.md are those of the code, and its program runs."""
+"""The figures of docs/howto/send-documents.md are those of the code, and its program runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent.uploads.inline_images import TEXT_BYTES
 from tests.docs.blocks import ROOT, blocks
 
 pytestmark = pytest.mark.may_block
-PAGE = ROOT / "docs/howto/documents.md"
+PAGE = ROOT / "docs/howto/send-documents.md"
 
 
 def test_its_figures() -> None:

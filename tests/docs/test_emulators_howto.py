@@ -23,10 +23,10 @@ from tests.docs.blocks import ROOT, blocks
 pytestmark = pytest.mark.may_block
 COMMANDS = dict(leaves(tree()))
 GUIDES: dict[str, tuple[str, Any]] = {
-    "telegram": ("emulator.md", TelegramEmulator),
-    "slack": ("slack.md", SlackEmulator),
-    "feishu": ("feishu.md", FeishuEmulator),
-    "discord": ("discord.md", DiscordEmulator),
+    "telegram": ("use-platform-emulators.md", TelegramEmulator),
+    "slack": ("connect-slack.md", SlackEmulator),
+    "feishu": ("connect-feishu.md", FeishuEmulator),
+    "discord": ("connect-discord.md", DiscordEmulator),
 }
 ORDER = re.compile(r"_emulator/(\w+)$")
 

@@ -23,29 +23,29 @@ def on(page: str, info: str) -> list[Block]:
 
 
 def test_the_examples_can_be_used() -> None:
-    found = [*on("mcp-servers.md", "json"), *on("skills.md", "json")]
+    found = [*on("connect-mcp-servers.md", "json"), *on("write-skills.md", "json")]
     assert len(found) == 3
     for block in found:
         assert isinstance(checked(parse_json(block.body, str(block)), ENV), Extensions)
 
 
 def test_the_example_of_a_skill_is_one() -> None:
-    [block] = on("skills.md", "text")
+    [block] = on("write-skills.md", "text")
     head, _ = parse_skill(block.body, str(block))
     assert head.name == "standup"
 
 
 def test_every_key_is_told() -> None:
-    servers = (HOWTO / "mcp-servers.md").read_text()
+    servers = (HOWTO / "connect-mcp-servers.md").read_text()
     for name in (*McpServer.model_fields, *McpOAuth.model_fields):
         assert f"`{name}`" in servers or f'"{name}"' in servers, name
-    skills = (HOWTO / "skills.md").read_text()
+    skills = (HOWTO / "write-skills.md").read_text()
     for name, field in FrontMatter.model_fields.items():
         assert f"`{field.alias or name}`" in skills, name
 
 
 def test_every_bundled_skill_is_told() -> None:
-    skills = (HOWTO / "skills.md").read_text()
+    skills = (HOWTO / "write-skills.md").read_text()
     names = [Path(path).parent.name for path in bundled().glob("*/SKILL.md")]
     assert names
     assert all(f"`{name}`" in skills for name in names)

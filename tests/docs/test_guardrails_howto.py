@@ -1,4 +1,4 @@
-"""The providers of docs/howto/guardrails.md can be made, and its own one decides as the page says."""
+"""The providers of docs/howto/approve-tool-calls.md can be made, and its own one decides as the page says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.docs.blocks import ROOT, Block
 from tests.docs.programs import expected, on_page, printed
 
 pytestmark = pytest.mark.may_block
-PAGE = ROOT / "docs/howto/guardrails.md"
+PAGE = ROOT / "docs/howto/approve-tool-calls.md"
 FILE = "python file=payments.py"
 
 

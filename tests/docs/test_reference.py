@@ -34,7 +34,7 @@ def test_check_names_what_is_stale(
 
 
 def test_every_command_and_section_is_in_the_reference() -> None:
-    commands = (docs.FOLDER / "commands.md").read_text()
+    commands = (docs.FOLDER / "chat-commands.md").read_text()
     for hint in builtin().for_role(4):
         assert f"`/{hint.usage}`" in commands
     configuration = (docs.FOLDER / "configuration.md").read_text()

@@ -1,4 +1,4 @@
-"""Each row of docs/reference/who-sees-what.md names tests that there are."""
+"""Each row of docs/reference/data-isolation.md names tests that there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.blocks import ROOT
 
-PAGE = ROOT / "docs/reference/who-sees-what.md"
+PAGE = ROOT / "docs/reference/data-isolation.md"
 ROWS = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
 NAMED = re.compile(r"`([\w/.]+\.py)::(\w+)`")
 

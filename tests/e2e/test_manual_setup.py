@@ -18,12 +18,11 @@ from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 PAGES = Path(__file__).parents[2] / "docs" / "howto"
-NAMED = {"telegram": "connect-telegram.md"}
 
 
 def by_hand(platform: str) -> str:
     """The configuration that a page has under the heading that says "by hand"."""
-    page = (PAGES / NAMED.get(platform, f"{platform}.md")).read_text()
+    page = (PAGES / f"connect-{platform}.md").read_text()
     [section] = re.findall(r"^## [^\n]*by hand.*?(?=^## )", page, re.I | re.M | re.S)
     found: str = re.findall(r"```yaml config\n(.*?)```", section, re.S)[0]
     return found

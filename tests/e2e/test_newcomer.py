@@ -1,7 +1,7 @@
 """A newcomer's path on each platform: `roebot init` in an empty folder, the service, the first answer.
 
 What is typed and pasted here is counted, and so are the steps on the platform's side:
-`docs/reference/newcomer.md` has the same figures, or this fails.
+`docs/reference/setup-effort.md` has the same figures, or this fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reference" / "newcomer.md"
+PAGE = ROOT / "docs" / "reference" / "setup-effort.md"
 EACH = [pytest.param(name, marks=() if name == "telegram" else pytest.mark.long) for name in PLATFORMS]
 COMMANDS = 1
 """`roebot init` itself; `make install` before it is counted on the page."""

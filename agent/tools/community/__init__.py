@@ -1,4 +1,4 @@
 """Tools that look into the web, one module for each service; `use:` names them.
 
-How they are configured: docs/howto/web-tools.md.
+How they are configured: docs/howto/add-web-tools.md.
 """

@@ -68,7 +68,7 @@ def room(folder: Path) -> Finding:
     free = shutil.disk_usage(there).free
     text = f"room for the home: {free / 1e9:.1f} GB"
     if free < NO_ROOM:
-        return Finding(False, f"{text}; make room, or move the home: see docs/howto/back-up-the-home.md")
+        return Finding(False, f"{text}; make room, or move the home: see docs/howto/back-up-and-restore.md")
     return Finding(None if free < LITTLE_ROOM else True, text)
 
 

@@ -1,4 +1,4 @@
-"""What comes in while a run is on, offered to that run; see docs/decisions/steer.md."""
+"""What comes in while a run is on, offered to that run; see docs/decisions/steer-through-the-run-inbox.md."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from agent.tools.community.rendering import fetch_tool
 from agent.tools.loading import load_tool
 from tests.unit.agent.tools.community.local_site import PUBLIC, guard, site
 
-PAGE = Path(__file__).parents[3] / "docs" / "howto" / "web-tools.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "add-web-tools.md"
 BASE = "agent.tools.community."
 
 

@@ -34,7 +34,7 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
-PAGE = Path(__file__).parents[4] / "docs" / "howto" / "doctor.md"
+PAGE = Path(__file__).parents[4] / "docs" / "howto" / "diagnose-problems.md"
 DAY = 86_400.0
 
 
