@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from agent.config.problems import Problems
 from agent.config.reader import find_file, shown
 from agent.config.validate import load
 from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, private_folder
+from agent.shared.atomic_file import mode_of, replace_file
 
 FILE_NAME = "extensions_config.json"
 PATH_VARIABLE = "ROEBOT_EXTENSIONS_CONFIG_PATH"
@@ -120,20 +119,7 @@ def _stamp(path: Path) -> Stamp | None:
 def put_text(path: Path, text: str) -> None:
     """Put the text in the place of the file, in one step. A link stays one; the mode stays as it is."""
     real = path.resolve()
-    mode = real.stat().st_mode & 0o777 if real.exists() else NEW_MODE
-    waiting = real.with_name(f".{real.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        waiting.chmod(mode)
-        waiting.replace(real)
-    except BaseException:
-        with suppress(OSError):
-            waiting.unlink()
-        raise
+    replace_file(real, text, mode=mode_of(real))
 
 
 __all__ = [

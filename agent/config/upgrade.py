@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib.resources import files
@@ -34,6 +32,7 @@ from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.config.problems import Problems
 from agent.config.versions import modernized, renames_in, version_of
+from agent.shared.atomic_file import replace_file
 
 _BOM = b"\xef\xbb\xbf"
 _VERSION = "config_version"
@@ -77,7 +76,7 @@ def upgrade(path: Path) -> UpgradeResult:
     try:
         backup = _write_backup(target, raw, mode)
         try:
-            _replace(target, content, mode)
+            replace_file(target, content, mode=mode, owner=target.stat())
         except OSError:
             backup.unlink()
             raise
@@ -225,22 +224,3 @@ def _write_backup(target: Path, raw: bytes, mode: int) -> Path:
             file.write(raw)
         backup.chmod(mode)
         return backup
-
-
-def _replace(target: Path, content: bytes, mode: int) -> None:
-    """Write the file in one step: whoever reads it sees the old or the new one."""
-    owner = target.stat()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode)
-        with suppress(PermissionError):
-            os.chown(temporary, owner.st_uid, owner.st_gid)
-        temporary.replace(target)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -18,6 +18,7 @@ from agent.core.home import private_folder
 from agent.core.interfaces.memory import MemoryScope
 from agent.memory.document import MemoryDocument
 from agent.memory.scopes import file_name
+from agent.shared.atomic_file import replace_file
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
@@ -65,17 +66,7 @@ class MemoryFiles:
         """Replace the scope's file in one step; it is on disk when this returns."""
         path = self.path(scope)
         self.make()
-        waiting = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, FILE_MODE)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(document.model_dump_json(indent=2).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            waiting.replace(path)
-        except BaseException:
-            waiting.unlink(missing_ok=True)
-            raise
+        replace_file(path, document.model_dump_json(indent=2))
         self._remember(scope, _stamp(path), document)
 
     def delete(self, scope: MemoryScope) -> None:

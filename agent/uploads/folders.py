@@ -6,7 +6,6 @@ Blocking file work; call it through `asyncio.to_thread`.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from agent.core.home import private_folder
 from agent.core.interfaces.sandbox import SandboxError
 from agent.errors import BadIdentifier, FileMissing
 from agent.sandbox.safe_files import opened
+from agent.shared.atomic_file import replace_file
 from agent.uploads.names import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 
 FOLDER_MODE = 0o700
@@ -132,17 +132,6 @@ def create_unique(folder: Path, name: str) -> tuple[Path, int]:
 
 
 def put_private(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all, in a folder that is made where it is missing. Blocking.
-
-    Raises OSError.
-    """
+    """Replace a file, creating its folder if it is missing. Blocking. Raises OSError."""
     path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
-    new = path.parent / f".{secrets.token_hex(8)}"
-    try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    replace_file(path, text)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import yaml
 from agent.config.edit import entry_at, root_of, with_children, with_entries, with_paragraphs, with_value
 from agent.config.errors import one_error
 from agent.config.models import CONFIG_VERSION
+from agent.shared.atomic_file import mode_of, replace_file
 
 # A file that was made here holds secrets: for its owner alone.
 MODE = 0o600
@@ -68,18 +66,8 @@ def save(path: Path, text: str, *, private: bool = False) -> None:
     """
     target = path.resolve()
     try:
-        mode = target.stat().st_mode & 0o777 if target.exists() else MODE
-        mode &= MODE if private else 0o777
-        number, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).chmod(mode)
-            Path(name).replace(target)
-        except OSError:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        mode = mode_of(target, MODE) & (MODE if private else 0o777)
+        replace_file(target, text, mode=mode)
     except OSError as error:
         raise one_error(str(path), f"cannot be written: {error.strerror or error}") from error
 

@@ -1,0 +1,46 @@
+"""Replace a file in one step: whoever reads it sees the old content or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+PRIVATE_MODE = 0o600
+
+
+def replace_file(
+    path: Path, content: bytes | str, *, mode: int = PRIVATE_MODE, owner: os.stat_result | None = None
+) -> None:
+    """Write `content` to a new file in the same folder, sync it to disk and rename it to `path`.
+
+    Text is encoded as UTF-8. A link at `path` is replaced, so resolve the path first to write to its target.
+    The new file belongs to the user and group of `owner` if the process is allowed to change them. An error
+    leaves no file behind. Blocking. Raises OSError.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    part = path.parent / f".{secrets.token_hex(8)}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, PRIVATE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(mode)
+        if owner is not None:
+            with suppress(PermissionError):
+                os.chown(part, owner.st_uid, owner.st_gid)
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def mode_of(path: Path, default: int = PRIVATE_MODE) -> int:
+    """Return the permission bits of a file, or `default` if there is none. Blocking. Raises OSError."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return default
