@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,10 @@ from agent.models.discovery import OllamaProbe, discover
 from agent.models.local.card import CLASS, local_spec
 from agent.models.resolve import check_settings, load_class
 from agent.models.spec import Catalog, ModelSpec, spec_of
+from agent.shared.last_good import LastGood, Stamp, file_stamp
 
 log = structlog.get_logger(__name__)
-CHECK_SECONDS = 1.0
 DISCOVER_SECONDS = 30.0
-_Stamp = tuple[str, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    stamp: _Stamp | None
-    found: LoadedAgentConfig
 
 
 class ModelSource:
@@ -64,37 +56,46 @@ class ModelSource:
         self._cwd = cwd
         self._probe = probe
         self._clock = clock
-        self._loaded: _Loaded | None = None
         self._catalog: Catalog | None = None
-        self._check_at = self._discover_at = -math.inf
-        self.refusal: ConfigErrors | None = None
-        """Why the file as it is now is not in force; None where it is."""
+        self._catalog_config: AgentConfig | None = None
+        self._discover_at = -math.inf
+        self._good = LastGood[LoadedAgentConfig, ConfigErrors](
+            self._read, self._read_stamp, error=ConfigErrors, name="config", log=log, clock=clock
+        )
+
+    @property
+    def refusal(self) -> ConfigErrors | None:
+        """The reason why the file in its present form is not in force; None if it is."""
+        return self._good.problem
 
     def load(self) -> AgentConfig:
-        """Read the configuration now. Blocking; raises ConfigErrors, whatever was good before stays.
+        """Read the configuration now. Blocking; raises ConfigErrors and keeps the last good one.
 
-        From then on modules are looked for beside the file, too.
+        From then on modules are also looked for in the folder of the file.
         """
-        return self._take(self._read()).config
+        return self._good.load().config
 
-    def _read(self, *, may_be_empty: bool = True) -> LoadedAgentConfig:
+    def _read(self, current: LoadedAgentConfig | None) -> LoadedAgentConfig:
+        """Read the file. Raises ConfigErrors if `current` is the better configuration."""
         found = load_agent_config(
             self._config_path,
             self._environ,
-            self._where(),
+            self._cwd or Path.cwd(),
             overrides=self._overrides,
             read_file=self._read_file,
-            may_be_empty=may_be_empty,
+            # Some editors empty a file before they write it.
+            may_be_empty=current is None or current.config == AgentConfig(),
         )
         if found.path is not None:
             look_in(found.path.parent.resolve())
+        if current is not None and (wrong := refused(found)) and not refused(current):
+            raise ConfigErrors(wrong)
         return found
 
-    def _take(self, found: LoadedAgentConfig) -> LoadedAgentConfig:
-        if self._loaded is None or self._loaded.found.config != found.config:
-            self._catalog = None
-        self._loaded, self.refusal = _Loaded(_stamp(found.path), found), None
-        return found
+    def _read_stamp(self) -> Stamp | None:
+        if not self._read_file:
+            return None
+        return file_stamp(find_config(self._config_path, self._environ, self._cwd or Path.cwd()))
 
     def check(self) -> None:
         """Check the overrides by themselves, without any file. Raises ConfigErrors.
@@ -109,7 +110,8 @@ class ModelSource:
 
     def expire(self) -> None:
         """Look at the file, and for models at hand, the next time that anything is asked."""
-        self._check_at = self._discover_at = -math.inf
+        self._good.expire()
+        self._discover_at = -math.inf
 
     def verify(self) -> LoadedAgentConfig:
         """Load the configuration and the class of every configured model, to stop a start that can't work.
@@ -118,7 +120,7 @@ class ModelSource:
         ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or a key that it does not
         know.
         """
-        found = self._take(self._read())
+        found = self._good.load()
         for entry in found.config.models:
             try:
                 check_settings(spec_of(entry), load_class(entry.use))
@@ -135,19 +137,15 @@ class ModelSource:
 
     async def loaded(self) -> LoadedAgentConfig:
         """The current configuration with where it came from. Raises as `config` does."""
-        now = self._clock()
-        if self._loaded is None:
-            await asyncio.to_thread(self.load)
-            self._check_at = now + CHECK_SECONDS
-        elif now >= self._check_at:
-            self._check_at = now + CHECK_SECONDS
-            await asyncio.to_thread(self._refresh)
-        assert self._loaded is not None
-        return self._loaded.found
+        return await self._good.current()
 
     async def catalog(self) -> Catalog:
         """The models that can be chosen now. The same object as long as nothing changed."""
         config = await self.config()
+        if config is not self._catalog_config:
+            if config != self._catalog_config:
+                self._catalog = None
+            self._catalog_config = config
         if config.models:
             if self._catalog is None:
                 self._catalog = configured(config)
@@ -161,33 +159,6 @@ class ModelSource:
                 log.info("models_found", names=found.names, reason=found.reason)
         assert self._catalog is not None
         return self._catalog
-
-    def _where(self) -> Path:
-        return self._cwd if self._cwd is not None else Path.cwd()
-
-    def _refresh(self) -> None:
-        assert self._loaded is not None
-        if not self._read_file:
-            return
-        try:
-            path = find_config(self._config_path, self._environ, self._where())
-            if _stamp(path) == self._loaded.stamp:
-                self.refusal = None
-                return
-            self._take(self._better(self._loaded.found))
-            log.info("config_reloaded")
-        except ConfigErrors as error:
-            if str(error) != str(self.refusal):
-                log.warning("config_kept", detail=str(error))
-            self.refusal = error
-
-    def _better(self, current: LoadedAgentConfig) -> LoadedAgentConfig:
-        """What the file holds now. Raises ConfigErrors where the current configuration is the better one."""
-        found = self._read(may_be_empty=current.config == AgentConfig())
-        wrong = refused(found)
-        if wrong and not refused(current):
-            raise ConfigErrors(wrong)
-        return found
 
 
 _sources: dict[Path, ModelSource] = {}
@@ -223,13 +194,3 @@ def _known(entry: ModelEntry) -> ModelSpec:
         settings=spec.settings,
         display_name=entry.display_name or card.display_name,
     )
-
-
-def _stamp(path: Path | None) -> _Stamp | None:
-    if path is None:
-        return None
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return (str(path), found.st_mtime_ns, found.st_size)
