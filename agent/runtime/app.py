@@ -27,18 +27,45 @@ from agent.runtime.http import store as items
 from agent.runtime.http.context import Parts
 from agent.runtime.http.openapi import document_route
 from agent.runtime.http.responses import answer, on_api_error, refusal
-from agent.runtime.http.security import Guard
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store import RuntimeStore, SqliteRuntimeStore
 from agent.runtime.store_items import ItemStore
+from agent.shared.http_guard import (
+    LOOPBACK_NAMES,
+    HostCheck,
+    HttpGuard,
+    json_required,
+    origin_from,
+    token_required,
+)
 
 log = structlog.get_logger("agent.runtime")
 VERSION = version("roebot")
 LANGGRAPH_VERSION = version("langgraph")
 Sources = Mapping[str, Callable[[], Any]]
+FORM_PATHS = ("/uploads", "/skills/install")
+"""Ends of the paths that take multipart forms."""
+
+
+class GuardedRuntime(HttpGuard):
+    """The runtime's application behind its guard."""
+
+    def __init__(self, application: Starlette, *, token: str | None, allowed_hosts: Iterable[str]) -> None:
+        """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
+        hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
+        checks = (
+            hosts,
+            origin_from(hosts),
+            token_required(token, open_paths={"/ok"}, api_key=True),
+            json_required(form_suffixes=FORM_PATHS),
+        )
+        super().__init__(application, checks)
+        self.application = application
+        self.failure: AgentError | None = None
+        """Why the runtime could not open, once its lifespan has failed."""
 
 
 @asynccontextmanager
@@ -132,7 +159,7 @@ def create_app(
     around: Iterable[AbstractAsyncContextManager[None]] = (),
     clock: Clock = time.time,
     faults: Faults | None = None,
-) -> Guard:
+) -> GuardedRuntime:
     """The guarded application. Its lifespan opens and closes the runtime; why it can't is its `failure`.
 
     `around` are entered before the runtime opens, in the server's loop, and left after it has closed.
@@ -167,5 +194,5 @@ def create_app(
             405: _not_found,
         },
     )
-    guard = Guard(app, token=token, allowed_hosts=allowed_hosts, form_paths=("/uploads", "/skills/install"))
+    guard = GuardedRuntime(app, token=token, allowed_hosts=allowed_hosts)
     return guard

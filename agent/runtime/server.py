@@ -17,9 +17,8 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 
-from agent.runtime.app import create_app
+from agent.runtime.app import GuardedRuntime, create_app
 from agent.runtime.faults import Faults
-from agent.runtime.http.security import Guard
 from agent.runtime.redact import scrub
 from agent.runtime.settings import RuntimeSettings
 from agent.shared.gc_tuning import freeze_heap
@@ -57,7 +56,7 @@ def configure_logging() -> None:
 class RuntimeServer(uvicorn.Server):
     """Ends the runtime's streams before it waits for connections to close, and watches its parent."""
 
-    def __init__(self, config: uvicorn.Config, guard: Guard, settings: ServeSettings) -> None:
+    def __init__(self, config: uvicorn.Config, guard: GuardedRuntime, settings: ServeSettings) -> None:
         super().__init__(config)
         self._guard = guard
         self._settings = settings

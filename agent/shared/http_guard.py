@@ -1,0 +1,201 @@
+"""ASGI guard in front of an HTTP API: hosts, origin, token and body type are checked before any route.
+
+A web page that a person visits runs on this machine and can reach loopback ports. The host check stops DNS
+rebinding, the origin check stops other pages' scripts, and the body check stops plain HTML forms.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+WRITE_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+RequestHeaders = Mapping[str, str]
+"""Request headers by lower-case name; the last one wins."""
+Refusal = tuple[int, str]
+"""Status code and `detail` of the answer."""
+GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[Refusal | None]]
+"""Return why the request is refused, None if the check passes. Called for HTTP requests only."""
+
+
+class HttpGuard:
+    """Serve a request only if every check passes, in order; refuse WebSockets with code 1008.
+
+    `response_headers` are added to every response, refusals included, unless the response has set them.
+    """
+
+    def __init__(
+        self, app: ASGIApp, checks: Sequence[GuardCheck], *, response_headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._app = app
+        self._checks = tuple(checks)
+        self._response_headers = response_headers or {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._response_headers:
+            send = self._with_headers(send)
+        refusal = await self._find_refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, send)
+        else:
+            await JSONResponse({"detail": refusal[1]}, refusal[0])(scope, receive, send)
+
+    async def _find_refusal(self, scope: Scope) -> Refusal | None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        for check in self._checks:
+            if (refusal := await check(scope, headers)) is not None:
+                return refusal
+        return None
+
+    def _with_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in self._response_headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return send_with_headers
+
+
+@dataclass(frozen=True, slots=True)
+class HostCheck:
+    """Refuse requests for another host (421).
+
+    `names` are served on any port (`*`: every name), `own_names` only on the port the server listens on:
+    `port`, or the one of the connection if it is 0.
+    """
+
+    names: Collection[str]
+    own_names: Collection[str] = ()
+    port: int = 0
+    detail: str = "This host is not served here"
+
+    async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        """Check the Host header."""
+        return None if self.is_served(headers.get("host", ""), scope) else (421, self.detail)
+
+    def is_served(self, host: str, scope: Scope) -> bool:
+        """Return whether `host`, written as in a Host header, is one of this server's."""
+        if "*" in self.names:
+            return True
+        name, port = split_host(host.lower())
+        if name in self.names:
+            return True
+        listening = self.port or (scope.get("server") or ("", 0))[1]
+        return name in self.own_names and port == str(listening)
+
+
+def origin_from(hosts: HostCheck, detail: str = "This origin may not call the runtime") -> GuardCheck:
+    """Make a check that refuses pages of other hosts than those of `hosts` (403)."""
+
+    async def check_origin(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        origin = headers.get("origin")
+        if origin is None or hosts.is_served(origin.partition("://")[2], scope):
+            return None
+        return 403, detail
+
+    return check_origin
+
+
+def same_origin(detail: str = "This origin may not call the service.") -> GuardCheck:
+    """Make a check that refuses pages whose origin is not exactly the requested host and port (403)."""
+
+    async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        origin = headers.get("origin")
+        if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
+            return None
+        return 403, detail
+
+    return check_origin
+
+
+def no_origin(detail: str = "This service can't be called from a web page.") -> GuardCheck:
+    """Make a check that refuses every request with an Origin header (403), so all scripts in browsers."""
+
+    async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        return (403, detail) if "origin" in headers else None
+
+    return check_origin
+
+
+def token_required(
+    token: str | None,
+    *,
+    open_paths: Collection[str] = (),
+    api_key: bool = False,
+    detail: str = "A token is required",
+) -> GuardCheck:
+    """Make a check for `Authorization: Bearer <token>` (401), in constant time; without a token all pass.
+
+    `api_key` accepts the token in `X-Api-Key` too, where LangGraph's SDK sends it.
+    """
+    expected = None if token is None else token.encode()
+
+    async def check_token(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        if expected is None or scope["path"] in open_paths:
+            return None
+        sent = headers.get("x-api-key", "") if api_key else ""
+        sent = sent or bearer_token(headers)
+        return None if hmac.compare_digest(sent.encode("latin-1"), expected) else (401, detail)
+
+    return check_token
+
+
+def json_required(
+    *,
+    form_suffixes: Iterable[str] = (),
+    open_prefixes: Iterable[str] = (),
+    detail: str = "The body must be application/json",
+) -> GuardCheck:
+    """Make a check that refuses bodies of other types than JSON (415).
+
+    Paths that end in one of `form_suffixes` take multipart forms too; paths that start with one of
+    `open_prefixes` take anything.
+    """
+    suffixes, prefixes = tuple(form_suffixes), tuple(open_prefixes)
+
+    async def check_body(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+        path: str = scope["path"]
+        if scope["method"] not in WRITE_METHODS or path.startswith(prefixes):
+            return None
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            return None
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type == "application/json" or (
+            media_type == "multipart/form-data" and path.endswith(suffixes)
+        ):
+            return None
+        return 415, detail
+
+    return check_body
+
+
+def bearer_token(headers: RequestHeaders) -> str:
+    """Return the token of an `Authorization: Bearer` header, "" if there is none."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else ""
+
+
+def split_host(host: str) -> tuple[str, str]:
+    """Split a Host header into name and port; without a port it is that of HTTP, 80."""
+    if host.endswith("]") or ":" not in host:
+        return host, "80"
+    name, _, port = host.rpartition(":")
+    return name, port
