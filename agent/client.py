@@ -263,7 +263,7 @@ class AgentClient:
         return self._own.run(self._suggested(thread_id, SuggestionsBody.of(wanted))).model_dump()
 
     def get_memory(self, scope: str | None = None) -> Json:
-        """All that is remembered, as `agent.memory.document.MemoryDocument`; also what an export is.
+        """All that is remembered, as `agent.core.memory_document.MemoryDocument`; also what an export is.
 
         `scope`, here and below: `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is who uses the client.
         Raises BadIdentifier.

@@ -16,8 +16,8 @@ from langgraph.types import Checkpointer
 from agent.core.state import ThreadState
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import SLOTS, assemble, brought
+from agent.harness.subagent_chain import SHARED, subagent_chain
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.subagents.chain import SHARED, subagent_chain
 from agent.subagents.kinds import TASK
 from agent.subagents.runner import GraphSubagents
 

@@ -6,13 +6,17 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import AgentError
+from agent.runtime.settings import ServeSettings
 from agent.shared.gc_tuning import pause_gc
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 SAYS = "roebot agent: "
@@ -20,31 +24,6 @@ UNUSABLE = 2
 """The exit code where the configuration can't be used."""
 MOST_PORT = 65_535
 LEAD_AGENT = "agent.lead:make_lead_agent"
-
-
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
-    """How to serve. `graphs` None: the lead agent and the management routes."""
-
-    home: Path
-    host: str = "127.0.0.1"
-    port: int = 2024
-    """0: any free one; see `port_file` and `ready_fd`."""
-    uds: Path | None = None
-    """A Unix socket instead of host and port."""
-    graphs: Path | None = None
-    """A LangGraph-CLI style `langgraph.json`."""
-    config: Path | None = None
-    token: str | None = None
-    allowed_hosts: tuple[str, ...] = ()
-    max_runs: int = 256
-    port_file: Path | None = None
-    """Gets the port as text when the server accepts."""
-    ready_fd: int | None = None
-    """Gets one line, the port, when the server accepts."""
-    parent_pid: int | None = None
-    """The process ends when this is no longer its parent."""
-    until_stdin_closes: bool = False
 
 
 def run_server(settings: ServeSettings) -> int:
@@ -55,11 +34,11 @@ def run_server(settings: ServeSettings) -> int:
         os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)
     from agent.config.errors import ConfigErrors
     from agent.errors import ModelUnavailable
-    from agent.runtime.server import ServerFailed, configure_logging, serve
+    from agent.runtime.server import ServerFailed, configure_logging
 
     configure_logging()
     try:
-        serve(settings)
+        _serve(settings)
     except (ConfigErrors, ModelUnavailable) as error:
         print(f"{SAYS}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201 - as below
         return UNUSABLE
@@ -67,6 +46,26 @@ def run_server(settings: ServeSettings) -> int:
         print(f"{SAYS}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
         return 1
     return 0
+
+
+def _serve(settings: ServeSettings) -> None:
+    """Compose the application and serve it. Raises ServerFailed and AgentError."""
+    from agent.core.tracing import spans_inline
+    from agent.mcp.process import shared_pool
+    from agent.models.http import shared_client
+    from agent.runtime.server import serve
+
+    spans_inline()
+    sources, descriptions = graph_sources(settings)
+    around: list[AbstractAsyncContextManager[None]] = [shared_client(), shared_pool()]
+    routes: list[BaseRoute] = []
+    if settings.graphs is None:
+        from agent.management.lead_lifecycle import memories_kept
+        from agent.management.routes import management_routes
+
+        around.append(memories_kept())
+        routes = management_routes(settings.home, settings.config)
+    serve(settings, sources, descriptions=descriptions, extra_routes=routes, around=around)
 
 
 def port_number(text: str) -> int:

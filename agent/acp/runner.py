@@ -20,9 +20,9 @@ from agent.acp.program import NoProgram, Program, ProgramOver, found, started
 from agent.acp.workspace import Workspace, seen, told_of
 from agent.config.acp import AcpAgent
 from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, Told
+from agent.core.redaction import redact_line
 from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
 from agent.mcp.stderr import StderrTail
-from agent.models.errors import scrubbed
 from agent.uploads.folders import ThreadFolders
 
 log = structlog.get_logger(__name__)
@@ -51,7 +51,7 @@ class _Job:
     @property
     def last_words(self) -> str:
         """The last that the program said on stderr, in brackets."""
-        return f" (it said: {scrubbed(self.tail.last_line)})" if self.tail.last_line else ""
+        return f" (it said: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
 
 
 class AcpAgents:
@@ -94,7 +94,7 @@ class AcpAgents:
             log.warning("acp_agent_timed_out", agent=job.name, seconds=seconds)
             return SubagentResult(SubagentStatus.TIMED_OUT, job.told(OUT_OF_TIME.format(seconds=seconds)))
         except AcpError as error:
-            log.warning("acp_agent_failed", agent=job.name, detail=scrubbed(str(error)))
+            log.warning("acp_agent_failed", agent=job.name, detail=redact_line(str(error)))
             return SubagentResult(SubagentStatus.FAILED, job.told(str(error)))
         return _ended(stopped, job)
 

@@ -36,10 +36,10 @@ from agent.acp.outgoing_updates import Telling
 from agent.client import AgentClient, question_text
 from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
+from agent.core.virtual_paths import safe_name
 from agent.errors import AgentError
 from agent.middleware.guardrail import APPROVE, REJECT
 from agent.uploads.folders import create_unique
-from agent.uploads.names import safe_name
 
 log = structlog.get_logger(__name__)
 FAILED = -32603

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from agent.acp.incoming_updates import Hearing, line
 from agent.acp.permission import chosen
 from agent.acp.program import Program
-from agent.models.errors import scrubbed
+from agent.core.redaction import redact_line
 
 log = structlog.get_logger(__name__)
 CANCEL_SECONDS = 0.2
@@ -83,7 +83,7 @@ class _Client:
     ) -> RequestPermissionResponse:
         """See the protocol."""
         option = chosen(options, approve=self._approve)
-        about = scrubbed(line(tool_call.title or tool_call.tool_call_id))
+        about = redact_line(line(tool_call.title or tool_call.tool_call_id))
         log.info("acp_permission", agent=self._agent, about=about, approved=self._approve and bool(option))
         if option is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -134,4 +134,4 @@ def _told(error: acp.RequestError) -> str:
     data = error.data
     more = (data.get("details") or data.get("message")) if isinstance(data, dict) else data
     text = f"{error}: {more}" if isinstance(more, str) and more and more != str(error) else str(error)
-    return scrubbed(text)
+    return redact_line(text)

@@ -18,11 +18,11 @@ from agent.config.models import AgentConfig
 from agent.config.problems import Problems
 from agent.config.profile import FOLDER, NAME, PROFILE_KEYS, ProfileConfig, profile_names
 from agent.config.reader import read_document
+from agent.config.tool_groups import known_groups, unknown_groups
 from agent.config.unsupported import refuse_unavailable
 from agent.config.validate import load
 from agent.core.schemas import AgentInfo, AgentList
 from agent.errors import ProfileBroken, ProfileUnknown
-from agent.tools.groups import known_groups, unknown_groups
 
 CONFIG = "config.yaml"
 PERSONALITY = "SOUL.md"

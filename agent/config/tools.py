@@ -7,6 +7,9 @@ from pydantic import Field
 from agent.config.extra_keys import ImportString, OpenSection
 from agent.config.types import Section, Text
 
+DEFERRED_TOOLS_THRESHOLD = 20
+"""With more tools than this, those of MCP servers are found by search instead of listed for the model."""
+
 
 class ToolEntry(OpenSection):
     """One tool of `tools`. Keys that are not named here are kept in `extra` for what `use` names."""

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent.config.installing import install_command, known_requirement
-from agent.models.errors import scrubbed
+from agent.core.redaction import redact_line
+from agent.shared.install_hints import install_command, known_requirement
 
 
 class Problem(StrEnum):
@@ -86,5 +86,5 @@ def _missing(use: str, module: str, error: ModuleNotFoundError) -> NotImported:
 
 
 def _broken(module: str, error: Exception) -> NotImported:
-    detail = scrubbed(f"{type(error).__name__}: {error}")
+    detail = redact_line(f"{type(error).__name__}: {error}")
     return NotImported(Problem.BROKEN, module=module, detail=detail)

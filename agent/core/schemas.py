@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.memory.document import Fact
+from agent.core.memory_document import Fact
 
 
 class _Result(BaseModel):

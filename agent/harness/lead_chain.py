@@ -16,6 +16,7 @@ from agent.core.run_options import Switches
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.loading import load_provider
 from agent.harness.assembly import assemble, tools_of
+from agent.harness.subagent_chain import subagent_chain
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, remembering
@@ -32,7 +33,6 @@ from agent.models.capabilities import FitsFallbacks, fitting_for
 from agent.models.retry import ModelAttempts
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
-from agent.subagents.chain import subagent_chain
 from agent.subagents.runner import GraphSubagents
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import ShowLimits

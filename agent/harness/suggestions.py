@@ -12,10 +12,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.core.hidden_calls import internal_config
 from agent.core.request_model import Given
 from agent.core.schemas import SuggestionList
 from agent.memory.conversation import said, worth_remembering
-from agent.middleware.hidden_calls import internal_config
 from agent.models.errors import describe
 from agent.models.resolve import build
 from agent.models.source import ModelSource

@@ -12,8 +12,8 @@ import anyio
 import httpx
 import structlog
 
+from agent.core.redaction import redact_line
 from agent.errors import McpCallFailed, McpError, McpUnavailable
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 PONG_SECONDS = 5.0
@@ -195,7 +195,7 @@ class Session:
         if why == "can't be reached":
             return NotDelivered()
         words = self._last_words()
-        said = f" (it said: {scrubbed(words)})" if words else ""
+        said = f" (it said: {redact_line(words)})" if words else ""
         return McpCallFailed(
             f"{why} during the call{said}; the call may have had an effect.", server=self._name
         )
@@ -221,7 +221,7 @@ class Session:
             is_whole = self._why.startswith(("can't", "got no"))
             return self._why if is_whole else f"can't be used: it {self._why}"
         if words := self._last_words():
-            return f"ended at its start: {scrubbed(words)}"
+            return f"ended at its start: {redact_line(words)}"
         return f"can't be started ({type(first).__name__})"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
+from agent.core.memory_document import Category, Confidence
 from agent.core.request_model import Given
-from agent.memory.document import Category, Confidence
 
 
 class FactBody(Given):

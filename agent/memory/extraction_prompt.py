@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from agent.memory.document import MemoryDocument, Shape
+from agent.core.memory_document import MemoryDocument, Shape
 from agent.memory.queued_exchange import Pending
 
 _TASK = """You keep the long-term memory of an assistant about {whom}. You get one JSON object: `memory` is

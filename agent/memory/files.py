@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from agent.core.home import private_folder
 from agent.core.interfaces.memory import MemoryScope
-from agent.memory.document import MemoryDocument
+from agent.core.memory_document import MemoryDocument
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
 

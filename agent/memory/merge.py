@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from agent.memory.document import Category, Fact, MemoryDocument, Shape, Summary
+from agent.core.memory_document import Category, Fact, MemoryDocument, Shape, Summary
 from agent.memory.patch import Change, NewFact
 
 SENTENCES = 3

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from pydantic.alias_generators import to_camel
 
-from agent.memory.document import Category
+from agent.core.memory_document import Category
 
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```", re.DOTALL)

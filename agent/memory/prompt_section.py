@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.memory.document import MemoryDocument
+from agent.core.memory_document import MemoryDocument
 from agent.memory.merge import ranked
 from agent.models.window import estimate
 

@@ -13,9 +13,9 @@ import structlog
 
 from agent.config.memory import MemoryConfig
 from agent.core.interfaces.memory import MemoryScope
+from agent.core.memory_document import Category, Fact, MemoryDocument
 from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, Outcome
 from agent.errors import Conflict, Invalid, NotFound
-from agent.memory.document import Category, Fact, MemoryDocument
 from agent.memory.folder import Clock, MemoryFolder, folder_path
 from agent.memory.merge import best, new_fact, same, trimmed
 from agent.memory.scopes import scope_text

@@ -9,10 +9,10 @@ from contextvars import Context
 
 import structlog
 
+from agent.core.redaction import redact_line
 from agent.memory.files import HeldLock
 from agent.memory.folder import MemoryFolder
 from agent.memory.queued_exchange import Pending
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
@@ -72,7 +72,7 @@ class MemoryWorker:
                 pass
         except (OSError, sqlite3.Error) as error:
             # what waits stays on disk; the next thing that is queued starts the work again
-            log.error("memory_queue_failed", error=type(error).__name__, detail=scrubbed(str(error)))
+            log.error("memory_queue_failed", error=type(error).__name__, detail=redact_line(str(error)))
         finally:
             lock.give_up()
 
@@ -98,7 +98,7 @@ class MemoryWorker:
             log.warning(
                 "memory_update_failed",
                 error=type(error).__name__,
-                detail=scrubbed(str(error)),
+                detail=redact_line(str(error)),
                 given_up=last,
             )
             if last:

@@ -13,6 +13,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
+from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces.tools import ToolCatalogue
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, with_system
@@ -20,7 +21,6 @@ from agent.middleware.tool_journal import Result, ToolHandler
 from agent.tools.catalogue import ListedTools
 
 NAME = "tool_search"
-THRESHOLD = 20
 FOUND = 5
 LISTED = 300
 LINE = 200
@@ -54,7 +54,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
     def __init__(
         self,
         *,
-        threshold: int = THRESHOLD,
+        threshold: int = DEFERRED_TOOLS_THRESHOLD,
         always: Collection[str] = (),
         catalogue: ToolCatalogue | None = None,
     ) -> None:

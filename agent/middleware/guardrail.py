@@ -14,11 +14,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
+from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
 from agent.middleware.tool_journal import Result, ToolHandler
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
@@ -74,7 +74,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             async with asyncio.timeout(self._seconds):
                 decision = await self._evaluate(request)
         except Exception as error:  # noqa: BLE001 - supervisor: whatever a provider raises denies the call
-            detail = scrubbed(str(error))
+            detail = redact_line(str(error))
             log.warning("guardrail_failed", tool=request.tool, error=type(error).__name__, detail=detail)
             return _UNDECIDED
         if not isinstance(decision, Allow | Deny | Ask):

@@ -10,12 +10,12 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from agent.core.interfaces.memory import MemoryScope, MemoryStore
+from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.memory.conversation import own_words, worth_remembering
 from agent.memory.in_memory import ProcessMemory
 from agent.memory.prompt_section import harmless
 from agent.middleware.model_response import Handler, Request, Response, answer_of, with_system
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 INJECTED = """<memory>
@@ -76,4 +76,4 @@ def remembering(store: MemoryStore) -> Remember:
 
 
 def _failed(what: str, error: Exception) -> None:
-    log.warning("memory_failed", step=what, error=type(error).__name__, detail=scrubbed(str(error)))
+    log.warning("memory_failed", step=what, error=type(error).__name__, detail=redact_line(str(error)))

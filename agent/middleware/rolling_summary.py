@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
+from agent.core.hidden_calls import internal_config
 from agent.errors import ModelCallFailed
 from agent.middleware.chunks import pieces
-from agent.middleware.hidden_calls import internal_config
 from agent.middleware.model_response import Request, Response
 from agent.models.calls import ModelCalls
 from agent.models.errors import Category

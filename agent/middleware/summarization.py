@@ -14,13 +14,13 @@ from langchain.agents.middleware.summarization import ContextSize, TriggerClause
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 
+from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.core.usage import Usage, added, usage_of
 from agent.errors import ModelUnavailable
 from agent.middleware.model_response import Handler, Request, Response, updating
 from agent.middleware.rolling_summary import SMALLEST_PIECE, Folding
-from agent.models.errors import scrubbed
 from agent.models.retry import ModelAttempts
 
 log = structlog.get_logger(__name__)
@@ -114,7 +114,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
                 await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
             text, usage = await self._written(request, going)
         except Exception as error:  # noqa: BLE001 - supervisor: the answer may come out without a summary
-            log.warning("summary_failed", error=type(error).__name__, detail=scrubbed(str(error)))
+            log.warning("summary_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
         if not text:
             log.warning("summary_failed", error="empty")

@@ -13,11 +13,11 @@ from langchain.agents.middleware.internal_call_transformer import InternalCallTr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
+from agent.core.hidden_calls import internal_config
+from agent.core.redaction import redact_line
 from agent.core.state import ThreadState
 from agent.core.usage import usage_of
-from agent.middleware.hidden_calls import internal_config
 from agent.middleware.model_response import Handler, Request, Response, answer_of, updating
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give this conversation a title of at most {max_words} words, in the language of the person.
@@ -120,7 +120,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
             async with asyncio.timeout(seconds):
                 return await (self._model or own).ainvoke([HumanMessage(prompt)], internal_config("title"))
         except Exception as error:  # noqa: BLE001 - supervisor: a title is no reason to lose an answer
-            log.warning("title_failed", error=type(error).__name__, detail=scrubbed(str(error)))
+            log.warning("title_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
 
     def _words(self, messages: Sequence[AnyMessage], answer: AIMessage) -> str:

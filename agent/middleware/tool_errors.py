@@ -12,6 +12,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.base import BaseStore
 
 from agent.core.interfaces.journal import ToolJournal
+from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_journal import (
@@ -22,7 +23,6 @@ from agent.middleware.tool_journal import (
     journaled,
     settle,
 )
-from agent.models.errors import scrubbed
 
 log = structlog.get_logger(__name__)
 _HOST_FOLDERS = re.compile(r"(?<![\w.:/~])(?:~|[A-Za-z]:)?[/\\](?!mnt/)(?:[\w.@+ -]+[/\\])+")
@@ -75,7 +75,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
 def told(error: Exception, request: ToolCallRequest) -> str:
     """What the model hears of a tool's failure; the log hears of it too."""
     tool = request.tool_call["name"]
-    detail = scrubbed(_HOST_FOLDERS.sub("…/", str(error))) or "(no message)"
+    detail = redact_line(_HOST_FOLDERS.sub("…/", str(error))) or "(no message)"
     log.warning("tool_failed", tool=tool, error=type(error).__name__, detail=detail)
     return FAILED.format(tool=tool, error=type(error).__name__, detail=detail)
 

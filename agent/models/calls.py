@@ -10,8 +10,9 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
+from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed
-from agent.models.errors import Category, ProviderFailure, describe, failure, scrubbed
+from agent.models.errors import Category, ProviderFailure, describe, failure
 from agent.models.resolve import NAME_KEY, name_of
 
 log = structlog.get_logger(__name__)
@@ -59,7 +60,7 @@ def _log(found: ProviderFailure, error: BaseException | None, name: str) -> None
         model=name,
         category=str(found.category),
         error=type(error).__name__ if error else None,
-        detail=scrubbed(str(error)) if error else None,
+        detail=redact_line(str(error)) if error else None,
     )
 
 

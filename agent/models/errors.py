@@ -10,16 +10,13 @@ from enum import StrEnum
 
 from langchain_core import exceptions as lc
 
+from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed, ModelError
 from agent.models.retry_after import asked
 
-_LONG_TOKEN = re.compile(
-    r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE
-)
 _OVERFLOW = re.compile(
     r"context.{0,20}(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
 )
-_MAX_DETAIL = 160
 
 
 class Category(StrEnum):
@@ -136,12 +133,6 @@ def describe(error: BaseException, *, model: str) -> ProviderFailure:
     return failure(category, model=model, detail=detail, retry_after=retry_after)
 
 
-def scrubbed(text: str) -> str:
-    """One line of `text` without anything that looks like a key, cut to a readable length."""
-    line = " ".join(_LONG_TOKEN.sub("…", text).split())
-    return line if len(line) <= _MAX_DETAIL else line[: _MAX_DETAIL - 1] + "…"
-
-
 def _category(error: BaseException) -> Category:
     category = _first_guess(error)
     code = str(getattr(error, "code", None) or "")
@@ -174,7 +165,7 @@ def _detail(category: Category, error: BaseException, retry_after: float | None)
     if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
         body = getattr(error, "body", None)
         message = body.get("message") if isinstance(body, dict) else None
-        return scrubbed(message) if isinstance(message, str) else ""
+        return redact_line(message) if isinstance(message, str) else ""
     return ""
 
 

@@ -13,8 +13,8 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent.core.import_string import NotImported, imported
+from agent.core.redaction import redact_line
 from agent.errors import ModelUnavailable
-from agent.models.errors import scrubbed
 from agent.models.http import open_client
 from agent.models.retry_after import bounded
 from agent.models.spec import ModelSpec
@@ -63,7 +63,7 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
             f'The model "{spec.name}" has settings that {spec.use} refuses: {where}.'
         ) from None
     except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
-        detail = scrubbed(f"{type(error).__name__}: {error}")
+        detail = redact_line(f"{type(error).__name__}: {error}")
         log.warning("model_not_made", model=spec.name, detail=detail)
         raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({detail}).') from None
 

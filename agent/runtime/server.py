@@ -9,9 +9,9 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 import uvicorn
@@ -20,11 +20,8 @@ from starlette.routing import BaseRoute
 from agent.runtime.app import GuardedRuntime, create_app
 from agent.runtime.faults import Faults
 from agent.runtime.redact import scrub
-from agent.runtime.settings import RuntimeSettings
+from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.gc_tuning import freeze_heap
-
-if TYPE_CHECKING:
-    from agent.serve import ServeSettings
 
 log = structlog.get_logger("agent.runtime")
 
@@ -119,15 +116,18 @@ class RuntimeServer(uvicorn.Server):
         self._watchers.callback(loop.remove_reader, 0)
 
 
-def serve(settings: ServeSettings) -> None:
-    """Serve until told to end. Raises `ServerFailed`, `AgentError`."""
-    from agent.core.tracing import spans_inline
-    from agent.mcp.process import shared_pool
-    from agent.models.http import shared_client
-    from agent.serve import graph_sources
+def serve(
+    settings: ServeSettings,
+    sources: Mapping[str, Callable[[], Any]],
+    *,
+    descriptions: Mapping[str, str],
+    extra_routes: Sequence[BaseRoute] = (),
+    around: Sequence[AbstractAsyncContextManager[None]] = (),
+) -> None:
+    """Serve graphs by name until a signal. `around` is open while the server runs.
 
-    spans_inline()
-    sources, descriptions = graph_sources(settings)
+    Raises ServerFailed and AgentError.
+    """
     runtime = RuntimeSettings(home=settings.home, max_runs=settings.max_runs)
     guard = create_app(
         runtime,
@@ -135,8 +135,8 @@ def serve(settings: ServeSettings) -> None:
         descriptions=descriptions,
         token=settings.token,
         allowed_hosts=settings.allowed_hosts,
-        extra_routes=_extra_routes(settings),
-        around=[shared_client(), shared_pool(), *_beside(settings)],
+        extra_routes=extra_routes,
+        around=around,
         faults=Faults.from_environment(),
     )
     config = uvicorn.Config(
@@ -196,20 +196,3 @@ def _listen(settings: ServeSettings) -> socket.socket:
             f"can't listen on {settings.host}:{settings.port}: {reason}; choose another --port"
         ) from error
     return listener
-
-
-def _beside(settings: ServeSettings) -> list[AbstractAsyncContextManager[None]]:
-    """What goes on beside the runs of the lead agent."""
-    if settings.graphs is not None:
-        return []
-    from agent.memory.serving import memories_kept
-
-    return [memories_kept()]
-
-
-def _extra_routes(settings: ServeSettings) -> list[BaseRoute]:
-    if settings.graphs is not None:
-        return []
-    from agent.management.routes import management_routes
-
-    return management_routes(settings.home, settings.config)

@@ -56,3 +56,28 @@ class RuntimeSettings:
     def items(self) -> Path:
         """The store's items."""
         return self.home / "agent.db"
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The address and graphs of a runtime process; without `graphs` it serves the lead agent."""
+
+    home: Path
+    host: str = "127.0.0.1"
+    port: int = 2024
+    """0 means any free port; `port_file` and `ready_fd` announce it."""
+    uds: Path | None = None
+    """A Unix socket to use instead of host and port."""
+    graphs: Path | None = None
+    """A `langgraph.json` as the LangGraph CLI reads it."""
+    config: Path | None = None
+    token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    max_runs: int = 256
+    port_file: Path | None = None
+    """The port is written here as text when the server accepts connections."""
+    ready_fd: int | None = None
+    """The port is written here as a line when the server accepts connections."""
+    parent_pid: int | None = None
+    """The process ends when its parent has another id."""
+    until_stdin_closes: bool = False

@@ -20,11 +20,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from agent.core.interfaces.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask, Told
+from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.errors import AgentError
 from agent.features import Middleware
-from agent.models.errors import scrubbed
 from agent.subagents.kinds import Kind, offered
 from agent.subagents.progress import SubagentProgress
 
@@ -146,8 +146,10 @@ class GraphSubagents:
             return progress.ended(SubagentStatus.FAILED, text)
         except Exception as error:  # noqa: BLE001 - supervisor: whatever ends a subagent, the lead agent hears of it
             problem = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
-            log.warning("subagent_failed", name=task.id, error=type(error).__name__, detail=scrubbed(problem))
-            return progress.ended(SubagentStatus.FAILED, BROKE.format(problem=scrubbed(problem)))
+            log.warning(
+                "subagent_failed", name=task.id, error=type(error).__name__, detail=redact_line(problem)
+            )
+            return progress.ended(SubagentStatus.FAILED, BROKE.format(problem=redact_line(problem)))
         return progress.result()
 
     async def _graph(self, kind: Kind, turns: int) -> Any:

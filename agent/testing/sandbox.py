@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.core.interfaces.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
-from agent.uploads.names import AREAS, VIRTUAL_ROOT
+from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 
 SECONDS = 120.0
 OUTPUT_BYTES = 100_000

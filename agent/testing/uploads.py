@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 
 from agent.core.schemas import UploadInfo
 from agent.core.state import ThreadData
+from agent.core.virtual_paths import check_thread_id
 from agent.uploads.documents.child import Bounds, converted
 from agent.uploads.documents.kinds import kind_of
 from agent.uploads.documents.records import Record
 from agent.uploads.folders import UPLOADS
-from agent.uploads.names import check_thread_id
 
 _BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
 

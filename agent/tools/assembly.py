@@ -11,10 +11,10 @@ from agent.acp.runner import AcpAgents
 from agent.acp.tool import enabled, invoke_tool
 from agent.config.custom_agents import Profile, groups_of
 from agent.config.models import AgentConfig
+from agent.config.tool_groups import ACP_GROUP, MCP_GROUP
+from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
 from agent.errors import ToolUnavailable
 from agent.mcp.pool import McpTools
-from agent.middleware.deferred_tools import THRESHOLD
-from agent.tools.groups import ACP_GROUP, MCP_GROUP
 from agent.tools.loading import load_tools
 from agent.tools.sandbox import sandbox_tools
 
@@ -71,7 +71,7 @@ def beside_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> lis
 def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
     """Where tools are many, the names of those that don't come from MCP servers; None where they are few."""
     own = tuple(tool.name for tool in tools if not is_mcp(tool))
-    return own if len(tools) > THRESHOLD and len(own) < len(tools) else None
+    return own if len(tools) > DEFERRED_TOOLS_THRESHOLD and len(own) < len(tools) else None
 
 
 def is_mcp(tool: BaseTool) -> bool:

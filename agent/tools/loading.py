@@ -17,8 +17,8 @@ from langchain_core.tools import tool as as_tool
 
 from agent.config.tools import ToolEntry
 from agent.core.import_string import NotImported, imported
+from agent.core.redaction import redact_line
 from agent.errors import ToolUnavailable
-from agent.models.errors import scrubbed
 
 
 def load_tools(entries: Iterable[ToolEntry], groups: Collection[str] | None = None) -> list[BaseTool]:
@@ -41,7 +41,7 @@ def load_tool(entry: ToolEntry) -> BaseTool:
     except ToolUnavailable:
         raise
     except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
-        detail = scrubbed(f"{type(error).__name__}: {error}".splitlines()[0])
+        detail = redact_line(f"{type(error).__name__}: {error}".splitlines()[0])
         raise ToolUnavailable(f"can't be made of {entry.use} ({detail}).", name=entry.name) from None
     return tool if tool.name == entry.name else tool.model_copy(update={"name": entry.name})
 

@@ -17,10 +17,10 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.types import Command
 
+from agent.config.tool_groups import BASH, READ, WRITE
 from agent.core.interfaces.sandbox import CommandResult, DirEntry, Sandbox, SandboxError
+from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.paths import WORKSPACE
-from agent.tools.groups import BASH, READ, WRITE
-from agent.uploads.names import AREAS, VIRTUAL_ROOT
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000

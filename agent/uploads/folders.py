@@ -13,10 +13,10 @@ from pathlib import Path
 
 from agent.core.home import private_folder
 from agent.core.interfaces.sandbox import SandboxError
+from agent.core.virtual_paths import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 from agent.errors import BadIdentifier, FileMissing
 from agent.sandbox.safe_files import opened
 from agent.shared.atomic_file import replace_file
-from agent.uploads.names import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600

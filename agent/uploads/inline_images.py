@@ -20,7 +20,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from agent.core.interfaces.uploads import UploadStore
 from agent.core.run_context import RunContext
 from agent.core.schemas import MarkdownInfo, UploadInfo
-from agent.uploads.names import safe_name
+from agent.core.virtual_paths import safe_name
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384

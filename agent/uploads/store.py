@@ -15,13 +15,13 @@ from typing import BinaryIO, Self
 
 from agent.core.schemas import MarkdownInfo, UploadInfo
 from agent.core.state import ThreadData
+from agent.core.virtual_paths import check_name, safe_name
 from agent.errors import FileMissing, FileRefused
 from agent.uploads.documents.converter import Converter
 from agent.uploads.documents.kinds import kind_of, unread
 from agent.uploads.documents.records import Record, Records
 from agent.uploads.documents.report import Report
 from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique
-from agent.uploads.names import check_name, safe_name
 from agent.uploads.once import Once
 
 _COPY_CHUNK = 1 << 20

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from agent.config.installing import extra_of_ours, install_command
 from agent.shared.gc_tuning import freeze_heap
+from agent.shared.install_hints import extra_of_ours, install_command
 from bot.bus.admission import Admissions
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock

@@ -23,8 +23,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.config.memory import MemoryConfig
 from agent.core.interfaces.memory import MemoryScope
+from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.factory import create_agent_graph
-from agent.memory.document import Fact, MemoryDocument, Summary, UserMemory
 from agent.memory.files import MemoryFiles
 from agent.memory.folder import MemoryFolder
 from agent.memory.queued_exchange import Said

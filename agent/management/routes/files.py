@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agent.core.schemas import UploadResult
+from agent.core.virtual_paths import check_thread_id
 from agent.errors import FileRefused
 from agent.management.routes.endpoints import answer, guarded
 from agent.management.routes.multipart import FileStart, files
@@ -21,7 +22,6 @@ from agent.management.thread_files import ThreadFiles, limits_of, uploaded
 from agent.models.source import ModelSource
 from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
-from agent.uploads.names import check_thread_id
 from agent.uploads.store import UploadStore
 
 MULTIPART_OVERHEAD = 100_000

@@ -8,12 +8,12 @@ from starlette.routing import BaseRoute, Route
 
 from agent.config.custom_agent_changes import NewProfileBody, ProfileBody
 from agent.core import schemas
+from agent.core.memory_document import MemoryDocument
 from agent.harness.suggestions import SuggestionsBody
 from agent.management.routes.mcp import McpSwitch, McpUpdate
 from agent.management.routes.pagination import PAGING
 from agent.management.routes.skills import FromThread, SkillSwitch
 from agent.memory.bodies import FactBody, NewFactBody
-from agent.memory.document import MemoryDocument
 from agent.runtime.http.openapi import BYTES, Told, tell
 
 _SCOPE = ("scope",)

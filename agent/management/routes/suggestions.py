@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.core.virtual_paths import check_thread_id
 from agent.errors import Invalid
 from agent.harness.suggestions import FollowUps, SuggestionsBody, messages_of
 from agent.management.routes.endpoints import answer, body_of, guarded
 from agent.models.source import ModelSource
 from agent.runtime.http.context import Parts
-from agent.uploads.names import check_thread_id
 
 LARGEST_BODY = 1024 * 1024
 

@@ -13,10 +13,10 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr, SecretStr
 
-from agent.config.installing import extra_of_ours, install_command
 from agent.errors import ModelUnavailable
 from agent.models.local.card import ANSWER_TOKENS
 from agent.models.local.process import SHARED, Endpoint, LocalServer
+from agent.shared.install_hints import extra_of_ours, install_command
 
 FIRST_TOKEN_SECONDS = 600.0
 

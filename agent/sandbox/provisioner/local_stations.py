@@ -17,6 +17,7 @@ from agent.core.interfaces.sandbox import (
     SandboxProvider,
     SandboxUnavailable,
 )
+from agent.core.virtual_paths import AREAS
 from agent.sandbox.disk_and_memory_usage import free_on
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.limits import MEGABYTE
@@ -25,7 +26,6 @@ from agent.sandbox.provisioner.file_listing import Entry, Tree
 from agent.sandbox.provisioner.file_stream import Frames, head
 from agent.sandbox.provisioner.files import LINK_BYTES, Files
 from agent.sandbox.run_as import owning
-from agent.uploads.names import AREAS
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
+from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.disk_and_memory_usage import Held, descendants
 from agent.sandbox.folder import FolderSandbox
@@ -26,7 +27,6 @@ from agent.sandbox.program import Start
 from agent.sandbox.provisioner.local_stations import FolderStation, checked
 from agent.sandbox.resource_watch import Watch
 from agent.sandbox.running import run, to_its_end
-from agent.uploads.names import AREAS, VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.pool import NullPool
 
-from agent.config.installing import extra_of_ours, install_command
+from agent.shared.install_hints import extra_of_ours, install_command
 from bot.cli.doctor.finding import Finding
 from bot.store.migrate import HEAD, REVISIONS, current
 

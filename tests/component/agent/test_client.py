@@ -19,6 +19,7 @@ from langgraph.types import interrupt
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
 from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import (
     AgentInfo,
     AgentList,
@@ -47,7 +48,6 @@ from agent.errors import (
     NotFound,
     ProfileUnknown,
 )
-from agent.memory.document import MemoryDocument
 from agent.sandbox.options import Surroundings
 from agent.testing.sandbox import MemorySandboxProvider
 

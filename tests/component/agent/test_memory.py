@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from agent.config.memory import MemoryConfig
+from agent.core.hidden_calls import internal_config
 from agent.core.interfaces.memory import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import SENDER
@@ -21,7 +22,6 @@ from agent.memory.files import HeldLock
 from agent.memory.service import ManagedMemory
 from agent.memory.store import FileMemory
 from agent.memory.worker import ATTEMPTS, LOOK_AGAIN
-from agent.middleware.hidden_calls import internal_config
 from agent.middleware.memory import MemoryMiddleware
 from agent.testing.remembering import KeepingModel, material
 from bot.testing.clock import ManualClock

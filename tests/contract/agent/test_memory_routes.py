@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from agent.client import AgentClient
+from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, Outcome
 from agent.management.routes import management_routes
-from agent.memory.document import MemoryDocument
 from agent.memory.folder import MemoryFolder
 from agent.memory.queued_exchange import Said
 from agent.memory.scopes import OWNER, parse_scope

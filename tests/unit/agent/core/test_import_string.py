@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.installing import install_command, interpreter
 from agent.core.import_string import NotImported, Problem, imported
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_provider
 from agent.models.resolve import load_class
 from agent.models.source import ModelSource
+from agent.shared.install_hints import install_command, interpreter
 from agent.tools.loading import ToolEntry, load_tool
 
 MODULES = {

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.interfaces.memory import MemoryScope
+from agent.core.memory_document import Fact, MemoryDocument
 from agent.errors import BadIdentifier
-from agent.memory.document import Fact, MemoryDocument
 from agent.memory.files import HeldLock, MemoryFiles
 from agent.memory.scopes import OWNER, file_name, parse_scope, scope_text
 

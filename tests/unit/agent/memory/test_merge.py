@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.document import Fact, MemoryDocument, Summary, UserMemory
+from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.memory.merge import Limits, changed, same, sentences, trimmed
 from agent.memory.patch import AnswerRefused, Change, read_change
 from agent.memory.prompt_section import AROUND, harmless, shown

@@ -13,10 +13,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphInterrupt
 from pydantic import ConfigDict
 
+from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, incomplete
-from agent.models.errors import Category, describe, scrubbed
+from agent.models.errors import Category, describe
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build, load_class
 from agent.models.retry_after import asked
 from agent.models.source import ModelSource
@@ -233,8 +234,8 @@ def test_our_own_errors_keep_their_text() -> None:
     ],
 )
 def test_scrubbing(secret: str) -> None:
-    assert secret not in scrubbed(f"bad key {secret} given")
-    assert len(scrubbed("word " * 200)) == 160
+    assert secret not in redact_line(f"bad key {secret} given")
+    assert len(redact_line("word " * 200)) == 160
 
 
 @pytest.mark.parametrize(

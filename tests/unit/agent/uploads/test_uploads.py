@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.errors import BadIdentifier, FileMissing, FileRefused
-from agent.factory import create_agent_graph
-from agent.testing import ScriptedChatModel
-from agent.uploads.folders import ThreadFolders
-from agent.uploads.inline_images import ShowLimits, ShowUploads, with_uploads
-from agent.uploads.names import (
+from agent.core.virtual_paths import (
     MAX_NAME_BYTES,
     check_name,
     check_thread_id,
@@ -25,6 +20,11 @@ from agent.uploads.names import (
     safe_name,
     split_virtual,
 )
+from agent.errors import BadIdentifier, FileMissing, FileRefused
+from agent.factory import create_agent_graph
+from agent.testing import ScriptedChatModel
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.inline_images import ShowLimits, ShowUploads, with_uploads
 from agent.uploads.store import UploadLimits, UploadStore
 
 THREAD = "t-1"
