@@ -13,6 +13,7 @@ _EXTRAS: Mapping[str, str] = {
     "langchain_ollama": "ollama",
     "xllamacpp": "local-model",
     "lxml": "web",
+    "html_to_markdown": "web",
 }
 _PROVIDERS = frozenset(
     {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 import zlib
 from collections.abc import Callable
 
@@ -13,12 +11,6 @@ from agent.errors import WebFailed
 
 ACCEPTED = "gzip"
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
-_SNIFFED = 2_048
-_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-# Python calls these encodings, too; none is a page's, and some are slow.
-_NOT_OF_PAGES = frozenset(
-    {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
-)
 
 
 async def read_bounded(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
@@ -35,22 +27,6 @@ async def read_bounded(response: httpx.Response, limit: int) -> tuple[bytes, boo
             break
     body = b"".join(parts)
     return body[:limit], size > limit or came > limit
-
-
-def decoded(body: bytes, charset: str | None) -> str:
-    """The text of a body; its own word on the charset counts where the header has none."""
-    if charset is None and (found := _META.search(body[:_SNIFFED])):
-        charset = found[1].decode("ascii")
-    return body.decode(_codec(charset), errors="replace").replace("\x00", "")
-
-
-def _codec(charset: str | None) -> str:
-    try:
-        name = codecs.lookup(charset or "utf-8").name.replace("_", "-")
-        "".encode(name)
-    except (LookupError, ValueError):
-        return "utf-8"
-    return "utf-8" if name in _NOT_OF_PAGES else name
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:

@@ -6,9 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from lxml import etree, html  # type: ignore[import-untyped]
-
-from agent.tools.community.markdown import markdown_of
+from agent.shared.html import parse_html, render_markdown
 
 ENOUGH = 200
 """Characters from which on a part that calls itself the main one is taken at its word."""
@@ -30,7 +28,7 @@ class Readable:
 
 def readable(page: str, url: str = "") -> Readable:
     """The article of a page; links are made whole by `url`. What is hidden from people is left out."""
-    root = _parsed(page)
+    root = parse_html(page)
     if root is None:
         return Readable("", "")
     title = " ".join(root.xpath("string(//head/title)").split()) or " ".join(
@@ -39,19 +37,7 @@ def readable(page: str, url: str = "") -> Readable:
     for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
         if found.tag not in {"html", "body"}:
             found.clear(keep_tail=True)
-    return Readable(title[:300], markdown_of(_article(root), url))
-
-
-def _parsed(page: str) -> Any:
-    """The tree; None for a page with nothing in it."""
-    parser = html.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False
-    )
-    data = page.encode("utf-8", "replace")
-    try:
-        return html.document_fromstring(data, parser=parser) if data.strip() else None
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
+    return Readable(title[:300], render_markdown(_article(root), url))
 
 
 def _article(root: Any) -> Any:

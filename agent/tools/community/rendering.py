@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from langchain_core.tools import BaseTool, tool
 
 from agent.errors import WebFailed
-from agent.tools.community.bodies import decoded
+from agent.shared.html_charset import decode_html
 from agent.tools.community.fetching import Fetched
 
 Read = Callable[[str], Awaitable[str]]
@@ -73,7 +73,7 @@ async def page_text(fetched: Fetched) -> str:
 
 
 def _text_of(fetched: Fetched, *, html: bool) -> str:
-    text = decoded(fetched.body, fetched.charset)
+    text = decode_html(fetched.body, fetched.charset)
     if html:
         from agent.tools.community.readable import readable
 

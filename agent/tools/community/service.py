@@ -11,7 +11,8 @@ import httpx
 import orjson
 
 from agent.errors import WebFailed
-from agent.tools.community.bodies import ACCEPTED, decoded, read_bounded
+from agent.shared.html_charset import decode_html
+from agent.tools.community.bodies import ACCEPTED, read_bounded
 from agent.tools.community.fetching import USER_AGENT, tls_context
 
 ANSWER_BYTES = 5_000_000
@@ -72,7 +73,7 @@ class Service:
             client.stream(method, f"{self.base_url}{path}", json=body, params=params) as response,
         ):
             data, cut = await read_bounded(response, ANSWER_BYTES)
-        text = decoded(data, response.charset_encoding)
+        text = decode_html(data, response.charset_encoding)
         if not response.is_success:
             raise WebFailed(f"{self.name} {_refusal(response.status_code, text)}")
         if cut:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.archive import check_office
-from agent.uploads.documents.web import markdown_of
+from agent.uploads.documents.web import render_fragment
 
 
 def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
@@ -23,6 +23,6 @@ def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
 
     # It would take a file's own name, which here is a number, for the folder of linked pictures.
     whole = io.BytesIO(file.read())
-    yield markdown_of(mammoth.convert_to_html(whole, convert_image=left_out).value)
+    yield render_fragment(mammoth.convert_to_html(whole, convert_image=left_out).value)
     if pictures:
         notes.append(f"Its pictures ({len(pictures)}) are not in it.")

@@ -77,8 +77,8 @@ def test_keys_that_do_not_fit_stop_the_start(use: str, keys: dict[str, Any], tol
 
 @pytest.mark.parametrize("use", ["direct:web_fetch_tool", "jina:web_fetch_tool"])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
-    for name in ("direct", "jina", "readable", "markdown"):
-        monkeypatch.delitem(sys.modules, BASE + name, raising=False)
+    for name in (BASE + "direct", BASE + "jina", BASE + "readable", "agent.shared.html"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "lxml", None)  # type: ignore[arg-type]
     with pytest.raises(ToolUnavailable, match=r"needs the package lxml.*pip install 'roebot\[web\]'"):
         load_tool(entry(use))

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from agent.errors import WebFailed
-from agent.tools.community.bodies import decoded
+from agent.shared.html_charset import decode_html
 from agent.tools.community.fetching import Fetched, FetchLimits, fetch
 from agent.tools.community.rendering import page_text
 from tests.unit.agent.tools.community.local_site import PUBLIC, Site, guard, site
@@ -34,7 +34,7 @@ async def test_a_body_and_what_it_is(here: Site) -> None:
     here.page("/", "grüß".encode("latin-1"), "Content-Type: text/HTML; charset=Latin-1")
     found = await fetched(here)
     assert (found.media_type, found.charset, found.cut) == ("text/html", "latin-1", False)
-    assert decoded(found.body, found.charset) == "grüß"
+    assert decode_html(found.body, found.charset) == "grüß"
 
 
 @pytest.mark.parametrize(("size", "cut"), [(10_000, False), (10_001, True)])
@@ -207,4 +207,4 @@ async def test_that_a_page_was_cut_is_told() -> None:
     ],
 )
 def test_the_text_of_bytes(body: bytes, charset: str | None, text: str) -> None:
-    assert decoded(body, charset) == text
+    assert decode_html(body, charset) == text

@@ -1,0 +1,88 @@
+"""Parse HTML pages and render them as Markdown. Needs the packages of the extra `web` or `documents`.
+
+The functions block, for seconds on a hostile page; other threads run meanwhile.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+from lxml import etree, html  # type: ignore[import-untyped]
+
+_LINK_SCHEMES = frozenset({"http", "https", "mailto"})
+_WITHOUT_TEXT = (
+    *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas"),
+    *("audio", "video", "button", "select", "textarea", "input", "title"),
+)
+# Each level indents all of its lines: without a bound, 2 MB of nested quotes become 40 MB of Markdown.
+_TOO_DEEP = (
+    ".//*[self::blockquote or self::ul or self::ol]"
+    "[count(ancestor::blockquote | ancestor::ul | ancestor::ol) > 8]"
+)
+
+
+def parse_html(page: str, *, refuse_deep: bool = False) -> Any:
+    """Parse a page into an lxml tree without comments and processing instructions; None if it is empty.
+
+    libxml2 drops what is nested deeper than 256 levels. With `refuse_deep`, such a page
+    raises RecursionError.
+    """
+    parser = html.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False
+    )
+    data = page.encode("utf-8", "replace")
+    try:
+        root = html.document_fromstring(data, parser=parser) if data.strip() else None
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+    if refuse_deep and any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+        raise RecursionError("the page is nested too deeply")
+    return root
+
+
+def render_markdown(root: Any, url: str = "") -> str:
+    """Render an element and its content as Markdown, and change the tree on the way.
+
+    Links become absolute by `url`; with schemes other than http, https and mailto only their text stays.
+    Pictures, scripts, form controls and embedded content are dropped.
+    """
+    etree.strip_elements(root, *_WITHOUT_TEXT, with_tail=False)
+    for element in root.xpath(_TOO_DEEP):
+        element.tag = "div"
+    for element in root.xpath(".//pre[not(normalize-space())]"):
+        element.drop_tree()
+    for link in root.iter("a"):
+        _clean_link(link, url)
+    markdown = convert(etree.tostring(root, encoding="unicode", method="html", with_tail=False), _options())
+    return (markdown.content or "").strip()
+
+
+def _clean_link(link: Any, url: str) -> None:
+    target = str(link.get("href") or "").strip()
+    try:
+        whole = urljoin(url, target) if target and not target.startswith("#") else ""
+        keep = urlsplit(whole).scheme in _LINK_SCHEMES
+    except ValueError:
+        keep = False
+    if keep:
+        link.set("href", whole)
+    else:
+        link.attrib.clear()
+
+
+@cache
+def _options() -> ConversionOptions:
+    return ConversionOptions(
+        bullets="-",
+        compact_tables=True,
+        autolinks=False,
+        expand_abbreviations=False,
+        extract_metadata=False,
+        highlight_style="none",
+        include_blockquote_citations=False,
+        preprocessing=PreprocessingOptions(enabled=False),
+        skip_images=True,
+    )
