@@ -34,15 +34,15 @@ from agent.config.custom_agent_changes import (
 from agent.config.custom_agents import Offer, describe_profile, describe_profiles
 from agent.config.extensions_source import ExtensionsSource
 from agent.config.memory import MemoryConfig
-from agent.core.background_loop import OwnLoop
-from agent.core.client_events import MODES, StreamEvent, events_of
+from agent.core.background_loop import BackgroundLoop
+from agent.core.client_events import MODES, StreamEvent, translate_stream
 from agent.core.home import home_from_environment
-from agent.core.logging_defaults import quiet_logs
-from agent.core.run_options import Switches
+from agent.core.logging_defaults import route_logs_to_stdlib
+from agent.core.run_options import RunOptions
 from agent.core.schemas import SuggestionList
 from agent.errors import Conflict
 from agent.features import Middleware, RuntimeFeatures
-from agent.harness.suggestions import FollowUps, SuggestionsBody
+from agent.harness.suggestions import SuggestionsBody, SuggestionService
 from agent.lead import Additions, Graph, LeadAgent
 from agent.management.check.report import offer_of, report
 from agent.management.thread_files import ThreadFiles
@@ -54,7 +54,7 @@ from agent.models.source import ModelSource
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 
-_SWITCHES = (
+_OPTIONS = (
     "model_name",
     "thinking_enabled",
     "reasoning_effort",
@@ -91,7 +91,7 @@ class AgentClient:
         checkpointer: Checkpointer = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        quiet_logs()
+        route_logs_to_stdlib()
         self._home = Path(home) if home is not None else home_from_environment()
         self._environ = environ
         path = Path(config_path) if config_path is not None else None
@@ -105,19 +105,19 @@ class AgentClient:
             environ=environ,
         )
         self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
-        self._mcp = McpManagement(self._extensions, lambda: self._agent().mcp_pool())
+        self._mcp = McpManagement(self._extensions, lambda: self._lead_agent().mcp_pool())
         self._files = ThreadFiles(self._home, self._source)
         self._memory = ManagedMemory(self._home, self._memory_settings)
-        self._follow_ups = FollowUps(self._source)
-        self._own = OwnLoop()
+        self._follow_ups = SuggestionService(self._source)
+        self._loop = BackgroundLoop()
 
     def chat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
         """The answer to a message; see `achat`."""
-        return self._own.run(self.achat(message, thread_id, **switches))
+        return self._loop.run(self.achat(message, thread_id, **switches))
 
     def stream(self, message: str, thread_id: str | None = None, **switches: Any) -> Iterator[StreamEvent]:
         """The events of a turn as they come; see `astream`."""
-        return self._own.iterate(self._events(message, thread_id, switches))
+        return self._loop.iterate(self._stream_events(message, thread_id, switches))
 
     async def achat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
         """The answer to a message, or the question that the agent asks: the next message answers it.
@@ -127,13 +127,13 @@ class AgentClient:
         `agent.core.run_context.RunContext` knows. Raises TypeError for others, AgentError or ConfigErrors.
         """
         answer, asked = "", []
-        async with aclosing(self._events(message, thread_id, switches)) as events:
+        async with aclosing(self._stream_events(message, thread_id, switches)) as events:
             async for event in events:
                 if event.type == "values":
-                    answer = _answer_in(event.data["messages"])
+                    answer = _last_answer(event.data["messages"])
                 elif event.type == "end":
                     asked = event.data["interrupts"]
-        return "\n\n".join(question_text(one["value"]) for one in asked) or answer
+        return "\n\n".join(render_question(one["value"]) for one in asked) or answer
 
     def astream(
         self, message: str | Mapping[str, str], thread_id: str | None = None, **switches: Any
@@ -143,7 +143,7 @@ class AgentClient:
         Where several things are asked at once (approvals of tools), `message` has the answer of each by the
         id of its interrupt; Conflict where nothing is asked.
         """
-        return self._events(message, thread_id, switches)
+        return self._stream_events(message, thread_id, switches)
 
     def reset_agent(self) -> None:
         """Make the agent anew for the next message, from what the configuration says then."""
@@ -157,16 +157,16 @@ class AgentClient:
         ConfigErrors.
         """
         self._source.expire()
-        return self._own.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
+        return self._loop.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
 
     def list_models(self) -> Json:
         """`{"models": [...], "default", "reason"}`, as `agent.core.schemas.ModelList`."""
-        return self._own.run(self._source.catalog()).listing().model_dump()
+        return self._loop.run(self._source.catalog()).describe_all().model_dump()
 
     def get_model(self, name: str) -> Json:
         """One of them, as `agent.core.schemas.ModelInfo`. Raises ModelUnknown."""
-        catalog = self._own.run(self._source.catalog())
-        return catalog.info(catalog.pick(name)).model_dump()
+        catalog = self._loop.run(self._source.catalog())
+        return catalog.describe(catalog.pick(name)).model_dump()
 
     def list_agents(self) -> Json:
         """The agents of one's own: `{"agents": [...]}`, as `agent.core.schemas.AgentList`."""
@@ -198,61 +198,61 @@ class AgentClient:
 
     def get_mcp_config(self) -> Json:
         """`{"mcp_servers": {...}}`, secrets hidden, as `agent.core.schemas.McpConfig`."""
-        return self._own.run(self._mcp.config()).model_dump()
+        return self._loop.run(self._mcp.config()).model_dump()
 
     def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
         """Put these in the place of all servers; the agent is made anew (`agent.core.schemas.McpConfig`).
 
         What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
         """
-        return self._changed(self._own.run(self._mcp.update(servers)))
+        return self._apply_change(self._loop.run(self._mcp.update(servers)))
 
     def list_mcp_servers(self) -> Json:
         """How the servers do, and their tools (`agent.core.schemas.McpServerList`); starts enabled ones."""
-        return self._own.run(self._mcp.servers()).model_dump()
+        return self._loop.run(self._mcp.servers()).model_dump()
 
     def update_mcp_server(self, name: str, enabled: bool) -> Json:
         """Switch one on or off; the agent is made anew (`agent.core.schemas.McpServerState`).
 
         Raises NotFound or Invalid.
         """
-        return self._changed(self._own.run(self._mcp.switch(name, enabled=enabled)))
+        return self._apply_change(self._loop.run(self._mcp.switch(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
         """`{"skills": [...], "problems": [...]}`, as `agent.core.schemas.SkillList`."""
-        return self._own.run(self._skills.listed()).model_dump()
+        return self._loop.run(self._skills.listed()).model_dump()
 
     def get_skill(self, name: str) -> Json:
         """One of them, as `agent.core.schemas.SkillInfo`. Raises SkillUnknown."""
-        return self._own.run(self._skills.one(name)).model_dump()
+        return self._loop.run(self._skills.one(name)).model_dump()
 
     def update_skill(self, name: str, enabled: bool) -> Json:
         """Switch it on or off; the agent is made anew (`agent.core.schemas.SkillInfo`). Raises SkillError."""
-        return self._changed(self._own.run(self._skills.switch(name, enabled=enabled)))
+        return self._apply_change(self._loop.run(self._skills.switch(name, enabled=enabled)))
 
     def install_skill(self, path: Path | str) -> Json:
         """Install it from a `.skill` archive (`agent.core.schemas.SkillInstalled`). Raises SkillRefused."""
-        return self._changed(self._own.run(self._skills.install(Path(path))))
+        return self._apply_change(self._loop.run(self._skills.install(Path(path))))
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread (`agent.core.schemas.UploadResult`). Raises FileError."""
-        return self._own.run(self._files.upload(thread_id, [Path(file) for file in files])).model_dump()
+        return self._loop.run(self._files.upload(thread_id, [Path(file) for file in files])).model_dump()
 
     def list_uploads(self, thread_id: str) -> Json:
         """The thread's uploads, as `agent.core.schemas.UploadList`. Raises BadIdentifier."""
-        return self._own.run(self._files.listed(thread_id)).model_dump()
+        return self._loop.run(self._files.listed(thread_id)).model_dump()
 
     def delete_upload(self, thread_id: str, filename: str) -> Json:
         """Delete one of them, as `agent.core.schemas.Outcome`. Raises BadIdentifier or FileMissing."""
-        return self._own.run(self._files.delete(thread_id, filename)).model_dump()
+        return self._loop.run(self._files.delete(thread_id, filename)).model_dump()
 
     def get_artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """The content of a file of the thread and its type. Raises BadIdentifier or FileMissing."""
-        return self._own.run(self._files.artifact(thread_id, path))
+        return self._loop.run(self._files.artifact(thread_id, path))
 
     def delete_thread_data(self, thread_id: str) -> Json:
         """Delete the thread's local files, as `agent.core.schemas.Deleted`. Raises BadIdentifier."""
-        return self._own.run(self._files.forget(thread_id)).model_dump()
+        return self._loop.run(self._files.forget(thread_id)).model_dump()
 
     def get_suggestions(self, thread_id: str, **wanted: Any) -> Json:
         """What a person may want to say next: `{"suggestions": [...]}` (`agent.core.schemas.SuggestionList`).
@@ -260,7 +260,7 @@ class AgentClient:
         `wanted`: `n`, `model_name`, and `messages` in the place of what was said in the thread. Raises
         Invalid, ModelUnknown, ModelCallFailed or ConfigErrors.
         """
-        return self._own.run(self._suggested(thread_id, SuggestionsBody.of(wanted))).model_dump()
+        return self._loop.run(self._suggest(thread_id, SuggestionsBody.of(wanted))).model_dump()
 
     def get_memory(self, scope: str | None = None) -> Json:
         """All that is remembered, as `agent.core.memory_document.MemoryDocument`; also what an export is.
@@ -268,25 +268,25 @@ class AgentClient:
         `scope`, here and below: `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is who uses the client.
         Raises BadIdentifier.
         """
-        return self._own.run(self._memory.get(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.get(parse_scope(scope))).model_dump()
 
     def reload_memory(self, scope: str | None = None) -> Json:
         """The same, read anew from its file. Raises BadIdentifier."""
-        return self._own.run(self._memory.reload(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.reload(parse_scope(scope))).model_dump()
 
     def get_memory_config(self, scope: str | None = None) -> Json:
         """How memory is configured (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
 
         parse_scope(scope)
-        return self._own.run(self._memory.settings()).model_dump()
+        return self._loop.run(self._memory.settings()).model_dump()
 
     def get_memory_status(self, scope: str | None = None) -> Json:
         """How much is remembered (`agent.core.schemas.MemoryStatus`). Raises BadIdentifier."""
-        return self._own.run(self._memory.status(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.status(parse_scope(scope))).model_dump()
 
     def forget_memory(self, scope: str | None = None) -> Json:
         """Erase it all (`agent.core.schemas.Outcome`). Raises BadIdentifier."""
-        return self._own.run(self._memory.forget(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.forget(parse_scope(scope))).model_dump()
 
     def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
         """Add a fact; `parts` are `category` and `confidence` (`agent.core.schemas.MemoryChange`).
@@ -294,7 +294,7 @@ class AgentClient:
         Raises BadIdentifier, Invalid or Conflict.
         """
         given = NewFactBody.of({"content": content, **parts})
-        return self._own.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
+        return self._loop.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
 
     def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
         """Change a fact's `content`, `category` or `confidence` (`agent.core.schemas.MemoryChange`).
@@ -302,13 +302,13 @@ class AgentClient:
         Raises BadIdentifier, NotFound, Invalid or Conflict.
         """
         given = FactBody.of(parts)
-        return self._own.run(
+        return self._loop.run(
             self._memory.change(parse_scope(scope), fact_id, **given.model_dump())
         ).model_dump()
 
     def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
         """Forget one fact (`agent.core.schemas.Outcome`). Raises BadIdentifier or NotFound."""
-        return self._own.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
+        return self._loop.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
 
     def close(self) -> None:
         """End the client's loop with its MCP sessions and sandboxes; what still runs on it is cancelled.
@@ -316,10 +316,10 @@ class AgentClient:
         What waits to be remembered is kept. Sessions of a loop of the caller's end with that loop.
         """
         for loop, agent in list(self._agents.items()):
-            if self._own.owns(loop):
-                self._own.run(agent.aclose())
-                self._own.run(agent.close_sandboxes())
-        self._own.close()
+            if self._loop.owns(loop):
+                self._loop.run(agent.aclose())
+                self._loop.run(agent.close_sandboxes())
+        self._loop.close()
         self._memory.close()
 
     def __enter__(self) -> Self:
@@ -330,22 +330,22 @@ class AgentClient:
     ) -> None:
         self.close()
 
-    async def _suggested(self, thread_id: str, wanted: SuggestionsBody) -> SuggestionList:
-        messages = wanted.said
+    async def _suggest(self, thread_id: str, wanted: SuggestionsBody) -> SuggestionList:
+        messages = wanted.conversation
         if messages is None:
-            config = _config(thread_id, {})
-            messages = (await (await self._graph(config)).aget_state(config)).values.get("messages", [])
-        return await self._follow_ups.propose(messages, wanted)
+            config = _run_config(thread_id, {})
+            messages = (await (await self._get_graph(config)).aget_state(config)).values.get("messages", [])
+        return await self._follow_ups.suggest(messages, wanted)
 
-    def _changed(self, result: BaseModel) -> Json:
+    def _apply_change(self, result: BaseModel) -> Json:
         self.reset_agent()
         return result.model_dump()
 
-    async def _events(
+    async def _stream_events(
         self, message: str | Mapping[str, str], thread_id: str | None, switches: Mapping[str, Any]
     ) -> AsyncGenerator[StreamEvent, None]:
-        config = _config(thread_id or str(uuid4()), switches)
-        graph = await self._graph(config)
+        config = _run_config(thread_id or str(uuid4()), switches)
+        graph = await self._get_graph(config)
         before = await graph.aget_state(config)
         # A plain run on a thread with an open question would drop the question.
         waits = any(task.interrupts for task in before.tasks)
@@ -357,7 +357,7 @@ class AgentClient:
         else:
             raise Conflict("Nothing is asked in this conversation.")
         parts = graph.astream(given, config, stream_mode=list(MODES), durability="async")
-        async with aclosing(events_of(parts, before.values)) as events:
+        async with aclosing(translate_stream(parts, before.values)) as events:
             async for event in events:
                 yield event
 
@@ -365,12 +365,12 @@ class AgentClient:
         return (await self._source.config()).memory
 
     def _offer(self) -> Offer:
-        return self._own.run(offer_of(self._source))
+        return self._loop.run(offer_of(self._source))
 
-    async def _graph(self, config: RunnableConfig) -> Graph:
-        return await self._agent().graph(Switches.of(config["configurable"]))
+    async def _get_graph(self, config: RunnableConfig) -> Graph:
+        return await self._lead_agent().get_graph(RunOptions.of(config["configurable"]))
 
-    def _agent(self) -> LeadAgent:
+    def _lead_agent(self) -> LeadAgent:
         """The agent of the running loop."""
         loop = asyncio.get_running_loop()
         agent = self._agents.get(loop)
@@ -381,15 +381,15 @@ class AgentClient:
         return agent
 
 
-def _config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:
-    known = (*_SWITCHES, *_CONTEXT)
+def _run_config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:
+    known = (*_OPTIONS, *_CONTEXT)
     if unknown := sorted(set(switches) - set(known)):
         raise TypeError(f"There is no switch {unknown[0]!r}; known: {', '.join(known)}.")
     given = {name: value for name, value in switches.items() if value is not None}
     return {"configurable": {"user_id": OWNER.key, **given, "thread_id": thread_id}}
 
 
-def _answer_in(messages: Sequence[Json]) -> str:
+def _last_answer(messages: Sequence[Json]) -> str:
     """The text of the last answer since a person wrote."""
     for message in reversed(messages):
         if message["type"] == "human":
@@ -399,7 +399,7 @@ def _answer_in(messages: Sequence[Json]) -> str:
     return ""
 
 
-def question_text(value: Any) -> str:
+def render_question(value: Any) -> str:
     """A question of the agent as text, with its options."""
     if not isinstance(value, Mapping):
         return str(value)

@@ -15,7 +15,7 @@ from langgraph.types import Checkpointer
 
 from agent.core.state import ThreadState
 from agent.features import Middleware, RuntimeFeatures
-from agent.harness.assembly import SLOTS, assemble, brought
+from agent.harness.assembly import BUILT_INS, assemble_chain, missing_feature_tools
 from agent.harness.subagent_chain import SHARED, subagent_chain
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.subagents.kinds import TASK
@@ -46,9 +46,9 @@ def create_agent_graph(
     own = list(tools or ())
     if middleware is None:
         wanted = features or RuntimeFeatures()
-        given = _given(model, own, wanted)
-        chain = assemble(wanted, extra_middleware or (), plan_mode=plan_mode, given=given)
-        own += brought(wanted, given)
+        given = _default_subagents(model, own, wanted)
+        chain = assemble_chain(wanted, extra_middleware or (), plan_mode=plan_mode, defaults=given)
+        own += missing_feature_tools(wanted, given)
     else:
         others = {"features": features, "extra_middleware": extra_middleware, "plan_mode": plan_mode}
         _check_exclusive([name for name, value in others.items() if value])
@@ -64,7 +64,7 @@ def create_agent_graph(
     )
 
 
-def _given(
+def _default_subagents(
     model: BaseChatModel, tools: Sequence[BaseTool | Callable[..., Any]], features: RuntimeFeatures
 ) -> Mapping[str, Middleware]:
     """The default for subagents, unless a tool `task` is given: it works with the agent's model and tools.
@@ -74,7 +74,7 @@ def _given(
     made = [one if isinstance(one, BaseTool) else as_tool(one) for one in tools]
     if features.subagent is False or any(one.name == TASK for one in made):
         return {}
-    shared = {slot.name: slot.default() for slot in SLOTS if slot.name in SHARED}
+    shared = {slot.name: slot.make_default() for slot in BUILT_INS if slot.name in SHARED}
     runner = GraphSubagents(model, made, middleware=subagent_chain(features, shared))
     return {**shared, "subagent_limit": SubagentLimitMiddleware(runner=runner)}
 

@@ -47,9 +47,8 @@ class RuntimeFeatures:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, bool | AgentMiddleware):
-                raise ValueError(
-                    f"The feature {field.name} is True, False or a middleware instance, not {_called(value)}."
-                )
+                expected = "True, False or a middleware instance"
+                raise ValueError(f"The feature {field.name} is {expected}, not {_describe_value(value)}.")
 
 
 class Side(StrEnum):
@@ -75,7 +74,7 @@ def Next(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
 
     Raises ValueError where either is not a middleware class.
     """
-    return _placed(Side.NEXT, anchor)
+    return _make_decorator(Side.NEXT, anchor)
 
 
 def Prev(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
@@ -83,7 +82,7 @@ def Prev(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
 
     Raises ValueError where either is not a middleware class.
     """
-    return _placed(Side.PREV, anchor)
+    return _make_decorator(Side.PREV, anchor)
 
 
 def places_of(kind: type[Middleware]) -> tuple[Place, ...]:
@@ -92,13 +91,15 @@ def places_of(kind: type[Middleware]) -> tuple[Place, ...]:
     return found
 
 
-def _placed(side: Side, anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
+def _make_decorator(side: Side, anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
     if not _is_middleware(anchor):
-        raise ValueError(f"@{side} takes a middleware class as its anchor, not {_called(anchor)}.")
+        raise ValueError(f"@{side} takes a middleware class as its anchor, not {_describe_value(anchor)}.")
 
     def mark(kind: MiddlewareT) -> MiddlewareT:
         if not _is_middleware(kind):
-            raise ValueError(f"@{side}({anchor.__name__}) places middleware classes, not {_called(kind)}.")
+            raise ValueError(
+                f"@{side}({anchor.__name__}) places middleware classes, not {_describe_value(kind)}."
+            )
         setattr(kind, _MARK, (*vars(kind).get(_MARK, ()), Place(side, anchor)))
         return kind
 
@@ -109,6 +110,6 @@ def _is_middleware(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, AgentMiddleware)
 
 
-def _called(value: object) -> str:
+def _describe_value(value: object) -> str:
     """How a wrong value is named: a class by its name, anything else by what it is."""
     return f"the class {value.__name__}" if isinstance(value, type) else f"{value!r}"

@@ -29,20 +29,20 @@ from agent.config.models import AgentConfig
 from agent.config.skills import SkillsConfig
 from agent.core.home import home_from_environment
 from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
-from agent.harness.assembly import tools_of
-from agent.harness.lead_chain import Parts, chain_of
+from agent.harness.assembly import middleware_tools
+from agent.harness.lead_chain import ChainParts, build_chain
 from agent.harness.prompt import system_prompt
 from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
 from agent.mcp.process import open_pool
 from agent.memory.extraction_model import MemoryModel
 from agent.memory.store import FileMemory
-from agent.models.fallback_chain import LineUp, line_up
-from agent.models.resolve import build
-from agent.models.source import ModelSource, source_of
+from agent.models.fallback_chain import FallbackChain, build_fallback_chain
+from agent.models.resolve import build_model
+from agent.models.source import ModelSource, find_source
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
@@ -54,7 +54,7 @@ from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-GRAPHS_KEPT = 32
+MAX_GRAPHS = 32
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +69,10 @@ class Additions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _GraphKey:
     """What a graph is made for."""
 
-    switches: Switches
+    options: RunOptions
     today: date
     profile: Profile | None
     skills: SkillSet
@@ -91,7 +91,7 @@ class LeadAgent:
         extensions: ExtensionsSource | None = None,
         mcp: McpPool | None = None,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
-        make_model: Callable[..., BaseChatModel] = build,
+        make_model: Callable[..., BaseChatModel] = build_model,
     ) -> None:
         self._source = source
         self._home = home
@@ -104,13 +104,13 @@ class LeadAgent:
         self._make_model = make_model
         self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
-        self._graphs: OrderedDict[_Wanted, Graph] = OrderedDict()
+        self._graphs: OrderedDict[_GraphKey, Graph] = OrderedDict()
         self._building = threading.Lock()
-        self._last_built: tuple[_Wanted, Catalog, AgentConfig, Graph] | None = None
+        self._last_built: tuple[_GraphKey, Catalog, AgentConfig, Graph] | None = None
         self._provider: tuple[tuple[SandboxConfig, SkillsConfig], SandboxProvider] | None = None
-        self._former: list[SandboxProvider] = []
+        self._old_providers: list[SandboxProvider] = []
 
-    async def graph(self, switches: Switches) -> Graph:
+    async def get_graph(self, switches: RunOptions) -> Graph:
         """The graph for a run.
 
         Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable,
@@ -122,34 +122,34 @@ class LeadAgent:
             self._current = (catalog, config)
             self._graphs.clear()
         current = self._current
-        profile = await self._profile(switches.agent_name)
+        profile = await self._read_profile(switches.agent_name)
         own = model_of(profile, catalog.names) if profile and not switches.model_name else None
         spec = catalog.pick(switches.model_name or own)
-        fit = fitted(spec, switches, degrade=catalog.allow_degradation)
+        fit = fit_options(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         extensions = await self._extensions.current()
         skills = await self._skills.enabled(config.skills, extensions)
         mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
-        wanted = _Wanted(fit, self._today(), profile, skills, mcp)
+        wanted = _GraphKey(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
-            graph, whole = await asyncio.to_thread(self._built, spec, wanted, catalog, config)
+            graph, whole = await asyncio.to_thread(self._build_once, spec, wanted, catalog, config)
             if current is not self._current or not whole:
                 return graph
             self._graphs[wanted] = graph
-            while len(self._graphs) > GRAPHS_KEPT:
+            while len(self._graphs) > MAX_GRAPHS:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
 
-    def _built(
-        self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig
+    def _build_once(
+        self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
     ) -> tuple[Graph, bool]:
         """`_build`, once for all runs of a burst that want the same."""
         with self._building:
             last = self._last_built
             if last is not None and last[0] == wanted and last[1] is catalog and last[2] is config:
                 return last[3], True
-            graph, whole = self._build(spec, wanted, catalog, config)
+            graph, whole = self._build_graph(spec, wanted, catalog, config)
             self._last_built = (wanted, catalog, config, graph) if whole else None
             return graph, whole
 
@@ -176,7 +176,7 @@ class LeadAgent:
 
         A server does not: its next start finds them warm.
         """
-        used = [*self._former, *([self._provider[1]] if self._provider else [])]
+        used = [*self._old_providers, *([self._provider[1]] if self._provider else [])]
         for provider in used:
             try:
                 await provider.close()
@@ -191,29 +191,29 @@ class LeadAgent:
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
 
-    async def _profile(self, name: str | None) -> Profile | None:
+    async def _read_profile(self, name: str | None) -> Profile | None:
         if name is None:
             return None
         return await asyncio.to_thread(read_profile, self._home, name, os.environ)
 
-    def _build(
-        self, spec: ModelSpec, wanted: _Wanted, catalog: Catalog, config: AgentConfig
+    def _build_graph(
+        self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
     ) -> tuple[Graph, bool]:
         """The graph, and whether all of its models could be made; if not, the next run tries again."""
         profile = wanted.profile
-        line = self._line(catalog, config, spec, wanted.switches)
+        line = self._build_models(catalog, config, spec, wanted.options)
         spec, model = line.models[0]
-        switches = fitted(spec, wanted.switches, degrade=True)
+        switches = fit_options(spec, wanted.options, degrade=True)
         writer = config.summarization.model_name if config.summarization.enabled else None
-        writers = self._line(catalog, config, catalog.pick(writer), Switches()) if writer else None
+        writers = self._build_models(catalog, config, catalog.pick(writer), RunOptions()) if writer else None
         tools = agent_tools(config, profile, wanted.mcp, self._acp) if spec.supports_tools else []
-        parts = Parts(
+        parts = ChainParts(
             config,
             spec,
             switches,
             ThreadFolders(self._home),
             self.memory,
-            self._sandbox(config),
+            self._sandbox_provider(config),
             sandbox_tools_for(config, profile),
             fallbacks=line.models[1:],
             summarizers=[one for _, one in writers.models] if writers else (),
@@ -221,15 +221,15 @@ class LeadAgent:
             subagents_model=model,
             tools=tools,
         )
-        chain = chain_of(parts, self._additions.features, self._additions.extra_middleware)
-        built_in = [tool.name for one in chain for tool in tools_of(one)]
+        chain = build_chain(parts, self._additions.features, self._additions.extra_middleware)
+        built_in = [tool.name for one in chain for tool in middleware_tools(one)]
         tools = beside_built_in(tools, built_in)
         names = [*(tool.name for tool in tools), *built_in]
         prompt = system_prompt(
             wanted.today,
             small_model=spec.context_tokens is not None,
             tools=bool(names),
-            skills=skills_section(_chosen(wanted.skills, profile), names),
+            skills=skills_section(_visible_skills(wanted.skills, profile), names),
             acp=acp_section(enabled(config.acp_agents), names),
             personality=profile.personality if profile else "",
         )
@@ -241,9 +241,9 @@ class LeadAgent:
             checkpointer=self._additions.checkpointer,
             name="lead_agent",
         )
-        return graph, line.whole and (writers is None or writers.whole)
+        return graph, line.complete and (writers is None or writers.complete)
 
-    def _sandbox(self, config: AgentConfig) -> SandboxProvider:
+    def _sandbox_provider(self, config: AgentConfig) -> SandboxProvider:
         """The configured provider; the same one for all graphs, since it knows what is held."""
         wanted = (config.sandbox, config.skills)
         if self._provider is None or self._provider[0] != wanted:
@@ -253,27 +253,29 @@ class LeadAgent:
             around = Surroundings(folders, self._home.absolute(), shared)
             made = load_provider(config.sandbox.use, around, config.sandbox.passed_on())
             if self._provider is not None:
-                self._former.append(self._provider[1])
+                self._old_providers.append(self._provider[1])
             self._provider = (wanted, made)
         return self._provider[1]
 
-    def _line(self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: Switches) -> LineUp:
+    def _build_models(
+        self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: RunOptions
+    ) -> FallbackChain:
         """The model and those that it falls back on."""
 
         def make(one: ModelSpec) -> BaseChatModel:
-            fit = fitted(one, switches, degrade=True)
+            fit = fit_options(one, switches, degrade=True)
             return self._make_model(one, thinking=fit.thinking, effort=fit.effort)
 
         others = [name for name in config.model_calls.fallback_models if name != spec.name]
-        return line_up([spec, *map(catalog.pick, others)], make)
+        return build_fallback_chain([spec, *map(catalog.pick, others)], make)
 
 
-def _chosen(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
+def _visible_skills(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
     """The skills that the agent is told of."""
     return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
 
 
-def fitted(spec: ModelSpec, switches: Switches, *, degrade: bool) -> Switches:
+def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunOptions:
     """The switches without what the model lacks; raises ModelUnavailable instead unless `degrade`."""
     lacking = []
     if switches.thinking and not spec.supports_thinking:
@@ -304,11 +306,13 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     The configuration is found by `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; the home by
     `ROEBOT_HOME`. Raises ModelUnknown (naming the known ones), ModelUnavailable or ConfigErrors.
     """
-    return await lead_of(home_from_environment()).graph(Switches.of(config.get("configurable") or {}))
+    return await get_lead_agent(home_from_environment()).get_graph(
+        RunOptions.of(config.get("configurable") or {})
+    )
 
 
-def lead_of(home: Path) -> LeadAgent:
+def get_lead_agent(home: Path) -> LeadAgent:
     """The lead agent of this process for a home, on the configuration that is kept for it."""
     if home not in _agents:
-        _agents[home] = LeadAgent(source_of(home), home, extensions=ExtensionsSource())
+        _agents[home] = LeadAgent(find_source(home), home, extensions=ExtensionsSource())
     return _agents[home]

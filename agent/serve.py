@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
-SAYS = "roebot agent: "
-UNUSABLE = 2
+PREFIX = "roebot agent: "
+EXIT_UNUSABLE_CONFIG = 2
 """The exit code where the configuration can't be used."""
-MOST_PORT = 65_535
+MAX_PORT = 65_535
 LEAD_AGENT = "agent.lead:make_lead_agent"
 
 
@@ -40,22 +40,22 @@ def run_server(settings: ServeSettings) -> int:
     try:
         _serve(settings)
     except (ConfigErrors, ModelUnavailable) as error:
-        print(f"{SAYS}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201 - as below
-        return UNUSABLE
+        print(f"{PREFIX}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201 - as below
+        return EXIT_UNUSABLE_CONFIG
     except (AgentError, ServerFailed, OSError, ValueError) as error:
-        print(f"{SAYS}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
+        print(f"{PREFIX}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
         return 1
     return 0
 
 
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
-    from agent.core.tracing import spans_inline
+    from agent.core.tracing import trace_inline
     from agent.mcp.process import shared_pool
     from agent.models.http import shared_client
     from agent.runtime.server import serve
 
-    spans_inline()
+    trace_inline()
     sources, descriptions = graph_sources(settings)
     around: list[AbstractAsyncContextManager[None]] = [shared_client(), shared_pool()]
     routes: list[BaseRoute] = []
@@ -70,8 +70,8 @@ def _serve(settings: ServeSettings) -> None:
 
 def port_number(text: str) -> int:
     """A port, 0 for any free one. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or int(text) > MOST_PORT:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MOST_PORT}")
+    if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}")
     return int(text)
 
 
@@ -85,7 +85,7 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
     return dict(file.sources), dict(file.descriptions)
 
 
-def parse(arguments: Sequence[str]) -> ServeSettings:
+def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     """Settings from the command line; the token comes from the environment, and leaves it."""
     parser = argparse.ArgumentParser(
         prog="python -m agent.serve", description="Serve graphs by the LangGraph API."
@@ -108,4 +108,4 @@ def parse(arguments: Sequence[str]) -> ServeSettings:
 
 
 if __name__ == "__main__":
-    raise SystemExit(run_server(parse(sys.argv[1:])))
+    raise SystemExit(run_server(parse_arguments(sys.argv[1:])))

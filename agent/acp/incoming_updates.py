@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.core.interfaces.subagents import SubagentStep, Told
-from agent.subagents.progress import CUT, LONGEST
+from agent.core.interfaces.subagents import StepListener, SubagentStep
+from agent.subagents.progress import CUT, MAX_CHARS
 
 LINE = 120
-KEPT = 2 * LONGEST
+KEPT = 2 * MAX_CHARS
 
 
 class Hearing:
     """Keeps its words; `told` hears of each tool that it begins to use."""
 
-    def __init__(self, told: Told | None = None) -> None:
+    def __init__(self, told: StepListener | None = None) -> None:
         self._told = told
         self._text = ""
         self._steps = 0
@@ -23,7 +23,7 @@ class Hearing:
     @property
     def said(self) -> str:
         """Its words so far, without the middle where they are very many."""
-        return shortened(self._text.strip(), LONGEST)
+        return shortened(self._text.strip(), MAX_CHARS)
 
     def see(self, update: Any) -> None:
         """Take the next update. Never waits, so that updates stay in their order."""

@@ -19,7 +19,7 @@ from agent.acp.launchers import hint
 from agent.acp.program import NoProgram, Program, ProgramOver, found, started
 from agent.acp.workspace import Workspace, seen, told_of
 from agent.config.acp import AcpAgent
-from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, Told
+from agent.core.interfaces.subagents import StepListener, SubagentResult, SubagentStatus
 from agent.core.redaction import redact_line
 from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
 from agent.mcp.stderr import StderrTail
@@ -66,7 +66,7 @@ class AcpAgents:
         self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(
-        self, name: str, agent: AcpAgent, task: str, thread_id: str | None, told: Told | None = None
+        self, name: str, agent: AcpAgent, task: str, thread_id: str | None, told: StepListener | None = None
     ) -> SubagentResult:
         """The end of the task; what goes wrong is its text. To cancel it ends the agent."""
         if thread_id is None:

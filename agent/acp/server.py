@@ -33,7 +33,7 @@ from acp.schema import (
 
 from agent.acp.content_blocks import Asked, asked
 from agent.acp.outgoing_updates import Telling
-from agent.client import AgentClient, question_text
+from agent.client import AgentClient, render_question
 from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
 from agent.core.virtual_paths import safe_name
@@ -158,7 +158,7 @@ class AcpServer:
         if not interrupts:
             return None
         if any(one["value"].get("type") != "approval" for one in interrupts):
-            text = "\n\n".join(question_text(one["value"]) for one in interrupts)
+            text = "\n\n".join(render_question(one["value"]) for one in interrupts)
             await self._tell(session, update_agent_message_text(text))
             return None
         return {one["id"]: await self._permission(session, one["value"]) for one in interrupts}

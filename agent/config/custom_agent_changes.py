@@ -31,9 +31,9 @@ from agent.config.document import parse_document, read_document
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import put_text
 from agent.config.profile import FOLDER, NAME
-from agent.core.home import private_folder
-from agent.core.request_model import Given
-from agent.core.schemas import AgentInfo, Outcome
+from agent.core.home import make_private_folder
+from agent.core.request_model import RequestModel
+from agent.core.schemas import AgentInfo, OperationResult
 from agent.errors import Conflict, Invalid, ProfileBroken
 
 KEYS = ("description", "model", "tool_groups", "skills")
@@ -46,7 +46,7 @@ _ASIDE = ".aside-"
 _changing = threading.Lock()
 
 
-class ProfileBody(Given):
+class ProfileBody(RequestModel):
     """What of an agent is to be changed: what is absent stays as it is, null or "" is the usual again."""
 
     model_config = ConfigDict(strict=True)
@@ -80,7 +80,7 @@ def make_profile(home: Path, body: NewProfileBody, env: Mapping[str, str], offer
     _check(name, config, personality, env, offer)
     agents = home / FOLDER
     with _changing:
-        private_folder(agents)
+        make_private_folder(agents)
         if (agents / name).exists() or (agents / name).is_symlink():
             raise Conflict(f'There is an agent named "{name}" already.')
         _remove_left_over(agents)
@@ -115,7 +115,7 @@ def change_profile(
     return describe_profile(home, folder.name, env, offer)
 
 
-def remove_profile(home: Path, name: str) -> Outcome:
+def remove_profile(home: Path, name: str) -> OperationResult:
     """Remove an agent with its folder. Raises ProfileUnknown."""
     with _changing:
         folder = profile_folder(home, name)
@@ -126,7 +126,7 @@ def remove_profile(home: Path, name: str) -> Outcome:
             aside = folder.with_name(f"{_ASIDE}{secrets.token_hex(8)}")
             folder.rename(aside)
             shutil.rmtree(aside)
-    return Outcome(success=True, message=f'The agent "{folder.name}" is deleted.')
+    return OperationResult(success=True, message=f'The agent "{folder.name}" is deleted.')
 
 
 def _stored(

@@ -18,7 +18,7 @@ from agent.config.json_document import parse_json
 from agent.config.problems import Problems
 from agent.config.reader import find_file, shown
 from agent.config.validate import load
-from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, private_folder
+from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, make_private_folder
 from agent.shared.atomic_file import mode_of, replace_file
 
 FILE_NAME = "extensions_config.json"
@@ -94,7 +94,7 @@ class ExtensionsFile:
     def _new(self) -> Path:
         if os.access(self._cwd, os.W_OK):
             return self._cwd / FILE_NAME
-        private_folder(self._home)
+        make_private_folder(self._home)
         return self._home / FILE_NAME
 
 

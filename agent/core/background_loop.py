@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _END = object()
-AHEAD = 64
+QUEUE_LIMIT = 64
 """How many items may wait for the caller."""
 
 
-class OwnLoop:
+class BackgroundLoop:
     """Runs coroutines to their end while the caller waits; the thread starts when it is first needed."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OwnLoop:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of the work, or what it raised."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(work, self._ensure_started())
         try:
             return future.result()
         except BaseException:
@@ -36,16 +36,16 @@ class OwnLoop:
         """The items as they come, at most some ahead; to stop early ends the work."""
         queue: Queue[Any] = Queue()
         # Waited for on the loop: a thread that waits could not be cancelled when the loop is closed.
-        room = asyncio.Semaphore(AHEAD)
+        room = asyncio.Semaphore(QUEUE_LIMIT)
 
-        async def pump() -> None:
+        async def pump_items() -> None:
             async with aclosing(items):
                 async for item in items:
                     await room.acquire()
                     queue.put(item)
 
-        loop = self._started()
-        future = asyncio.run_coroutine_threadsafe(pump(), loop)
+        loop = self._ensure_started()
+        future = asyncio.run_coroutine_threadsafe(pump_items(), loop)
         future.add_done_callback(lambda _: queue.put(_END))
         try:
             while (item := queue.get()) is not _END:
@@ -69,18 +69,18 @@ class OwnLoop:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _ensure_started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="roebot-client", daemon=True
+                    target=_run_loop, args=(self._loop,), name="roebot-client", daemon=True
                 )
                 self._thread.start()
             return self._loop
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

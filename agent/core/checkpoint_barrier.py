@@ -13,29 +13,29 @@ from contextvars import ContextVar
 
 from langgraph.runtime import ExecutionInfo
 
-Stored = Callable[[str], Awaitable[None]]
+CheckpointWaiter = Callable[[str], Awaitable[None]]
 """Returns once the checkpoint with this id is on disk; raises CheckpointLost if it never will be."""
 NESTED = "|"
 """What langgraph puts between the steps of a graph and those of one inside it."""
-_stored: ContextVar[Stored | None] = ContextVar("roebot_stored", default=None)
+_waiter: ContextVar[CheckpointWaiter | None] = ContextVar("roebot_stored", default=None)
 
 
 @contextmanager
-def storing(stored: Stored) -> Iterator[None]:
+def use_checkpoint_barrier(waiter: CheckpointWaiter) -> Iterator[None]:
     """Graphs that run inside store their checkpoints there, step by step."""
-    token = _stored.set(stored)
+    token = _waiter.set(waiter)
     try:
         yield
     finally:
-        _stored.reset(token)
+        _waiter.reset(token)
 
 
-async def begun_on_disk(step: ExecutionInfo | None) -> None:
+async def wait_for_checkpoint(step: ExecutionInfo | None) -> None:
     """Wait until the checkpoint is on disk that this step began from. Raises CheckpointLost.
 
     Returns at once where nobody stores the steps one by one, and for those of a graph inside another one,
     which may have no checkpoints of its own.
     """
-    stored = _stored.get()
-    if stored is not None and step is not None and NESTED not in step.checkpoint_ns:
-        await stored(step.checkpoint_id)
+    waiter = _waiter.get()
+    if waiter is not None and step is not None and NESTED not in step.checkpoint_ns:
+        await waiter(step.checkpoint_id)

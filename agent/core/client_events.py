@@ -18,7 +18,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from agent.core.usage import spent
+from agent.core.usage import usage_between
 
 MODES: Sequence[Literal["messages", "values"]] = ("messages", "values")
 
@@ -31,11 +31,11 @@ class StreamEvent:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-async def events_of(
+async def translate_stream(
     parts: AsyncIterator[Any], before: Mapping[str, Any]
 ) -> AsyncGenerator[StreamEvent, None]:
     """The events of a run. `parts` is langgraph's stream in `MODES`, `before` the values it began with."""
-    told = {message.id for message in before.get("messages", ())}
+    seen = {message.id for message in before.get("messages", ())}
     values: Mapping[str, Any] = before
     interrupts: list[Interrupt] = []
     async for mode, part in parts:
@@ -47,46 +47,46 @@ async def events_of(
             continue
         interrupts += part.get("__interrupt__", ())
         values = {key: value for key, value in part.items() if key != "__interrupt__"}
-        for event in _finished(values.get("messages", ()), told):
+        for event in _new_tool_events(values.get("messages", ()), seen):
             yield event
-        yield StreamEvent("values", view(values))
-    usage = spent(before.get("usage"), values.get("usage"))
+        yield StreamEvent("values", serialize_values(values))
+    usage = usage_between(before.get("usage"), values.get("usage"))
     asked = [{"id": one.id, "value": one.value} for one in interrupts]
     yield StreamEvent("end", {"usage": dict(usage), "interrupts": asked})
 
 
-def view(values: Mapping[str, Any]) -> dict[str, Any]:
+def serialize_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a thread as plain data."""
     return {
         "title": values.get("title"),
-        "messages": [message_view(message) for message in values.get("messages", ())],
+        "messages": [serialize_message(message) for message in values.get("messages", ())],
         "artifacts": list(values.get("artifacts") or ()),
         "todos": list(values.get("todos") or ()),
     }
 
 
-def message_view(message: BaseMessage) -> dict[str, Any]:
+def serialize_message(message: BaseMessage) -> dict[str, Any]:
     """A message as plain data."""
     found: dict[str, Any] = {"type": message.type, "id": message.id, "content": message.content}
     if isinstance(message, AIMessage) and message.tool_calls:
-        found["tool_calls"] = _calls(message)
+        found["tool_calls"] = _serialize_calls(message)
     if isinstance(message, ToolMessage):
         found |= {"name": message.name, "tool_call_id": message.tool_call_id, "status": message.status}
     return found
 
 
-def _finished(messages: list[AnyMessage], told: set[str | None]) -> Iterator[StreamEvent]:
+def _new_tool_events(messages: list[AnyMessage], seen: set[str | None]) -> Iterator[StreamEvent]:
     """Tool calls and results of messages that were not there before."""
     for message in messages:
-        if message.id in told:
+        if message.id in seen:
             continue
-        told.add(message.id)
+        seen.add(message.id)
         if isinstance(message, ToolMessage):
-            yield StreamEvent("messages-tuple", {**message_view(message), "content": message.text})
+            yield StreamEvent("messages-tuple", {**serialize_message(message), "content": message.text})
         elif isinstance(message, AIMessage) and message.tool_calls:
-            data = {"type": "ai", "id": message.id, "content": "", "tool_calls": _calls(message)}
+            data = {"type": "ai", "id": message.id, "content": "", "tool_calls": _serialize_calls(message)}
             yield StreamEvent("messages-tuple", data)
 
 
-def _calls(message: AIMessage) -> list[dict[str, Any]]:
+def _serialize_calls(message: AIMessage) -> list[dict[str, Any]]:
     return [{"id": call["id"], "name": call["name"], "args": call["args"]} for call in message.tool_calls]

@@ -15,11 +15,11 @@ def home_from_environment() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
 
 
-def private_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make the folder, and those above it that are missing, for their owner alone. Blocking.
 
     The mode of one that is there stays as it is.
     """
     if not folder.is_dir():
-        private_folder(folder.parent)
+        make_private_folder(folder.parent)
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)

@@ -15,7 +15,7 @@ from agent.core.redaction import redact_line
 from agent.shared.install_hints import install_command, known_requirement
 
 
-class Problem(StrEnum):
+class ImportProblem(StrEnum):
     """Why something can't be imported."""
 
     PACKAGE = "package"
@@ -25,66 +25,68 @@ class Problem(StrEnum):
     BROKEN = "broken"
 
 
-_TEXTS: Mapping[Problem, str] = {
-    Problem.PACKAGE: "{use} needs the package {package}, which is not installed."
+_TEXTS: Mapping[ImportProblem, str] = {
+    ImportProblem.PACKAGE: "{use} needs the package {package}, which is not installed."
     " Install it where Roebot is, without a restart: {command}",
-    Problem.UNKNOWN: "There is no module {module} (use: {use})."
+    ImportProblem.UNKNOWN: "There is no module {module} (use: {use})."
     " It is looked for among the installed packages, then beside config.yaml.",
-    Problem.MODULE: "There is no module {module} (use: {use}).",
-    Problem.NAME: "{module} has no {name} (use: {use}).",
-    Problem.BROKEN: "{module} can't be imported ({detail}).",
+    ImportProblem.MODULE: "There is no module {module} (use: {use}).",
+    ImportProblem.NAME: "{module} has no {name} (use: {use}).",
+    ImportProblem.BROKEN: "{module} can't be imported ({detail}).",
 }
 
 
-_LOOKING_AGAIN = threading.Lock()
+_CACHE_LOCK = threading.Lock()
 
 
-class NotImported(Exception):
+class ImportStringError(Exception):
     """A `use:` that can't be imported; `str()` is one line that says what to do, `problem` which it is."""
 
-    def __init__(self, problem: Problem, **facts: str) -> None:
+    def __init__(self, problem: ImportProblem, **facts: str) -> None:
         self.problem = problem
         super().__init__(_TEXTS[problem].format(**facts))
 
 
-def look_in(folder: Path) -> None:
+def add_import_folder(folder: Path) -> None:
     """Look for modules in this folder, too, after all other places."""
     if (entry := str(folder)) not in sys.path:
         sys.path.append(entry)
 
 
-def imported(use: str) -> Any:
+def import_object(use: str) -> Any:
     """What `use` names; what was installed or written a moment ago is found. Blocking. Raises NotImported."""
     module, _, name = use.partition(":")
     if module not in sys.modules:
         # Two at once take the same entries out of the same cache, and the second one fails.
-        with _LOOKING_AGAIN:
+        with _CACHE_LOCK:
             invalidate_caches()
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        raise _missing(use, module, error) from error
+        raise _missing_module(use, module, error) from error
     except AttributeError as error:
         if error.name != name:
-            raise _broken(module, error) from error
-        raise NotImported(Problem.NAME, use=use, module=module, name=name) from None
+            raise _broken_module(module, error) from error
+        raise ImportStringError(ImportProblem.NAME, use=use, module=module, name=name) from None
     except Exception as error:
-        raise _broken(module, error) from error
+        raise _broken_module(module, error) from error
 
 
-def _missing(use: str, module: str, error: ModuleNotFoundError) -> NotImported:
+def _missing_module(use: str, module: str, error: ModuleNotFoundError) -> ImportStringError:
     """A package that is not installed, or a module that its package does not have."""
     if error.name is None:
-        return _broken(module, error)
+        return _broken_module(module, error)
     package = error.name.partition(".")[0]
     if find_spec(package) is not None:
-        return NotImported(Problem.MODULE, use=use, module=error.name)
+        return ImportStringError(ImportProblem.MODULE, use=use, module=error.name)
     requirement = known_requirement(package)
     if requirement is None:
-        return NotImported(Problem.UNKNOWN, use=use, module=package)
-    return NotImported(Problem.PACKAGE, use=use, package=package, command=install_command(requirement))
+        return ImportStringError(ImportProblem.UNKNOWN, use=use, module=package)
+    return ImportStringError(
+        ImportProblem.PACKAGE, use=use, package=package, command=install_command(requirement)
+    )
 
 
-def _broken(module: str, error: Exception) -> NotImported:
+def _broken_module(module: str, error: Exception) -> ImportStringError:
     detail = redact_line(f"{type(error).__name__}: {error}")
-    return NotImported(Problem.BROKEN, module=module, detail=detail)
+    return ImportStringError(ImportProblem.BROKEN, module=module, detail=detail)

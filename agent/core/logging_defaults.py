@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 
-def quiet_logs() -> None:
+def route_logs_to_stdlib() -> None:
     """Where the program has not set structlog up, what there is to tell goes to `logging`, by module."""
     if structlog.is_configured():
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-PIECE = 65_536
+READ_BYTES = 65_536
 
 
 class PipeReader:
@@ -20,7 +20,7 @@ class PipeReader:
         self._descriptor: int | None = descriptor
         self._protocol = protocol
         os.set_blocking(descriptor, False)
-        self._loop.add_reader(descriptor, self._readable)
+        self._loop.add_reader(descriptor, self._on_readable)
 
     def close(self) -> None:
         """Read no more, and let the descriptor go."""
@@ -32,11 +32,11 @@ class PipeReader:
             self._loop.call_soon(self._protocol.connection_lost, None)
         os.close(descriptor)
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         if self._descriptor is None:
             return
         try:
-            data = os.read(self._descriptor, PIECE)
+            data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
             return
         if data:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent.errors import Invalid
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """A body; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

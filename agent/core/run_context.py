@@ -41,42 +41,42 @@ class RunContext:
         A runtime without a config of its own (and no source at all) stands for the run that is under way;
         outside of one there is nothing to read, and everything is missing.
         """
-        config, context = _parts(source)
+        config, context = _config_and_context(source)
         known = {**(config.get("configurable") or {}), **context}
         known.setdefault("run_id", config.get("run_id"))
         if isinstance(source, Runtime) and (info := source.execution_info) is not None:
             known = {"thread_id": info.thread_id, **{k: v for k, v in known.items() if v is not None}}
-        lists = {name: _words(known.get(name)) for name in ("roles", "approved")}
+        lists = {name: _as_names(known.get(name)) for name in ("roles", "approved")}
         values = {
-            field.name: _text(known.get(field.name)) for field in fields(cls) if field.name not in lists
+            field.name: _as_text(known.get(field.name)) for field in fields(cls) if field.name not in lists
         }
         return cls(**lists, **values)  # type: ignore[arg-type]
 
 
-def _parts(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _config_and_context(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The config and the context that the source holds."""
     if isinstance(source, Mapping):
         return source, {}
     context = getattr(source, "context", None)
     config = getattr(source, "config", None)
     return (
-        config if isinstance(config, Mapping) else _current(),
+        config if isinstance(config, Mapping) else _current_config(),
         context if isinstance(context, Mapping) else {},
     )
 
 
-def _current() -> Mapping[str, Any]:
+def _current_config() -> Mapping[str, Any]:
     try:
         return get_config()
     except RuntimeError:
         return {}
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     return str(value) if value is not None and str(value) else None
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _as_names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,) if value else ()
     return tuple(str(item) for item in value) if isinstance(value, list | tuple) else ()

@@ -10,7 +10,7 @@ MODEL_HEADER = "x-model"
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
+class RunOptions:
     """What the caller asks for; None and False mean the model's own way, of subagents the configuration's."""
 
     model_name: str | None = None
@@ -22,24 +22,24 @@ class Switches:
     steerable: bool = False
 
     @classmethod
-    def of(cls, configurable: Mapping[str, Any]) -> Switches:
+    def of(cls, configurable: Mapping[str, Any]) -> RunOptions:
         """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
         `is_plan_mode`, `subagent_enabled`, `agent_name` and `steerable`.
         """
         return cls(
-            model_name=_text(configurable.get("model_name")) or _text(configurable.get(MODEL_HEADER)),
+            model_name=_as_text(configurable.get("model_name")) or _as_text(configurable.get(MODEL_HEADER)),
             thinking=configurable.get("thinking_enabled") is True,
-            effort=_text(configurable.get("reasoning_effort")),
+            effort=_as_text(configurable.get("reasoning_effort")),
             plan_mode=configurable.get("is_plan_mode") is True,
-            subagents=_switch(configurable.get("subagent_enabled")),
-            agent_name=_text(configurable.get("agent_name")),
+            subagents=_as_flag(configurable.get("subagent_enabled")),
+            agent_name=_as_text(configurable.get("agent_name")),
             steerable=configurable.get("steerable") is True,
         )
 
 
-def _switch(value: object) -> bool | None:
+def _as_flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _text(value: object) -> str | None:
+def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None

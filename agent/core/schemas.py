@@ -7,17 +7,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.core.memory_document import Fact
 
 
-class _Result(BaseModel):
+class ResultModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Listing(_Result):
+class Page(ResultModel):
     """A list, or a page of one: `next` is the cursor of the page that follows, left out at the end."""
 
     next: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
-class ModelInfo(_Result):
+class ModelInfo(ResultModel):
     """One model that may be chosen.
 
     `source` says where it was found: `config`, `env:NAME`, `ollama` or `local`. `note` is what a person
@@ -36,7 +36,7 @@ class ModelInfo(_Result):
     supports_tools: bool = True
 
 
-class ModelList(Listing):
+class ModelList(Page):
     """All models; `default` is the name of the one in use unless another is chosen, `reason` says why."""
 
     models: list[ModelInfo]
@@ -44,7 +44,7 @@ class ModelList(Listing):
     reason: str
 
 
-class ModelProbe(_Result):
+class ModelProbe(ResultModel):
     """Whether a model answers, after so many `seconds`; `detail` tells a person why it does not."""
 
     name: str
@@ -53,7 +53,7 @@ class ModelProbe(_Result):
     seconds: float
 
 
-class AgentInfo(_Result):
+class AgentInfo(ResultModel):
     """An agent of one's own. `model` None: the usual one, `tool_groups` and `skills` None: all of them;
     `personality` None: not said here, as in lists.
 
@@ -69,20 +69,20 @@ class AgentInfo(_Result):
     problem: str | None = None
 
 
-class AgentList(Listing):
+class AgentList(Page):
     """All agents of one's own, in the order of their names."""
 
     agents: list[AgentInfo]
 
 
-class OutlineEntry(_Result):
+class OutlineEntry(ResultModel):
     """A heading of a document's Markdown, and its line, from 1 on."""
 
     title: str
     line: int
 
 
-class MarkdownInfo(_Result):
+class MarkdownInfo(ResultModel):
     """What became of a document: its Markdown lies beside it, `lines` long, `size` in bytes.
 
     `path` (as the agent sees it) and `artifact_url` are null where there is none; `note` says why, or what is
@@ -97,7 +97,7 @@ class MarkdownInfo(_Result):
     note: str | None = None
 
 
-class ConfigProblem(_Result):
+class ConfigProblem(ResultModel):
     """Something that is configured and can't be used: where, and what it is with what to do about it.
 
     `serious`: the configuration is refused for it while a better one is in force.
@@ -108,7 +108,7 @@ class ConfigProblem(_Result):
     serious: bool = True
 
 
-class ConfigReport(_Result):
+class ConfigReport(ResultModel):
     """Everything that is wrong; empty where all is well. `kept`: a change was refused for it, and what was
     read before is in force.
     """
@@ -117,7 +117,7 @@ class ConfigReport(_Result):
     kept: bool = False
 
 
-class UploadInfo(_Result):
+class UploadInfo(ResultModel):
     """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it.
 
     `markdown` is null for what is no document. A document's Markdown is not listed by itself.
@@ -131,7 +131,7 @@ class UploadInfo(_Result):
     markdown: MarkdownInfo | None = None
 
 
-class UploadResult(_Result):
+class UploadResult(ResultModel):
     """The outcome of an upload."""
 
     success: bool
@@ -139,14 +139,14 @@ class UploadResult(_Result):
     message: str
 
 
-class UploadList(Listing):
+class UploadList(Page):
     """The uploads of a thread."""
 
     files: list[UploadInfo]
     count: int
 
 
-class SkillInfo(_Result):
+class SkillInfo(ResultModel):
     """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
 
     `allowed_tools` null: it does not say which tools it needs.
@@ -164,21 +164,21 @@ class SkillInfo(_Result):
     compatibility: str | None = None
 
 
-class SkillProblem(_Result):
+class SkillProblem(ResultModel):
     """A folder whose SKILL.md can't be used, and why."""
 
     path: str
     error: str
 
 
-class SkillList(Listing):
+class SkillList(Page):
     """All skills, and the folders that hold none that can be used."""
 
     skills: list[SkillInfo]
     problems: list[SkillProblem]
 
 
-class SkillInstalled(_Result):
+class SkillInstalled(ResultModel):
     """A skill was installed; `executables` are its files that could be run as programs."""
 
     success: bool
@@ -187,7 +187,7 @@ class SkillInstalled(_Result):
     executables: list[str]
 
 
-class McpOAuthInfo(_Result):
+class McpOAuthInfo(ResultModel):
     """How a token for a server is got; secrets are shown as `***`."""
 
     grant_type: str = "client_credentials"
@@ -200,7 +200,7 @@ class McpOAuthInfo(_Result):
     client_auth: str = "post"
 
 
-class McpServerInfo(_Result):
+class McpServerInfo(ResultModel):
     """An MCP server as it is configured; secrets are shown as `***`, `$NAME` as it stands."""
 
     enabled: bool = True
@@ -217,20 +217,20 @@ class McpServerInfo(_Result):
     start_seconds: float = 30.0
 
 
-class McpConfig(_Result):
+class McpConfig(ResultModel):
     """All MCP servers by name."""
 
     mcp_servers: dict[str, McpServerInfo]
 
 
-class McpToolInfo(_Result):
+class McpToolInfo(ResultModel):
     """A tool of a server, as the server calls it."""
 
     name: str
     description: str = ""
 
 
-class McpServerState(_Result):
+class McpServerState(ResultModel):
     """How an MCP server is doing.
 
     `state` is off, idle (it starts with the next run), starting, ready or unavailable (why: `detail`).
@@ -243,44 +243,44 @@ class McpServerState(_Result):
     tools: list[McpToolInfo] = []
 
 
-class McpServerList(Listing):
+class McpServerList(Page):
     """All MCP servers, in the order of the file."""
 
     servers: list[McpServerState]
 
 
-class Outcome(_Result):
+class OperationResult(ResultModel):
     """Done, and what was done."""
 
     success: bool
     message: str
 
 
-class Deleted(_Result):
+class DeletionResult(ResultModel):
     """Local data is gone (`success` also when there was none)."""
 
     success: bool
 
 
-class Health(_Result):
+class Health(ResultModel):
     """The process is up."""
 
     status: str
 
 
-class ErrorBody(_Result):
+class ErrorBody(ResultModel):
     """The body of every error."""
 
     detail: str
 
 
-class SuggestionList(_Result):
+class SuggestionList(ResultModel):
     """What a person may want to say next."""
 
     suggestions: list[str]
 
 
-class MemorySettings(_Result):
+class MemorySettings(ResultModel):
     """How memory is configured; see the section `memory`."""
 
     enabled: bool
@@ -292,7 +292,7 @@ class MemorySettings(_Result):
     max_injection_tokens: int
 
 
-class MemoryStatus(_Result):
+class MemoryStatus(ResultModel):
     """How much is remembered in a scope; `updates_waiting` counts the threads that are still to be read.
 
     `last_updated` is ISO 8601 in UTC, "" where nothing was remembered yet.
@@ -305,7 +305,7 @@ class MemoryStatus(_Result):
     updates_waiting: int
 
 
-class MemoryChange(_Result):
+class MemoryChange(ResultModel):
     """A fact as it is now remembered."""
 
     success: bool

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.core.usage import Usage, added
+from agent.core.usage import TokenUsage, merge_usage
 
 SNAPSHOT_EVERY = 50
 
@@ -80,11 +80,11 @@ def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessa
     Removing an id that is not there does nothing.
     """
     merged: dict[str, BaseMessage] = {}
-    for message in _typed(state):
-        merged[_id_of(message, merged)] = message
-    for message in _typed(_flat(writes)):
+    for message in _to_messages(state):
+        merged[_ensure_id(message, merged)] = message
+    for message in _to_messages(_flatten(writes)):
         if not isinstance(message, RemoveMessage):
-            merged[_id_of(message, merged)] = message
+            merged[_ensure_id(message, merged)] = message
         elif message.id == REMOVE_ALL_MESSAGES:
             merged.clear()
         else:
@@ -124,24 +124,26 @@ class ThreadState(AgentState[Any]):
     viewed_images: NotRequired[Annotated[dict[str, ViewedImage], merge_viewed_images]]
     thread_data: NotRequired[ThreadData | None]
     sandbox: NotRequired[SandboxRef | None]
-    usage: NotRequired[Annotated[Usage, added]]
+    usage: NotRequired[Annotated[TokenUsage, merge_usage]]
     promoted_tools: NotRequired[Annotated[list[str], merge_names]]
     steered: NotRequired[Steered | None]
 
 
-def _flat(writes: Sequence[Any]) -> list[Any]:
+def _flatten(writes: Sequence[Any]) -> list[Any]:
     return [item for write in writes for item in (write if isinstance(write, list) else [write])]
 
 
-def _typed(items: Sequence[Any]) -> list[BaseMessage]:
+def _to_messages(items: Sequence[Any]) -> list[BaseMessage]:
     if all(isinstance(item, BaseMessage) for item in items):
         typed = list(items)
     else:
         typed = convert_to_messages(items)
-    return [_light(message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m) for m in typed]
+    return [
+        _drop_fields_set(message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m) for m in typed
+    ]
 
 
-def _light(message: BaseMessage) -> BaseMessage:
+def _drop_fields_set(message: BaseMessage) -> BaseMessage:
     """The message without pydantic's note of which fields were given: of a short one that is a third, and a
     burst holds every message of every thread in it.
     """
@@ -150,7 +152,7 @@ def _light(message: BaseMessage) -> BaseMessage:
     return message
 
 
-def _id_of(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
+def _ensure_id(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
     if not message.id:
         # Calls made at once see the same state, and may have the same result.
         call = message.tool_call_id if isinstance(message, ToolMessage) else ""

@@ -14,7 +14,7 @@ from langsmith import set_runtime_overrides
 from langsmith.utils import tracing_is_enabled
 
 
-async def begin_or_end(
+async def run_span_step(
     in_thread: Callable[..., Awaitable[Any]],
     context: Context,
     work: Callable[..., Any],
@@ -28,6 +28,6 @@ async def begin_or_end(
     return context.run(work, *args, **more)
 
 
-def spans_inline() -> None:
+def trace_inline() -> None:
     """For the whole process: begin and end spans at once while tracing is off, else as langsmith does."""
-    set_runtime_overrides(aio_to_thread=begin_or_end)
+    set_runtime_overrides(aio_to_thread=run_span_step)

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from langchain_core.messages import AIMessage, BaseMessage
 
 
-class Usage(TypedDict):
+class TokenUsage(TypedDict):
     """Numbers of tokens; `total_tokens` is what the provider says, mostly the sum of the others."""
 
     input_tokens: int
@@ -16,29 +16,29 @@ class Usage(TypedDict):
     total_tokens: int
 
 
-def usage_of(messages: Iterable[BaseMessage]) -> Usage | None:
+def sum_usage(messages: Iterable[BaseMessage]) -> TokenUsage | None:
     """What the answers among the messages cost; None where no provider said."""
     said = [m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata]
-    return _sum(said) if said else None
+    return _add_up(said) if said else None
 
 
-def added(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Usage:
+def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> TokenUsage:
     """Both together; the reducer of the channel `usage`."""
-    return _sum([part for part in (current, new) if part])
+    return _add_up([part for part in (current, new) if part])
 
 
-def spent(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Usage:
+def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> TokenUsage:
     """What was added between two states of a thread: a run's own usage, from its first and last values."""
-    earlier, later = _sum([before or {}]), _sum([after or {}])
-    return Usage(
+    earlier, later = _add_up([before or {}]), _add_up([after or {}])
+    return TokenUsage(
         input_tokens=later["input_tokens"] - earlier["input_tokens"],
         output_tokens=later["output_tokens"] - earlier["output_tokens"],
         total_tokens=later["total_tokens"] - earlier["total_tokens"],
     )
 
 
-def _sum(parts: Iterable[Mapping[str, Any]]) -> Usage:
-    total = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
+def _add_up(parts: Iterable[Mapping[str, Any]]) -> TokenUsage:
+    total = TokenUsage(input_tokens=0, output_tokens=0, total_tokens=0)
     for part in parts:
         given = int(part.get("input_tokens") or 0), int(part.get("output_tokens") or 0)
         total["input_tokens"] += given[0]

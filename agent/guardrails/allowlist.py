@@ -18,8 +18,8 @@ class AllowlistProvider:
     def __init__(
         self, *, allowed: Iterable[str] | None = None, denied: Iterable[str] = (), ask: Iterable[str] = ()
     ) -> None:
-        self._allowed = None if allowed is None else _names("allowed", allowed)
-        self._denied, self._ask = _names("denied", denied), _names("ask", ask)
+        self._allowed = None if allowed is None else _check_names("allowed", allowed)
+        self._denied, self._ask = _check_names("denied", denied), _check_names("ask", ask)
 
     @property
     def is_empty(self) -> bool:
@@ -29,21 +29,21 @@ class AllowlistProvider:
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""
         name = request.tool
-        if matches(name, self._denied):
+        if matches_any(name, self._denied):
             return Deny(f"the tool {name} is not allowed here", "tool_denied")
-        if matches(name, self._ask):
+        if matches_any(name, self._ask):
             return Ask(f"May the agent use {name}?", remember=True)
-        if self._allowed is not None and not matches(name, self._allowed):
+        if self._allowed is not None and not matches_any(name, self._allowed):
             return Deny(f"the tool {name} is not on the list of allowed ones", "tool_not_listed")
         return Allow()
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
+def matches_any(name: str, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns covers the name."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _names(field: str, given: Iterable[str]) -> tuple[str, ...]:
+def _check_names(field: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise SettingsError(f"`{field}` is a list of tool names, even of one.")
     names = tuple(given)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.config.errors import key_text
-from agent.core.import_string import NotImported, imported
+from agent.core.import_string import ImportStringError, import_object
 from agent.errors import GuardrailUnavailable
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import GuardrailProvider, SettingsError
@@ -21,17 +21,17 @@ _NO_LIST = (
 )
 
 
-def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:
+def load_guardrail(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:
     """Import `package.module:Class` and make it with the settings as arguments.
 
     Raises GuardrailUnavailable, which names what is wrong but no setting's value. An AllowlistProvider
     without any list is refused too, since it would allow everything.
     """
     try:
-        found = imported(use)
-    except NotImported as error:
+        found = import_object(use)
+    except ImportStringError as error:
         raise GuardrailUnavailable(f"The guardrail can't be loaded: {error}") from error
-    made = _made(use, found, settings or {})
+    made = _make_provider(use, found, settings or {})
     if not callable(getattr(made, "evaluate", None)):
         raise GuardrailUnavailable(f"{use} is no guardrail provider: it has no method evaluate.")
     if isinstance(made, AllowlistProvider) and made.is_empty:
@@ -40,17 +40,17 @@ def load_provider(use: str, settings: Mapping[str, Any] | None = None) -> Guardr
     return provider
 
 
-def _made(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
+def _make_provider(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
     at: tuple[str | int, ...] = ()
     try:
-        if problem := _misfit(found, settings):
+        if problem := _check_arguments(found, settings):
             raise SettingsError(problem)
         return found(**settings)
     except SettingsError as error:
         detail, at = str(error).rstrip("."), error.at
     except ValidationError as error:
         details = error.errors(include_url=False)
-        detail, at = "; ".join(map(_told, details)), details[0]["loc"]
+        detail, at = "; ".join(map(_format_detail, details)), details[0]["loc"]
     except Exception as error:
         detail = type(error).__name__
         raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({detail}).") from error
@@ -58,7 +58,7 @@ def _made(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
     raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}{end}", at=at)
 
 
-def _told(detail: ErrorDetails) -> str:
+def _format_detail(detail: ErrorDetails) -> str:
     """The place and what is wrong there; of a message that may hold the value only its kind."""
     kind = detail["type"]
     if kind in {"missing", "extra_forbidden"}:
@@ -68,7 +68,7 @@ def _told(detail: ErrorDetails) -> str:
     return ": ".join(filter(None, (key_text(detail["loc"]), what)))
 
 
-def _misfit(found: Any, settings: Mapping[str, Any]) -> str:
+def _check_arguments(found: Any, settings: Mapping[str, Any]) -> str:
     """The keys that it does not take, or those that it lacks; empty where the keys are right."""
     taken = inspect.signature(found).parameters.values()
     named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}

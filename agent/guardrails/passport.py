@@ -16,7 +16,7 @@ from agent.config.errors import key_text, listed
 from agent.config.validate import known_keys, message_of
 from agent.guardrails.decisions import SettingsError
 
-NEAR = 0.8
+SIMILARITY = 0.8
 """A key as close as this to one of ours is taken for a mistake and not for one of another reader."""
 
 
@@ -33,7 +33,7 @@ class Capability(_Strict):
     require_approval: bool = False
 
 
-class Limit(_Strict):
+class ArgumentLimit(_Strict):
     """By argument: patterns of which one has to fit, and patterns of which none may."""
 
     allowed: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -48,22 +48,24 @@ class Passport(BaseModel):
     status: str = "active"
     expires_at: datetime | None = None
     capabilities: tuple[Capability, ...] = ()
-    limits: Mapping[str, Limit] = Field(default_factory=dict)
+    limits: Mapping[str, ArgumentLimit] = Field(default_factory=dict)
 
 
-def passport_of(policy: Any) -> Passport:
+def parse_passport(policy: Any) -> Passport:
     """The passport. Raises SettingsError that says of each wrong part what is expected."""
     try:
         passport = Passport.model_validate(policy)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise SettingsError("; ".join(map(_told, details)), at=("policy", *details[0]["loc"])) from error
+        raise SettingsError(
+            "; ".join(map(_format_detail, details)), at=("policy", *details[0]["loc"])
+        ) from error
     _check_keys(policy)
     _check_limits(passport)
     return passport
 
 
-def _told(detail: ErrorDetails) -> str:
+def _format_detail(detail: ErrorDetails) -> str:
     place, kind = key_text(detail["loc"]), detail["type"]
     if kind.startswith("datetime"):
         what = "expected a moment such as 2027-06-30T00:00:00Z"
@@ -74,37 +76,37 @@ def _told(detail: ErrorDetails) -> str:
     return ": ".join(filter(None, (place, what)))
 
 
-def version_of(path: Path) -> tuple[int, int]:
+def read_version(path: Path) -> tuple[int, int]:
     """What changes with the file. Raises SettingsError."""
     try:
         stat = path.stat()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_file(path, error) from error
     return (stat.st_mtime_ns, stat.st_size)
 
 
-def passport_in(path: Path) -> Passport:
+def load_passport(path: Path) -> Passport:
     """The passport of a YAML or JSON file. Raises SettingsError."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_file(path, error) from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"policy: {path} is no YAML") from error
     try:
-        return passport_of(data)
+        return parse_passport(data)
     except SettingsError as error:
         raise SettingsError(f"policy: {path}: {error}", at=("policy",)) from error
 
 
-def _unreadable(path: Path, error: OSError) -> SettingsError:
+def _unreadable_file(path: Path, error: OSError) -> SettingsError:
     return SettingsError(f"policy: {path}: {error.strerror}")
 
 
 def _check_keys(policy: Any) -> None:
     """Other readers of the file may have keys of their own, but none that looks like ours."""
     for key in policy if isinstance(policy, Mapping) else ():
-        near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=NEAR)
+        near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=SIMILARITY)
         if near and key not in Passport.model_fields:
             raise SettingsError(f"{key}: unknown key; did you mean {near[0]}?", at=("policy", key))
 

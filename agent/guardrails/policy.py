@@ -30,9 +30,16 @@ from pathlib import Path
 from typing import Any
 
 from agent.config.errors import KeyPath
-from agent.guardrails.allowlist import matches
+from agent.guardrails.allowlist import matches_any
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, ToolRequest
-from agent.guardrails.passport import Capability, Limit, Passport, passport_in, passport_of, version_of
+from agent.guardrails.passport import (
+    ArgumentLimit,
+    Capability,
+    Passport,
+    load_passport,
+    parse_passport,
+    read_version,
+)
 
 
 class PolicyProvider:
@@ -52,36 +59,38 @@ class PolicyProvider:
         self._passport: Passport | None = None
         self._read_at: tuple[int, int] | None = None
         self._now = now
-        self._passport = passport_of(policy) if self._path is None else self._read(self._path)
+        self._passport = parse_passport(policy) if self._path is None else self._read_file(self._path)
 
     def warnings(self) -> tuple[tuple[KeyPath, str], ...]:
         """Why every call would be denied as the passport was read: the setting, and what to do. Blocking."""
         assert self._passport is not None
-        if (why := _void(self._passport, self._now())) is None:
+        if (why := _check_validity(self._passport, self._now())) is None:
             return ()
         at: KeyPath = ("policy", why.key) if self._path is None else ("policy",)
         return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         """See `GuardrailProvider`."""
-        passport = self._passport if self._path is None else await asyncio.to_thread(self._read, self._path)
+        passport = (
+            self._passport if self._path is None else await asyncio.to_thread(self._read_file, self._path)
+        )
         assert passport is not None
-        if (why := _void(passport, self._now())) is not None:
+        if (why := _check_validity(passport, self._now())) is not None:
             return why.denial
-        fitting = [c for c in passport.capabilities if matches(request.tool, c.tools)]
+        fitting = [c for c in passport.capabilities if matches_any(request.tool, c.tools)]
         if not fitting:
             return Deny(f"the agent's passport does not cover the tool {request.tool}", "tool_not_allowed")
-        return _first_allowed([_decided(c, passport.limits.get(c.id), request) for c in fitting])
+        return _most_permissive([_decide_capability(c, passport.limits.get(c.id), request) for c in fitting])
 
-    def _read(self, path: Path) -> Passport:
-        version = version_of(path)
+    def _read_file(self, path: Path) -> Passport:
+        version = read_version(path)
         if self._passport is None or version != self._read_at:
-            self._passport, self._read_at = passport_in(path), version
+            self._passport, self._read_at = load_passport(path), version
         return self._passport
 
 
 @dataclass(frozen=True, slots=True)
-class _Void:
+class _Invalidity:
     """Why a passport does not count, by which of its keys, and what helps."""
 
     key: str
@@ -89,12 +98,14 @@ class _Void:
     advice: str
 
 
-def _void(passport: Passport, now: datetime) -> _Void | None:
+def _check_validity(passport: Passport, now: datetime) -> _Invalidity | None:
     if passport.status != "active":
         told = f"the agent's passport is {passport.status}"
-        return _Void("status", Deny(told, "passport_not_active"), "active is the status of one that counts")
-    if passport.expires_at is not None and _aware(passport.expires_at) <= now:
-        return _Void(
+        return _Invalidity(
+            "status", Deny(told, "passport_not_active"), "active is the status of one that counts"
+        )
+    if passport.expires_at is not None and _with_timezone(passport.expires_at) <= now:
+        return _Invalidity(
             "expires_at",
             Deny("the agent's passport has expired", "passport_expired"),
             "give it a later expires_at",
@@ -102,20 +113,20 @@ def _void(passport: Passport, now: datetime) -> _Void | None:
     return None
 
 
-def _decided(capability: Capability, limit: Limit | None, request: ToolRequest) -> Decision:
+def _decide_capability(capability: Capability, limit: ArgumentLimit | None, request: ToolRequest) -> Decision:
     if capability.roles and not set(capability.roles) & set(request.context.roles):
         return Deny(f"{capability.id} is for {', '.join(capability.roles)} only", "role_not_allowed")
-    if limit is not None and (absent := _absent(limit, request.args)):
+    if limit is not None and (absent := _missing_arguments(limit, request.args)):
         problem = f"its limits are on {', '.join(absent)}, and a call without that is not made"
         return Deny(f"{capability.id}: {problem}", "argument_missing")
-    if limit is not None and (problem := _beyond(limit, request.args)):
+    if limit is not None and (problem := _find_violation(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
     if capability.require_approval:
         return Ask(f"May the agent use {request.tool} ({capability.id})?", remember=True)
     return Allow()
 
 
-def _first_allowed(decisions: Sequence[Decision]) -> Decision:
+def _most_permissive(decisions: Sequence[Decision]) -> Decision:
     """What allows most: several capabilities may cover one tool."""
     for kind in (Allow, Ask):
         for decision in decisions:
@@ -124,24 +135,24 @@ def _first_allowed(decisions: Sequence[Decision]) -> Decision:
     return decisions[0]
 
 
-def _absent(limit: Limit, args: Mapping[str, Any]) -> list[str]:
+def _missing_arguments(limit: ArgumentLimit, args: Mapping[str, Any]) -> list[str]:
     """The limited arguments that the call does not name: what they will be is not known."""
     return [name for name in dict.fromkeys([*limit.blocked, *limit.allowed]) if name not in args]
 
 
-def _beyond(limit: Limit, args: Mapping[str, Any]) -> str:
+def _find_violation(limit: ArgumentLimit, args: Mapping[str, Any]) -> str:
     for name, patterns in limit.blocked.items():
-        if any(fnmatchcase(_text(args[name]), pattern) for pattern in patterns):
+        if any(fnmatchcase(_as_text(args[name]), pattern) for pattern in patterns):
             return f"the value of {name} is blocked"
     for name, patterns in limit.allowed.items():
-        if not any(fnmatchcase(_text(args[name]), pattern) for pattern in patterns):
+        if not any(fnmatchcase(_as_text(args[name]), pattern) for pattern in patterns):
             return f"the value of {name} is not among the allowed ones"
     return ""
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _aware(moment: datetime) -> datetime:
+def _with_timezone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -13,11 +13,11 @@ from types import MappingProxyType
 from langchain_core.tools import BaseTool
 
 from agent.features import Feature, Middleware, RuntimeFeatures
-from agent.harness.middleware_order import Seat, place
+from agent.harness.middleware_order import Slot, order_middleware
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class BuiltIn:
     """The place of a built-in middleware.
 
     `use` is its class as `module:class`. `feature` switches it (`plan_mode`, or a field of RuntimeFeatures);
@@ -28,46 +28,46 @@ class Slot:
     use: str
     feature: str | None = None
 
-    def default(self) -> Middleware:
+    def make_default(self) -> Middleware:
         """The default implementation."""
         module, _, name = self.use.partition(":")
         made: Middleware = getattr(import_module(module), name)()
         return made
 
 
-def _slot(name: str, kind: str, feature: str | None = None) -> Slot:
-    return Slot(name, f"agent.middleware.{name}:{kind}", feature)
+def _built_in(name: str, kind: str, feature: str | None = None) -> BuiltIn:
+    return BuiltIn(name, f"agent.middleware.{name}:{kind}", feature)
 
 
-SLOTS: tuple[Slot, ...] = (
-    _slot("thread_data", "ThreadDataMiddleware", "sandbox"),
-    _slot("uploads", "UploadsMiddleware", "sandbox"),
-    _slot("sandbox", "SandboxMiddleware", "sandbox"),
-    _slot("steering", "SteeringMiddleware", "steering"),
-    _slot("dangling", "DanglingToolCallMiddleware"),
-    _slot("guardrail", "GuardrailMiddleware", "guardrail"),
-    _slot("tool_errors", "ToolErrorHandlingMiddleware"),
-    _slot("summarization", "SummarizationMiddleware", "summarization"),
-    _slot("todo", "TodoListMiddleware", "plan_mode"),
-    _slot("title", "TitleMiddleware", "auto_title"),
-    _slot("token_usage", "TokenUsageMiddleware"),
-    _slot("memory", "MemoryMiddleware", "memory"),
-    _slot("view_image", "ViewImageMiddleware", "vision"),
-    _slot("deferred_tools", "DeferredToolFilterMiddleware", "deferred_tools"),
-    _slot("subagent_limit", "SubagentLimitMiddleware", "subagent"),
-    _slot("loop_detection", "LoopDetectionMiddleware", "loop_detection"),
-    _slot("clarification", "ClarificationMiddleware"),
+BUILT_INS: tuple[BuiltIn, ...] = (
+    _built_in("thread_data", "ThreadDataMiddleware", "sandbox"),
+    _built_in("uploads", "UploadsMiddleware", "sandbox"),
+    _built_in("sandbox", "SandboxMiddleware", "sandbox"),
+    _built_in("steering", "SteeringMiddleware", "steering"),
+    _built_in("dangling", "DanglingToolCallMiddleware"),
+    _built_in("guardrail", "GuardrailMiddleware", "guardrail"),
+    _built_in("tool_errors", "ToolErrorHandlingMiddleware"),
+    _built_in("summarization", "SummarizationMiddleware", "summarization"),
+    _built_in("todo", "TodoListMiddleware", "plan_mode"),
+    _built_in("title", "TitleMiddleware", "auto_title"),
+    _built_in("token_usage", "TokenUsageMiddleware"),
+    _built_in("memory", "MemoryMiddleware", "memory"),
+    _built_in("view_image", "ViewImageMiddleware", "vision"),
+    _built_in("deferred_tools", "DeferredToolFilterMiddleware", "deferred_tools"),
+    _built_in("subagent_limit", "SubagentLimitMiddleware", "subagent"),
+    _built_in("loop_detection", "LoopDetectionMiddleware", "loop_detection"),
+    _built_in("clarification", "ClarificationMiddleware"),
 )
 _OWN_SLOT = {"auto_title": "title", "vision": "view_image", "subagent": "subagent_limit"}
 _NOTHING: Mapping[str, Middleware] = MappingProxyType({})
 
 
-def assemble(
+def assemble_chain(
     features: RuntimeFeatures,
     extra: Sequence[Middleware] = (),
     *,
     plan_mode: bool = False,
-    given: Mapping[str, Middleware] = _NOTHING,
+    defaults: Mapping[str, Middleware] = _NOTHING,
     inner: Sequence[Middleware] = (),
 ) -> list[Middleware]:
     """The chain, outermost first; Clarification is always its last.
@@ -77,19 +77,19 @@ def assemble(
     `agent.harness.middleware_order.place` does.
     """
     seats = []
-    for slot in SLOTS[:-1]:
-        wanted = _wanted(slot, features, plan_mode=plan_mode)
+    for slot in BUILT_INS[:-1]:
+        wanted = _requested_feature(slot, features, plan_mode=plan_mode)
         if wanted is True:
-            wanted = given.get(slot.name) or slot.default()
+            wanted = defaults.get(slot.name) or slot.make_default()
         if wanted is not False:
-            seats.append(Seat(wanted, slot.use))
-    last = SLOTS[-1]
-    end = Seat(given.get(last.name) or last.default(), last.use)
-    chain = [seat.middleware for seat in place([*seats, end], extra)]
+            seats.append(Slot(wanted, slot.use))
+    last = BUILT_INS[-1]
+    end = Slot(defaults.get(last.name) or last.make_default(), last.use)
+    chain = [seat.middleware for seat in order_middleware([*seats, end], extra)]
     return [*chain[:-1], *inner, chain[-1]]
 
 
-def _wanted(slot: Slot, features: RuntimeFeatures, *, plan_mode: bool) -> Feature:
+def _requested_feature(slot: BuiltIn, features: RuntimeFeatures, *, plan_mode: bool) -> Feature:
     if slot.feature is None:
         return True
     if slot.feature == "plan_mode":
@@ -99,21 +99,23 @@ def _wanted(slot: Slot, features: RuntimeFeatures, *, plan_mode: bool) -> Featur
     return wanted if is_own or wanted is False else True
 
 
-def brought(features: RuntimeFeatures, defaults: Mapping[str, Middleware] = _NOTHING) -> list[BaseTool]:
+def missing_feature_tools(
+    features: RuntimeFeatures, defaults: Mapping[str, Middleware] = _NOTHING
+) -> list[BaseTool]:
     """The tools of `vision` and `subagent` that an instance given for them does not bring itself.
 
     `defaults` as `given` of `assemble`.
     """
     missing: list[BaseTool] = []
-    for slot in SLOTS:
+    for slot in BUILT_INS:
         given = getattr(features, slot.feature) if slot.feature in {"vision", "subagent"} else False
         if not isinstance(given, bool):
-            own = {tool.name for tool in tools_of(given)}
-            usual = defaults.get(slot.name) or slot.default()
-            missing += [tool for tool in tools_of(usual) if tool.name not in own]
+            own = {tool.name for tool in middleware_tools(given)}
+            usual = defaults.get(slot.name) or slot.make_default()
+            missing += [tool for tool in middleware_tools(usual) if tool.name not in own]
     return missing
 
 
-def tools_of(middleware: Middleware) -> Sequence[BaseTool]:
+def middleware_tools(middleware: Middleware) -> Sequence[BaseTool]:
     """The tools that it brings."""
     return getattr(middleware, "tools", ())

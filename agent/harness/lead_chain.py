@@ -12,14 +12,14 @@ from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
 from agent.core.interfaces.memory import MemoryStore
 from agent.core.interfaces.sandbox import SandboxProvider
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.features import Middleware, RuntimeFeatures
-from agent.guardrails.loading import load_provider
-from agent.harness.assembly import assemble, tools_of
+from agent.guardrails.loading import load_guardrail
+from agent.harness.assembly import assemble_chain, middleware_tools
 from agent.harness.subagent_chain import subagent_chain
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
-from agent.middleware.memory import MemoryMiddleware, remembering
+from agent.middleware.memory import MemoryMiddleware, make_recorder
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
@@ -29,8 +29,8 @@ from agent.middleware.title import TitleMiddleware
 from agent.middleware.uploads import UploadsMiddleware
 from agent.middleware.view_image import ViewImageMiddleware
 from agent.models.calls import ModelCalls
-from agent.models.capabilities import FitsFallbacks, fitting_for
-from agent.models.retry import ModelAttempts
+from agent.models.capabilities import FallbackCapabilities, capability_middleware
+from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
 from agent.subagents.runner import GraphSubagents
@@ -40,7 +40,7 @@ from agent.uploads.store import UploadStore
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ChainParts:
     """What a chain is made from: `fallbacks` come with their built models; `summarizers` write summaries in
     turn where one is configured.
 
@@ -51,7 +51,7 @@ class Parts:
 
     config: AgentConfig
     spec: ModelSpec
-    switches: Switches
+    options: RunOptions
     folders: ThreadFolders
     memory: MemoryStore
     sandbox: SandboxProvider | None = None
@@ -63,32 +63,32 @@ class Parts:
     tools: Sequence[BaseTool] = ()
 
 
-def chain_of(
-    parts: Parts, features: RuntimeFeatures | None = None, extra: Sequence[Middleware] = ()
+def build_chain(
+    parts: ChainParts, features: RuntimeFeatures | None = None, extra: Sequence[Middleware] = ()
 ) -> list[Middleware]:
     """The chain, outermost first. `features` stand for those of the configuration where they are given.
 
     A model without tools gets no middleware that brings some. Blocking. Raises ValueError for extras that
     find no place, GuardrailUnavailable for a provider that can't be made.
     """
-    wanted = features or features_of(parts)
+    wanted = features or select_features(parts)
     files = UploadsMiddleware(
         store=UploadStore(parts.folders), limits=ShowLimits(vision=parts.spec.supports_vision)
     )
-    chain = assemble(
+    chain = assemble_chain(
         wanted,
         extra,
-        plan_mode=parts.switches.plan_mode,
-        given=_given(parts, wanted) | {"uploads": files},
-        inner=_around_calls(parts),
+        plan_mode=parts.options.plan_mode,
+        defaults=_build_defaults(parts, wanted) | {"uploads": files},
+        inner=_build_call_middleware(parts),
     )
     if wanted.sandbox is False:
         # People send files whether there is a sandbox or not.
         chain = [files, *chain]
-    return chain if parts.spec.supports_tools else [one for one in chain if not tools_of(one)]
+    return chain if parts.spec.supports_tools else [one for one in chain if not middleware_tools(one)]
 
 
-def features_of(parts: Parts) -> RuntimeFeatures:
+def select_features(parts: ChainParts) -> RuntimeFeatures:
     """The features that configuration, model and switches ask for."""
     config, spec = parts.config, parts.spec
     sandbox = config.sandbox.enabled
@@ -96,39 +96,39 @@ def features_of(parts: Parts) -> RuntimeFeatures:
         sandbox=sandbox,
         memory=config.memory.enabled and spec.context_tokens is None,
         summarization=config.summarization.enabled,
-        subagent=_delegates(parts, has_tools=sandbox or bool(parts.tools)),
+        subagent=_has_subagents(parts, has_tools=sandbox or bool(parts.tools)),
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
         guardrail=config.guardrails.enabled,
         deferred_tools=parts.always_shown is not None,
-        steering=parts.switches.steerable,
+        steering=parts.options.steerable,
     )
 
 
-def _delegates(parts: Parts, *, has_tools: bool) -> bool:
+def _has_subagents(parts: ChainParts, *, has_tools: bool) -> bool:
     """Whether there are subagents: when asked for, else where they would have tools."""
-    wanted = parts.switches.subagents
+    wanted = parts.options.subagents
     able = parts.spec.supports_tools and parts.config.subagents.enabled
     return able and (has_tools if wanted is None else wanted)
 
 
-def _given(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:
+def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, Middleware]:
     """The built-in middleware as the configuration and the disk have it, by slot."""
-    given = {**_configured(parts, features), **_on_disk(parts)}
+    given = {**_build_configured(parts, features), **_build_file_middleware(parts)}
     if features.subagent is not False and parts.subagents_model is not None:
         config = parts.config.subagents
         runner = GraphSubagents(
             parts.subagents_model,
             parts.tools,
-            middleware=[*subagent_chain(features, given), *_around_calls(parts)],
-            at_once=config.max_concurrent,
+            middleware=[*subagent_chain(features, given), *_build_call_middleware(parts)],
+            max_concurrent=config.max_concurrent,
             seconds=config.timeout_seconds,
         )
         given["subagent_limit"] = SubagentLimitMiddleware(most=config.max_concurrent, runner=runner)
     return given
 
 
-def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware]:
+def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str, Middleware]:
     """The built-in middleware that has parameters in the configuration, by slot."""
     title = parts.config.title
     made: dict[str, Middleware] = {
@@ -140,19 +140,19 @@ def _configured(parts: Parts, features: RuntimeFeatures) -> dict[str, Middleware
         ),
     }
     if features.summarization is True:
-        before_cut = remembering(parts.memory) if features.memory is True else None
-        made["summarization"] = _summarization(parts, before_cut)
+        before_cut = make_recorder(parts.memory) if features.memory is True else None
+        made["summarization"] = _build_summarization(parts, before_cut)
     if features.sandbox is False:
         # Its tool opens files of the sandbox.
         made["view_image"] = ViewImageMiddleware(tools=())
     if features.deferred_tools is True:
         made["deferred_tools"] = DeferredToolFilterMiddleware(always=parts.always_shown or ())
     if features.guardrail is True:
-        made["guardrail"] = _guardrail(parts.config.guardrails)
+        made["guardrail"] = _build_guardrail(parts.config.guardrails)
     return made
 
 
-def _on_disk(parts: Parts) -> dict[str, Middleware]:
+def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
     """The built-in middleware that works with the thread's folders, by slot."""
     store = UploadStore(parts.folders)
     provider = parts.sandbox or LocalSandboxProvider(store.folders)
@@ -162,36 +162,36 @@ def _on_disk(parts: Parts) -> dict[str, Middleware]:
     }
 
 
-def _around_calls(parts: Parts) -> list[Middleware]:
+def _build_call_middleware(parts: ChainParts) -> list[Middleware]:
     """What stands around the model itself: fits the messages to it, tries again, names what went wrong."""
     spec = parts.spec
     strict = not parts.config.allow_degradation
-    chain = fitting_for(spec, strict=strict)
+    chain = capability_middleware(spec, strict=strict)
     others = [model for _, model in parts.fallbacks]
     if parts.config.model_calls.retries or others:
-        chain.append(_attempts(parts.config, others))
+        chain.append(_build_retry(parts.config, others))
     if parts.fallbacks:
-        chain.append(FitsFallbacks([spec for spec, _ in parts.fallbacks], strict=strict))
+        chain.append(FallbackCapabilities([spec for spec, _ in parts.fallbacks], strict=strict))
     return [*chain, ModelCalls(model_name=spec.name)]
 
 
-def _attempts(config: AgentConfig, others: Sequence[BaseChatModel]) -> ModelAttempts:
+def _build_retry(config: AgentConfig, others: Sequence[BaseChatModel]) -> ModelRetry:
     calls = config.model_calls
-    return ModelAttempts(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others)
+    return ModelRetry(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others)
 
 
-def _summarization(parts: Parts, before_cut: BeforeCut | None) -> Middleware:
+def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Middleware:
     config = parts.config.summarization
     fallbacks = [model for _, model in parts.fallbacks]
     return SummarizationMiddleware(
         model=parts.summarizers[0] if parts.summarizers else None,
-        attempts=_attempts(parts.config, parts.summarizers[1:] if parts.summarizers else fallbacks),
+        attempts=_build_retry(parts.config, parts.summarizers[1:] if parts.summarizers else fallbacks),
         trigger=[size.pair() for size in config.trigger],
         keep=config.keep.pair(),
         before_cut=before_cut,
     )
 
 
-def _guardrail(config: GuardrailsConfig) -> Middleware:
+def _build_guardrail(config: GuardrailsConfig) -> Middleware:
     provider = config.provider
-    return GuardrailMiddleware(provider=load_provider(provider.use, provider.passed_on()))
+    return GuardrailMiddleware(provider=load_guardrail(provider.use, provider.passed_on()))

@@ -24,7 +24,7 @@ def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -
         chain.append(given["thread_data"])
         sandbox = given["sandbox"] if features.sandbox is True else features.sandbox
         if isinstance(sandbox, SandboxMiddleware):
-            chain.append(sandbox.shared())
+            chain.append(sandbox.for_subagents())
     if features.guardrail is not False:
         chain.append(given["guardrail"] if features.guardrail is True else features.guardrail)
     return [*chain, ToolErrorHandlingMiddleware(), TokenUsageMiddleware()]

@@ -42,6 +42,6 @@ def _left(config: AgentConfig) -> bool:
 
 
 def _lead() -> LeadAgent:
-    from agent.lead import lead_of
+    from agent.lead import get_lead_agent
 
-    return lead_of(home_from_environment())
+    return get_lead_agent(home_from_environment())

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.core.schemas import Deleted, Outcome, UploadInfo, UploadList, UploadResult
+from agent.core.schemas import DeletionResult, OperationResult, UploadInfo, UploadList, UploadResult
 from agent.models.source import ModelSource
 from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
@@ -32,22 +32,22 @@ class ThreadFiles:
 
     async def listed(self, thread_id: str) -> UploadList:
         """The uploads of the thread. Raises BadIdentifier."""
-        found = await UploadStore(self._folders).listed(thread_id)
+        found = await UploadStore(self._folders).list_uploads(thread_id)
         return UploadList(files=found, count=len(found))
 
-    async def delete(self, thread_id: str, filename: str) -> Outcome:
+    async def delete(self, thread_id: str, filename: str) -> OperationResult:
         """Delete one upload. Raises BadIdentifier or FileMissing."""
         await UploadStore(self._folders).delete(thread_id, filename)
-        return Outcome(success=True, message=f"{filename} is deleted.")
+        return OperationResult(success=True, message=f"{filename} is deleted.")
 
     async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """The content of a file of the thread, and its type. Raises BadIdentifier or FileMissing."""
         return await asyncio.to_thread(self._read, thread_id, path)
 
-    async def forget(self, thread_id: str) -> Deleted:
+    async def forget(self, thread_id: str) -> DeletionResult:
         """Delete all local data of the thread. Raises BadIdentifier."""
         await asyncio.to_thread(self._folders.remove, thread_id)
-        return Deleted(success=True)
+        return DeletionResult(success=True)
 
     def _read(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)

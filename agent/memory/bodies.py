@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from agent.core.memory_document import Category, Confidence
-from agent.core.request_model import Given
+from agent.core.request_model import RequestModel
 
 
-class FactBody(Given):
+class FactBody(RequestModel):
     """What of a fact is to be changed; None leaves a part as it is."""
 
     model_config = ConfigDict(strict=True)

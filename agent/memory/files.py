@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.memory import MemoryScope
 from agent.core.memory_document import MemoryDocument
 from agent.memory.scopes import file_name
@@ -92,7 +92,7 @@ class MemoryFiles:
 
     def make(self) -> None:
         """The folder, private."""
-        private_folder(self.folder)
+        make_private_folder(self.folder)
 
     def path(self, scope: MemoryScope) -> Path:
         """Where the scope's file is, or would be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.memory_document import MemoryDocument
 from agent.memory.merge import ranked
-from agent.models.window import estimate
+from agent.models.window import estimate_tokens
 
 FACTS = 15
 AROUND = 64
@@ -45,4 +45,4 @@ def harmless(text: str) -> str:
 
 
 def _cost(line: str) -> int:
-    return estimate(line) + 1
+    return estimate_tokens(line) + 1

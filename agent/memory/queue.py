@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.memory import MemoryScope
 from agent.memory import statements as sql
 from agent.memory.conversation import MOST
@@ -137,7 +137,7 @@ class UpdateQueue:
             connection.execute("COMMIT")
 
     def _open(self) -> sqlite3.Connection:
-        private_folder(self._path.parent)
+        make_private_folder(self._path.parent)
         self._path.touch(mode=0o600)
         connection = sqlite3.connect(
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False

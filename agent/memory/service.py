@@ -14,7 +14,7 @@ import structlog
 from agent.config.memory import MemoryConfig
 from agent.core.interfaces.memory import MemoryScope
 from agent.core.memory_document import Category, Fact, MemoryDocument
-from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, Outcome
+from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.errors import Conflict, Invalid, NotFound
 from agent.memory.folder import Clock, MemoryFolder, folder_path
 from agent.memory.merge import best, new_fact, same, trimmed
@@ -65,7 +65,7 @@ class ManagedMemory:
 
         return await self._do(scope, "status", look)
 
-    async def forget(self, scope: MemoryScope) -> Outcome:
+    async def forget(self, scope: MemoryScope) -> OperationResult:
         """Erase it all, with what waits to be remembered; what was said so far does not come back."""
 
         def erase(folder: MemoryFolder) -> None:
@@ -74,7 +74,7 @@ class ManagedMemory:
                 folder.files.delete(scope)
 
         await self._do(scope, "forget", erase)
-        return Outcome(success=True, message="The memory is empty.")
+        return OperationResult(success=True, message="The memory is empty.")
 
     async def add(
         self, scope: MemoryScope, content: str, *, category: Category = "context", confidence: float = 1.0
@@ -119,7 +119,7 @@ class ManagedMemory:
         written = await self._write(scope, "change", replaced)
         return MemoryChange(success=True, fact=_found(written, fact_id), message="The fact is changed.")
 
-    async def remove(self, scope: MemoryScope, fact_id: str) -> Outcome:
+    async def remove(self, scope: MemoryScope, fact_id: str) -> OperationResult:
         """Forget one fact. Raises NotFound."""
         now = self._now()
 
@@ -129,7 +129,7 @@ class ManagedMemory:
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
         await self._write(scope, "remove", without)
-        return Outcome(success=True, message="The fact is forgotten.")
+        return OperationResult(success=True, message="The fact is forgotten.")
 
     def close(self) -> None:
         """Let the database go; the next use opens it again. Blocking."""

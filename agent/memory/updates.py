@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import structlog
 from langchain_core.messages import BaseMessage
 
-from agent.core.usage import usage_of
+from agent.core.usage import sum_usage
 from agent.memory.extraction_prompt import again, question
 from agent.memory.folder import MemoryFolder
 from agent.memory.merge import Limits, changed
@@ -45,7 +45,7 @@ async def _answered(asked: list[BaseMessage], ask: Ask) -> Change:
     """The model's change; an answer that can't be used is told what is wrong with it, once."""
     for attempt in range(1, ASKED_AT_MOST + 1):
         answer = await ask(asked)
-        log.info("memory_model_asked", usage=usage_of([answer]))
+        log.info("memory_model_asked", usage=sum_usage([answer]))
         try:
             return read_change(answer.text)
         except AnswerRefused as error:

@@ -8,13 +8,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agent.models.window import estimate
+from agent.models.window import estimate_tokens
 
 OVERLAP = 200
 _WHO = {"human": "Person", "ai": "Assistant", "system": "System"}
 
 
-def pieces(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
+def split_conversation(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
     """The messages as texts of about `tokens` at most each, cut between messages wherever that is possible.
 
     A message that is longer alone is split, and its parts overlap, so that no sentence is only found in two
@@ -23,8 +23,8 @@ def pieces(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
     found: list[str] = []
     open_piece: list[str] = []
     cost = 0
-    for text in _parts(messages, tokens):
-        price = estimate(text)
+    for text in _message_parts(messages, tokens):
+        price = estimate_tokens(text)
         if open_piece and cost + price > tokens:
             found.append("\n".join(open_piece))
             open_piece, cost = [], 0
@@ -33,25 +33,25 @@ def pieces(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
     return [*found, "\n".join(open_piece)] if open_piece else found
 
 
-def rendered(message: AnyMessage) -> str:
+def render_message(message: AnyMessage) -> str:
     """Who said what, tool calls and results included; of what is no text only that it was there."""
     who = _WHO.get(message.type, message.type.capitalize())
     if isinstance(message, ToolMessage):
         who = f"Result of {message.name or 'a tool'}"
-    lines = [f"{who}: {_text(message.content)}"]
+    lines = [f"{who}: {_content_text(message.content)}"]
     if isinstance(message, AIMessage):
         calls = ((call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls)
         lines += [f"{who} called {name} with {args}" for name, args in calls]
     return "\n".join(lines)
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(_block(block) for block in content)
+    return "".join(_block_text(block) for block in content)
 
 
-def _block(block: Any) -> str:
+def _block_text(block: Any) -> str:
     if isinstance(block, str):
         return block
     kind = str(block.get("type"))
@@ -60,21 +60,21 @@ def _block(block: Any) -> str:
     return "" if kind in {"thinking", "reasoning", "tool_use", "tool_call", "function_call"} else f"[{kind}]"
 
 
-def _parts(messages: Iterable[AnyMessage], tokens: int) -> Iterator[str]:
+def _message_parts(messages: Iterable[AnyMessage], tokens: int) -> Iterator[str]:
     for message in messages:
-        text = rendered(message)
-        if estimate(text) <= tokens:
+        text = render_message(message)
+        if estimate_tokens(text) <= tokens:
             yield text
         else:
-            yield from split(text, tokens)
+            yield from split_text(text, tokens)
 
 
-def split(text: str, tokens: int) -> Iterator[str]:
+def split_text(text: str, tokens: int) -> Iterator[str]:
     """Parts of at most `tokens`, ended at a space where there is one, each starting inside of the last."""
     at = 0
     while at < len(text):
         size = max(tokens // 3, 1)
-        while at + size < len(text) and estimate(text[at : at + size * 5 // 4]) <= tokens:
+        while at + size < len(text) and estimate_tokens(text[at : at + size * 5 // 4]) <= tokens:
             size = size * 5 // 4 + 1
         end = min(at + size, len(text))
         if end < len(text) and (space := text.rfind(" ", at + size // 2, end)) > 0:

@@ -8,7 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import BaseTool, tool
 from langgraph.types import interrupt
 
-from agent.middleware.model_response import Handler, Request, Response, answer_of, with_answer, without_calls
+from agent.middleware.model_response import Handler, Request, Response, get_answer, with_answer, without_calls
 
 NAME = "ask_clarification"
 Kind = Literal["missing_info", "ambiguous", "approach_choice", "risk_confirmation", "suggestion"]
@@ -68,7 +68,7 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model and leave a question alone in its answer."""
         response = await handler(request)
-        answer = answer_of(response)
+        answer = get_answer(response)
         calls = answer.tool_calls if answer else []
         question = next((call["id"] for call in calls if call["name"] == NAME), None)
         if answer is None or question is None or len(calls) == 1:

@@ -10,20 +10,20 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
 from agent.core.state import ThreadState
-from agent.core.usage import usage_of
-from agent.middleware.invalid_tool_calls import RawCalls
+from agent.core.usage import sum_usage
+from agent.middleware.invalid_tool_calls import StreamedArguments
 from agent.middleware.model_response import (
     Handler,
     Request,
     Response,
-    answer_of,
-    updating,
+    get_answer,
     with_answer,
     with_text,
+    with_update,
     without_calls,
 )
-from agent.models.callbacks import listening
-from agent.models.visible_output import Shown, in_place
+from agent.models.callbacks import attach_callback
+from agent.models.visible_output import VisibleOutput, replace_message
 
 UNANSWERED = "Interrupted: this call has no result, and whether it had an effect is unknown."
 UNREADABLE = (
@@ -31,7 +31,7 @@ UNREADABLE = (
     "off, in smaller calls."
 )
 GIVEN_UP = "I could not call {tools}: what I wrote for it was unreadable."
-TRIES = 2
+RETRIES = 2
 _Results = dict[str, ToolMessage]
 
 
@@ -50,37 +50,37 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    def __init__(self, *, tries: int = TRIES) -> None:
+    def __init__(self, *, retries: int = RETRIES) -> None:
         super().__init__()
-        self._tries = tries
+        self._retries = retries
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with a conversation that is whole."""
-        whole = repaired(request.messages)
-        response, lost = await self._readable(request.override(messages=whole), handler)
+        whole = repair_history(request.messages)
+        response, lost = await self._retry_unreadable(request.override(messages=whole), handler)
         stored = request.state["messages"]
         update: dict[str, Any] = {}
-        if writes := _writes(stored, repaired(stored, whole), response):
+        if writes := _repair_writes(stored, repair_history(stored, whole), response):
             update["messages"] = writes
-        if usage := usage_of(lost):
+        if usage := sum_usage(lost):
             update["usage"] = usage
-        return updating(response, **update) if update else response
+        return with_update(response, **update) if update else response
 
-    async def _readable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
+    async def _retry_unreadable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
         """The response, and the answers that were asked for again."""
         lost: list[AIMessage] = []
-        shown = Shown()
-        response = await _read(request, handler, shown)
-        for _ in range(self._tries):
-            answer = answer_of(response)
+        shown = VisibleOutput()
+        response = await _call_model(request, handler, shown)
+        for _ in range(self._retries):
+            answer = get_answer(response)
             if answer is None or not answer.invalid_tool_calls or answer.tool_calls:
                 break
             lost.append(answer)
-            told = [*request.messages, answer, *_results(answer, {})]
-            response = await _read(request.override(messages=told), handler, shown)
-        answer = answer_of(response)
+            told = [*request.messages, answer, *_complete_results(answer, {})]
+            response = await _call_model(request.override(messages=told), handler, shown)
+        answer = get_answer(response)
         if answer is None or not answer.invalid_tool_calls:
             return response, lost
         bare = without_calls(answer, [call["id"] for call in answer.invalid_tool_calls if call["id"]])
@@ -91,36 +91,36 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         return with_answer(response, clean), lost
 
 
-async def _read(request: Request, handler: Handler, shown: Shown) -> Response:
+async def _call_model(request: Request, handler: Handler, shown: VisibleOutput) -> Response:
     """The response, whose calls are only those whose arguments came whole, in the place of what was shown."""
-    raw = RawCalls()
-    with listening(raw), shown.listening() as place:
+    raw = StreamedArguments()
+    with attach_callback(raw), shown.watch_attempt() as place:
         response = await handler(request)
     if place is not None:
-        response = in_place(response, place)
-    answer = answer_of(response)
-    return response if answer is None else with_answer(response, raw.checked(answer))
+        response = replace_message(response, place)
+    answer = get_answer(response)
+    return response if answer is None else with_answer(response, raw.mark_broken_calls(answer))
 
 
-def repaired(messages: Sequence[AnyMessage], found: Sequence[AnyMessage] = ()) -> list[AnyMessage]:
+def repair_history(messages: Sequence[AnyMessage], candidates: Sequence[AnyMessage] = ()) -> list[AnyMessage]:
     """The messages with each call's result behind it; the same messages where nothing is wrong.
 
     `found`: messages among which lacking results may be.
     """
-    results = _by_maker(found)
-    for maker, own in _by_maker(messages).items():
+    results = _results_by_message(candidates)
+    for maker, own in _results_by_message(messages).items():
         results.setdefault(maker, {}).update(own)
     whole: list[AnyMessage] = []
     for message in messages:
         if isinstance(message, AIMessage):
             whole.append(message)
-            whole += _results(message, results)
+            whole += _complete_results(message, results)
         elif not isinstance(message, ToolMessage):
             whole.append(message)
     return whole
 
 
-def _by_maker(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
+def _results_by_message(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
     """The results by the id of the message that made their call: the last one before them with such a call.
 
     A call's id alone would not do, since some providers start counting anew in each answer. Under None are
@@ -137,7 +137,7 @@ def _by_maker(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
     return found
 
 
-def _results(message: AIMessage, results: dict[str | None, _Results]) -> Iterator[ToolMessage]:
+def _complete_results(message: AIMessage, results: dict[str | None, _Results]) -> Iterator[ToolMessage]:
     """The results of the message's calls in the order in which they came, then what stands for the others."""
     calls: list[tuple[str | None, str, str]] = []
     calls += [(call["id"], call["name"], UNANSWERED) for call in message.tool_calls]
@@ -153,7 +153,9 @@ def _results(message: AIMessage, results: dict[str | None, _Results]) -> Iterato
             yield ToolMessage(text, tool_call_id=call_id, name=name, status="error", id=str(uuid4()))
 
 
-def _writes(stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response: Response) -> list[Any]:
+def _repair_writes(
+    stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response: Response
+) -> list[Any]:
     """What makes the stored messages whole: from the first difference on, all is taken out and put back."""
     same = 0
     for old, new in zip(stored, whole, strict=False):

@@ -34,7 +34,7 @@ HIDDEN = "The tool {name} is not in your list yet. Find it by `tool_search` firs
 NOTHING = "No tool fits. Try other words, or go on without."
 
 
-class Search(BaseModel):
+class ToolSearchArgs(BaseModel):
     """The arguments of `tool_search`."""
 
     query: str = Field(description="Words for what you want to do, or names of tools split by commas.")
@@ -64,15 +64,19 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
             raise ValueError(f"At least one tool has to be shown, not {threshold}.")
         self._threshold, self._always, self._catalogue = threshold, frozenset(always), catalogue
         search = StructuredTool.from_function(
-            coroutine=self._search, name=NAME, description=DESCRIPTION, args_schema=Search, infer_schema=False
+            coroutine=self._search_tools,
+            name=NAME,
+            description=DESCRIPTION,
+            args_schema=ToolSearchArgs,
+            infer_schema=False,
         )
         search.metadata = {"idempotent": True}
         self.tools: list[BaseTool] = [search]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the shorter list."""
-        hidden = self._hidden(request.tools, request.state)
-        deferred = self._hidden(request.tools, {})
+        hidden = self._hidden_tools(request.tools, request.state)
+        deferred = self._hidden_tools(request.tools, {})
         drop = hidden if deferred else {NAME}
         if not drop:
             return await handler(request)
@@ -87,18 +91,18 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run a tool that was shown."""
         call = request.tool_call
-        if call["name"] in self._hidden(request.runtime.tools, request.state):
+        if call["name"] in self._hidden_tools(request.runtime.tools, request.state):
             text = HIDDEN.format(name=call["name"])
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         return await handler(request)
 
-    def _hidden(self, tools: Sequence[Any], state: Any) -> set[str]:
+    def _hidden_tools(self, tools: Sequence[Any], state: Any) -> set[str]:
         names = [tool.name for tool in tools if isinstance(tool, BaseTool) and tool.name != NAME]
         shown = {*names[: self._threshold], *self._always, *(state.get("promoted_tools") or ())}
         return set(names) - shown
 
-    async def _search(self, query: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
-        hidden = self._hidden(runtime.tools, runtime.state)
+    async def _search_tools(self, query: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+        hidden = self._hidden_tools(runtime.tools, runtime.state)
         catalogue = self._catalogue or ListedTools(tool for tool in runtime.tools if tool.name in hidden)
         found = [entry for entry in catalogue.search(query, limit=FOUND) if entry.name in hidden]
         lines = [f"- {entry.name}: {' '.join(entry.description.split())[:LINE]}" for entry in found]

@@ -25,7 +25,7 @@ SECONDS = 10.0
 APPROVE, REJECT = "approve", "reject"
 DENIED = "Not allowed: {reason}. Don't try to get around this; go on without it, or tell the person."
 REJECTED = "A person was asked and rejected this call. Go on without it, or ask what they want instead."
-SAID = " They said: {words}"
+REPLY = " They said: {words}"
 _YES = frozenset(
     {
         *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
@@ -59,20 +59,20 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         """Run the tool where it is allowed."""
         call = request.tool_call
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
-        decision = await self._decided(ToolRequest(call["name"], call["args"], call["id"] or "", context))
+        decision = await self._decide_call(ToolRequest(call["name"], call["args"], call["id"] or "", context))
         if isinstance(decision, Deny):
             log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
-            return _refusal(request, DENIED.format(reason=decision.reason.rstrip(". ")))
+            return _error_result(request, DENIED.format(reason=decision.reason.rstrip(". ")))
         if not isinstance(decision, Ask) or (decision.remember and call["name"] in context.approved):
             return await handler(request)
-        if not approved(answer := interrupt(_question(decision, request))):
-            return _refusal(request, REJECTED + _instead(answer))
+        if not is_approved(answer := interrupt(_approval_request(decision, request))):
+            return _error_result(request, REJECTED + _quote_reply(answer))
         return await handler(request)
 
-    async def _decided(self, request: ToolRequest) -> Decision:
+    async def _decide_call(self, request: ToolRequest) -> Decision:
         try:
             async with asyncio.timeout(self._seconds):
-                decision = await self._evaluate(request)
+                decision = await self._ask_provider(request)
         except Exception as error:  # noqa: BLE001 - supervisor: whatever a provider raises denies the call
             detail = redact_line(str(error))
             log.warning("guardrail_failed", tool=request.tool, error=type(error).__name__, detail=detail)
@@ -84,7 +84,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             return _UNDECIDED
         return decision
 
-    async def _evaluate(self, request: ToolRequest) -> Any:
+    async def _ask_provider(self, request: ToolRequest) -> Any:
         evaluate = self._provider.evaluate
         if inspect.iscoroutinefunction(evaluate):
             return await evaluate(request)
@@ -92,31 +92,31 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         return await decision if inspect.isawaitable(decision) else decision
 
 
-def approved(answer: Any) -> bool:
+def is_approved(answer: Any) -> bool:
     """Whether the answer to an approval is a yes: one word, maybe after the name of who says it."""
-    return not _YES.isdisjoint(_forms(_words(answer)))
+    return not _YES.isdisjoint(_reply_forms(_reply_text(answer)))
 
 
-def _instead(answer: Any) -> str:
+def _quote_reply(answer: Any) -> str:
     """What somebody said who rejected a call with more than a no; quoted, so that it stays what they said."""
-    words = _words(answer)
-    if not _NO.isdisjoint(_forms(words)):
+    words = _reply_text(answer)
+    if not _NO.isdisjoint(_reply_forms(words)):
         return ""
-    return SAID.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
+    return REPLY.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
 
 
-def _words(answer: Any) -> str:
+def _reply_text(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
     return answer.strip() if isinstance(answer, str) else ""
 
 
-def _forms(words: str) -> set[str]:
+def _reply_forms(words: str) -> set[str]:
     """The words, and the words without the name of who says them."""
     return {form.strip(" .!。！").casefold() for form in (words, _SAID_BY.sub("", words, count=1))}
 
 
-def _question(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:
+def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:
     call = request.tool_call
     return {
         "type": "approval",
@@ -129,6 +129,6 @@ def _question(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:
     }
 
 
-def _refusal(request: ToolCallRequest, text: str) -> ToolMessage:
+def _error_result(request: ToolCallRequest, text: str) -> ToolMessage:
     call = request.tool_call
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")

@@ -26,13 +26,13 @@ class _Piece:
     call_id: str
     args: str
 
-    def goes_on_with(self, new: _Piece) -> bool:
+    def continues_with(self, new: _Piece) -> bool:
         """Whether the new piece belongs to the same call."""
         is_same = self.index is not None and (self.run_id, self.index) == (new.run_id, new.index)
         return is_same and (not new.call_id or not self.call_id or new.call_id == self.call_id)
 
 
-class RawCalls(AsyncCallbackHandler):
+class StreamedArguments(AsyncCallbackHandler):
     """Collects the arguments of tool calls as they were streamed."""
 
     run_inline = True
@@ -51,17 +51,17 @@ class RawCalls(AsyncCallbackHandler):
         """A piece of an answer."""
         message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
         for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-            self._add(_Piece(run_id, piece["index"], piece["id"] or "", piece["args"] or ""))
+            self._add_piece(_Piece(run_id, piece["index"], piece["id"] or "", piece["args"] or ""))
 
-    def _add(self, new: _Piece) -> None:
+    def _add_piece(self, new: _Piece) -> None:
         for known in reversed(self._pieces):
-            if known.goes_on_with(new):
+            if known.continues_with(new):
                 known.call_id = known.call_id or new.call_id
                 known.args += new.args
                 return
         self._pieces.append(new)
 
-    def checked(self, answer: AIMessage) -> AIMessage:
+    def mark_broken_calls(self, answer: AIMessage) -> AIMessage:
         """The answer, with the calls among `invalid_tool_calls` whose arguments are no whole JSON."""
         raw = {piece.call_id: piece.args for piece in self._pieces if piece.call_id}
         broken = [call for call in answer.tool_calls if not _is_json(raw.get(call["id"] or "", ""))]

@@ -14,8 +14,8 @@ from agent.middleware.model_response import (
     Handler,
     Request,
     Response,
-    answer_of,
-    since_asked,
+    get_answer,
+    messages_since_user,
     with_answer,
     with_text,
     without_calls,
@@ -52,7 +52,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model, with a warning where it is due, and stop it where that did not help."""
-        made = self._made(request.state["messages"])
+        made = self._recent_calls(request.state["messages"])
         count = made.count(made[-1]) if made else 0
         if count >= self._warn_at:
             notice = HumanMessage(
@@ -60,19 +60,19 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             )
             request = request.override(messages=[*request.messages, notice])
         response = await handler(request)
-        answer = answer_of(response)
-        if answer is None or not answer.tool_calls or _times(answer, made) + 1 < self._stop_at:
+        answer = get_answer(response)
+        if answer is None or not answer.tool_calls or _count_repeats(answer, made) + 1 < self._stop_at:
             return response
         names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         bare = without_calls(answer, [call["id"] for call in answer.tool_calls])
         return with_answer(response, with_text(bare, STOPPED.format(tools=names)))
 
-    def _made(self, messages: Sequence[AnyMessage]) -> list[_Calls]:
-        calling = [m for m in since_asked(messages) if isinstance(m, AIMessage) and m.tool_calls]
-        return [_calls(message) for message in calling[-self._window :]]
+    def _recent_calls(self, messages: Sequence[AnyMessage]) -> list[_Calls]:
+        calling = [m for m in messages_since_user(messages) if isinstance(m, AIMessage) and m.tool_calls]
+        return [_call_signature(message) for message in calling[-self._window :]]
 
 
-def _calls(message: AIMessage) -> _Calls:
+def _call_signature(message: AIMessage) -> _Calls:
     """The tool and the arguments of each call, in an order of its own."""
     return tuple(
         sorted(
@@ -82,9 +82,9 @@ def _calls(message: AIMessage) -> _Calls:
     )
 
 
-def _times(answer: AIMessage, made: Sequence[_Calls]) -> int:
+def _count_repeats(answer: AIMessage, made: Sequence[_Calls]) -> int:
     """How often the answer's calls were made before."""
-    new = Counter(_calls(answer))
+    new = Counter(_call_signature(answer))
     tools = {name for name, _ in new}
     return max(
         (made.count(one) for one in set(made) if Counter(one) <= new and tools == {name for name, _ in one}),

@@ -16,7 +16,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk"})
 
 
-def answer_of(response: Response) -> AIMessage | None:
+def get_answer(response: Response) -> AIMessage | None:
     """The model's message."""
     return next((message for message in response.result if isinstance(message, AIMessage)), None)
 
@@ -31,7 +31,7 @@ def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:
     """The message as if it had never made the calls with these ids, in every form that providers use."""
     content: Any = message.content
     if isinstance(content, list):
-        content = [block for block in content if not _calls(block, cut)]
+        content = [block for block in content if not _is_cut_call(block, cut)]
     extra = dict(message.additional_kwargs)
     if isinstance(raw := extra.get("tool_calls"), list):
         kept = [call for call in raw if call.get("id") not in cut]
@@ -61,18 +61,18 @@ def with_system(request: Request, text: str) -> Request:
     return request.override(system_message=system.model_copy(update={"content": content}))
 
 
-def since_asked(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+def messages_since_user(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """The messages after the last one of a person."""
     last = max((at for at, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
     return messages[last + 1 :]
 
 
-def updating(response: Response, **update: Any) -> ExtendedModelResponse[Any]:
+def with_update(response: Response, **update: Any) -> ExtendedModelResponse[Any]:
     """The response together with a change of the state, in one step."""
     return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
 
-def _calls(block: Any, cut: Collection[str | None]) -> bool:
+def _is_cut_call(block: Any, cut: Collection[str | None]) -> bool:
     if not isinstance(block, dict) or block.get("type") not in _CALL_BLOCKS:
         return False
     return any(block.get(key) in cut for key in ("id", "call_id") if block.get(key))

@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from agent.core.hidden_calls import internal_config
 from agent.errors import ModelCallFailed
-from agent.middleware.chunks import pieces
+from agent.middleware.chunks import split_conversation
 from agent.middleware.model_response import Request, Response
 from agent.models.calls import ModelCalls
 from agent.models.errors import Category
@@ -18,7 +18,7 @@ SMALLEST_PIECE = 500
 """Tokens."""
 
 
-class Folding:
+class RollingSummary:
     """Folds messages into a summary: each piece is read together with the summary so far.
 
     What was folded before a failure stays: whoever goes on goes on from there. `prompt` names {summary} and
@@ -28,15 +28,15 @@ class Folding:
     def __init__(self, going: Sequence[AnyMessage], *, prompt: str, tokens: int) -> None:
         self._going, self._prompt = going, prompt
         self._calls = ModelCalls(model_name="summarization")
-        self._begin(tokens)
+        self._restart(tokens)
 
-    def _begin(self, tokens: int) -> None:
+    def _restart(self, tokens: int) -> None:
         self._tokens = tokens
-        self._left = deque(pieces(self._going, tokens))
+        self._left = deque(split_conversation(self._going, tokens))
         self.summary = ""
         """What is folded so far."""
 
-    async def go_on(self, request: Request) -> list[BaseMessage]:
+    async def summarize_rest(self, request: Request) -> list[BaseMessage]:
         """Fold what is left, by the model of the request; its answers. Pieces too large are made smaller.
 
         Raises ModelCallFailed.
@@ -48,11 +48,11 @@ class Folding:
             )
             asking = request.override(messages=[prompt], system_message=None, tools=[])
             try:
-                response = await self._calls.awrap_model_call(asking, _asked)
+                response = await self._calls.awrap_model_call(asking, _call_hidden)
             except ModelCallFailed as error:
                 if error.category != Category.CONTEXT or self._tokens // 2 < SMALLEST_PIECE:
                     raise
-                self._begin(self._tokens // 2)
+                self._restart(self._tokens // 2)
                 continue
             answers += response.result
             self.summary = response.result[-1].text.strip()
@@ -60,6 +60,6 @@ class Folding:
         return answers
 
 
-async def _asked(request: Request) -> Response:
+async def _call_hidden(request: Request) -> Response:
     answer = await request.model.ainvoke(request.messages, internal_config("summarization"))
     return Response(result=[answer])

@@ -14,7 +14,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from agent.core.interfaces.sandbox import Sandbox, SandboxProvider
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, Response, answer_of, updating, with_system
+from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system, with_update
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
 from agent.sandbox.local import LocalSandboxProvider
@@ -24,7 +24,7 @@ from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, using
 REMEMBERED = 10_000
 
 
-class Borrowed:
+class BorrowedSandboxes:
     """A provider whose sandboxes are somebody else's to give up. See `SandboxProvider`."""
 
     def __init__(self, provider: SandboxProvider) -> None:
@@ -74,13 +74,15 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
 
-    def shared(self) -> SandboxMiddleware:
+    def for_subagents(self) -> SandboxMiddleware:
         """One for subagents: they use the sandboxes of this one's runs, and never give one up.
 
         Files are presented by who speaks with people, so that tool is not theirs.
         """
         tools = [tool for tool in self.tools if tool is not present_files]
-        return SandboxMiddleware(provider=Borrowed(self._provider), tools=tools, characters=self._characters)
+        return SandboxMiddleware(
+            provider=BorrowedSandboxes(self._provider), tools=tools, characters=self._characters
+        )
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
@@ -98,35 +100,35 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         calling = False
         try:
             response = await handler(request)
-            answer = answer_of(response)
+            answer = get_answer(response)
             calling = answer is not None and bool(answer.tool_calls)
         finally:
             if not calling:
-                await self._end(known)
+                await self._release_when_idle(known)
         if not calling:
             return response
         sandbox_id = await self._provider.acquire(thread_id)
         self._ended.discard(sandbox_id)
-        return response if sandbox_id == known else updating(response, sandbox={"sandbox_id": sandbox_id})
+        return response if sandbox_id == known else with_update(response, sandbox={"sandbox_id": sandbox_id})
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run a tool with the sandbox in use; a long result becomes a file."""
         thread_id = RunContext.of(request.runtime).thread_id  # type: ignore[arg-type]
         if thread_id is None:
-            return await self._within(request, handler, None)
+            return await self._run_tool(request, handler, None)
         sandbox_id = await self._provider.acquire(thread_id)
         self._calls[sandbox_id] += 1
         ending = True
         try:
-            result = await self._within(request, handler, self._provider.get(sandbox_id))
+            result = await self._run_tool(request, handler, self._provider.get(sandbox_id))
             # Its result is the answer of the run, which no model sees.
             ending = request.tool is not None and request.tool.return_direct
             return result
         finally:
             self._calls[sandbox_id] -= 1
-            await self._left(sandbox_id, ending=ending)
+            await self._finish_call(sandbox_id, ending=ending)
 
-    async def _within(
+    async def _run_tool(
         self, request: ToolCallRequest, handler: ToolHandler, sandbox: Sandbox | None
     ) -> Result:
         with using(sandbox):
@@ -138,14 +140,14 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         text = await within_budget(result.content, name=name, sandbox=sandbox, limit=self._characters)
         return result if text is result.content else result.model_copy(update={"content": text})
 
-    async def _left(self, sandbox_id: str, *, ending: bool) -> None:
+    async def _finish_call(self, sandbox_id: str, *, ending: bool) -> None:
         """A tool call is over; one that ends the run has the last one release."""
         if not self._calls[sandbox_id]:
             del self._calls[sandbox_id]
         if ending or sandbox_id in self._ended:
-            await self._end(sandbox_id)
+            await self._release_when_idle(sandbox_id)
 
-    async def _end(self, sandbox_id: str) -> None:
+    async def _release_when_idle(self, sandbox_id: str) -> None:
         """The run ends: release now, or with the last call that is under way or begins late."""
         if not sandbox_id:
             return

@@ -15,7 +15,7 @@ from agent.core.state import Steered, ThreadState
 
 NAMESPACE = "steer"
 """With the thread's id: the inbox of its runs."""
-MOST = 100
+MAX_ITEMS = 100
 
 
 class SteeringMiddleware(AgentMiddleware[Any, Any]):
@@ -35,21 +35,21 @@ class SteeringMiddleware(AgentMiddleware[Any, Any]):
         context, store = RunContext.of(runtime), runtime.store
         if store is None or context.thread_id is None or context.turn_id is None:
             return None
-        found = await store.asearch((NAMESPACE, context.thread_id), limit=MOST)
-        taken = _taken(state, context.turn_id)
+        found = await store.asearch((NAMESPACE, context.thread_id), limit=MAX_ITEMS)
+        taken = _steered_ids(state, context.turn_id)
         fresh = [item for item in found if _is_for(item, context.turn_id) and item.key not in taken]
-        await _drop(store, [item for item in found if item not in fresh])
+        await _delete_items(store, [item for item in found if item not in fresh])
         if not fresh:
             return None
         fresh.sort(key=lambda item: item.value["number"])
         ids = [*taken, *(item.key for item in fresh)]
         return {
-            "messages": [_message(item) for item in fresh],
+            "messages": [_to_message(item) for item in fresh],
             "steered": Steered(turn=context.turn_id, ids=ids),
         }
 
 
-def _taken(state: ThreadState, turn: str) -> Sequence[str]:
+def _steered_ids(state: ThreadState, turn: str) -> Sequence[str]:
     known = state.get("steered")
     return known["ids"] if known is not None and known["turn"] == turn else ()
 
@@ -61,12 +61,12 @@ def _is_for(item: Item, turn: str) -> bool:
     return fits and isinstance(number, int) and item.value.get("turn") == turn
 
 
-async def _drop(store: BaseStore, items: Sequence[Item]) -> None:
+async def _delete_items(store: BaseStore, items: Sequence[Item]) -> None:
     for item in items:
         await store.adelete(item.namespace, item.key)
 
 
-def _message(item: Item) -> HumanMessage:
+def _to_message(item: Item) -> HumanMessage:
     message = item.value["message"]
     told = dict(message.get("additional_kwargs") or {})
     return HumanMessage(content=message["content"], id=item.key, additional_kwargs=told)

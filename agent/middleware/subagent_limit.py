@@ -11,13 +11,13 @@ from agent.middleware.model_response import (
     Handler,
     Request,
     Response,
-    answer_of,
+    get_answer,
     with_answer,
     with_system,
     without_calls,
 )
 from agent.subagents.kinds import TASK
-from agent.subagents.tool import task_tool
+from agent.subagents.tool import make_task_tool
 
 MOST = 3
 PROMPT = """You can hand work to subagents with the tool `{tool}`: pieces that stand by themselves and take
@@ -38,7 +38,7 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
         """Raises ValueError for a limit below 1."""
         super().__init__()
         if runner is not None:
-            self.tools = [task_tool(runner)]
+            self.tools = [make_task_tool(runner)]
         self._prompt = PROMPT.format(tool=tool, most=most) if runner is not None else ""
         if most < 1:
             raise ValueError(f"At least one subagent has to be allowed, not {most}.")
@@ -50,7 +50,7 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
         if self._prompt:
             request = with_system(request, self._prompt)
         response = await handler(request)
-        answer = answer_of(response)
+        answer = get_answer(response)
         tasks = [call["id"] for call in answer.tool_calls if call["name"] == self._tool] if answer else []
         if answer is None or len(tasks) <= self._most:
             return response

@@ -17,11 +17,11 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, Remov
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
-from agent.core.usage import Usage, added, usage_of
+from agent.core.usage import TokenUsage, merge_usage, sum_usage
 from agent.errors import ModelUnavailable
-from agent.middleware.model_response import Handler, Request, Response, updating
-from agent.middleware.rolling_summary import SMALLEST_PIECE, Folding
-from agent.models.retry import ModelAttempts
+from agent.middleware.model_response import Handler, Request, Response, with_update
+from agent.middleware.rolling_summary import SMALLEST_PIECE, RollingSummary
+from agent.models.retry import ModelRetry
 
 log = structlog.get_logger(__name__)
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
@@ -66,7 +66,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self,
         *,
         model: BaseChatModel | None = None,
-        attempts: ModelAttempts | None = None,
+        attempts: ModelRetry | None = None,
         trigger: Trigger = TRIGGER,
         keep: ContextSize = KEEP,
         piece_tokens: int = PIECE_TOKENS,
@@ -81,7 +81,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
             prompt.format(summary="", messages="")
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"The summary's prompt has a field that is not known: {error}.") from error
-        self._model, self._attempts = model, attempts or ModelAttempts(retries=0)
+        self._model, self._attempts = model, attempts or ModelRetry(retries=0)
         self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
         self._rules: tuple[BaseChatModel, _Rules] | None = None
@@ -91,11 +91,11 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with a conversation that is short enough."""
         stored = {message.id: message for message in request.state["messages"]}
-        cut = self._rules_for(request.model).cut(request.messages)
+        cut = self._rules_for(request.model).select_messages(request.messages)
         if not cut or any(isinstance(m, ToolMessage) and m.id not in stored for m in request.messages):
             return await handler(request)
         going = [stored[message.id] for message in cut if message.id in stored]
-        done = await self._summarized(request, going)
+        done = await self._summarize(request, going)
         if done is None:
             return await handler(request)
         summary, usage = done
@@ -103,16 +103,16 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         kept = [message for message in request.messages if message.id not in gone]
         response = await handler(request.override(messages=[summary, *kept]))
         writes = [summary, *(RemoveMessage(id=m.id) for m in going if m.id and m.id != summary.id)]
-        return updating(response, messages=writes, **({"usage": usage} if usage else {}))
+        return with_update(response, messages=writes, **({"usage": usage} if usage else {}))
 
-    async def _summarized(
+    async def _summarize(
         self, request: Request, going: Sequence[AnyMessage]
-    ) -> tuple[HumanMessage, Usage | None] | None:
+    ) -> tuple[HumanMessage, TokenUsage | None] | None:
         """The message that replaces what goes, and what it cost; None where it could not be made."""
         try:
             if self._before_cut is not None:
                 await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
-            text, usage = await self._written(request, going)
+            text, usage = await self._write_summary(request, going)
         except Exception as error:  # noqa: BLE001 - supervisor: the answer may come out without a summary
             log.warning("summary_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
@@ -123,20 +123,22 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         message.id = going[0].id or str(uuid4())
         return message, usage
 
-    async def _written(self, request: Request, going: Sequence[AnyMessage]) -> tuple[str, Usage | None]:
+    async def _write_summary(
+        self, request: Request, going: Sequence[AnyMessage]
+    ) -> tuple[str, TokenUsage | None]:
         """The summary, by the first model that gets through with it, and what all tries cost."""
-        folding = Folding(going, prompt=self._prompt, tokens=self._piece_tokens)
+        folding = RollingSummary(going, prompt=self._prompt, tokens=self._piece_tokens)
         answers: list[BaseMessage] = []
 
         async def write(inner: Request) -> Response:
             nonlocal answers
-            answers = await folding.go_on(inner)
+            answers = await folding.summarize_rest(inner)
             return Response(result=answers[-1:])
 
         asking = request.override(model=self._model or request.model)
         response = await self._attempts.awrap_model_call(asking, write)
-        costs = [usage_of(answers), _failed(response)]
-        return folding.summary, added(*costs) if any(costs) else None
+        costs = [sum_usage(answers), _failed_usage(response)]
+        return folding.summary, merge_usage(*costs) if any(costs) else None
 
     def _rules_for(self, model: BaseChatModel) -> _Rules:
         """langchain's rules for a model, which depend on how it counts and how much it takes."""
@@ -148,7 +150,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         return self._rules[1]
 
 
-def _failed(response: Response | ExtendedModelResponse[Any]) -> Any:
+def _failed_usage(response: Response | ExtendedModelResponse[Any]) -> Any:
     """What tries cost that failed, as `ModelAttempts` tells it."""
     command = response.command if isinstance(response, ExtendedModelResponse) else None
     return command.update.get("usage") if command and isinstance(command.update, dict) else None
@@ -157,7 +159,7 @@ def _failed(response: Response | ExtendedModelResponse[Any]) -> Any:
 class _Rules(LangchainSummarization[Any, Any]):
     """When to cut, and where."""
 
-    def cut(self, messages: list[AnyMessage]) -> list[AnyMessage]:
+    def select_messages(self, messages: list[AnyMessage]) -> list[AnyMessage]:
         """The messages that go; none where there is room."""
         if not self._should_summarize(messages, self.token_counter(messages)):
             return []

@@ -8,7 +8,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langgraph.runtime import Runtime
 
-from agent.core.interfaces.uploads import UploadStore
+from agent.core.interfaces.uploads import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.uploads.folders import ThreadFolders
@@ -26,7 +26,7 @@ class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    def __init__(self, *, store: UploadStore | None = None) -> None:
+    def __init__(self, *, store: ThreadFileStore | None = None) -> None:
         """`store` is the one of the folder `.roebot` otherwise."""
         super().__init__()
         self._store = store or default_store()

@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from agent.core.hidden_calls import internal_config
 from agent.core.redaction import redact_line
 from agent.core.state import ThreadState
-from agent.core.usage import usage_of
-from agent.middleware.model_response import Handler, Request, Response, answer_of, updating
+from agent.core.usage import sum_usage
+from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give this conversation a title of at most {max_words} words, in the language of the person.
@@ -27,7 +27,7 @@ Person: {user}
 Assistant: {assistant}"""
 MAX_WORDS = 6
 MAX_CHARS = 60
-SHOWN = 500
+EXCERPT_CHARS = 500
 SECONDS = 10.0
 HOLD = 1.5
 _THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
@@ -73,48 +73,54 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         """Call the model, and title the thread when it has answered."""
         messages, title = request.state["messages"], request.state.get("title")
         if not title:
-            return await self._after(request, await handler(request))
-        first = answers_in(messages)
-        if len(first) != 1 or not _begins(messages) or title != self._words(messages, first[0]):
+            return await self._title_first_exchange(request, await handler(request))
+        first = final_answers(messages)
+        if (
+            len(first) != 1
+            or not _starts_exchange(messages)
+            or title != self._fallback_title(messages, first[0])
+        ):
             return await handler(request)
-        return await self._beside(request, handler, first[0])
+        return await self._title_second_exchange(request, handler, first[0])
 
-    async def _after(self, request: Request, response: Response) -> Response | ExtendedModelResponse[Any]:
+    async def _title_first_exchange(
+        self, request: Request, response: Response
+    ) -> Response | ExtendedModelResponse[Any]:
         """Title the first exchange, which this response may end."""
-        answer = answer_of(response)
+        answer = get_answer(response)
         if answer is None or answer.tool_calls:
             return response
         messages = request.state["messages"]
-        said = await self._asked(request.model, messages, answer, min(self._hold, self._seconds))
-        return self._updated(response, said, self._words(messages, answer))
+        said = await self._ask_title(request.model, messages, answer, min(self._hold, self._seconds))
+        return self._with_title(response, said, self._fallback_title(messages, answer))
 
-    async def _beside(
+    async def _title_second_exchange(
         self, request: Request, handler: Handler, first: AIMessage
     ) -> Response | ExtendedModelResponse[Any]:
         """Make up for a title while the model answers the second time."""
-        asked = self._asked(request.model, request.state["messages"], first, self._seconds)
+        asked = self._ask_title(request.model, request.state["messages"], first, self._seconds)
         naming = asyncio.create_task(asked, name="title")
         try:
             response = await handler(request)
             await asyncio.wait({naming}, timeout=self._hold)
-            return self._updated(response, naming.result() if naming.done() else None)
+            return self._with_title(response, naming.result() if naming.done() else None)
         finally:
             naming.cancel()
             await asyncio.wait({naming})
 
-    def _updated(
+    def _with_title(
         self, response: Response, said: BaseMessage | None, otherwise: str = ""
     ) -> Response | ExtendedModelResponse[Any]:
         """The response with the title that was said, and what it cost."""
-        usage = usage_of([said]) if said is not None else None
-        title = (self._fit(said.text) if said is not None else "") or otherwise
+        usage = sum_usage([said]) if said is not None else None
+        title = (self._shorten_title(said.text) if said is not None else "") or otherwise
         update = {**({"title": title} if title else {}), **({"usage": usage} if usage else {})}
-        return updating(response, **update) if update else response
+        return with_update(response, **update) if update else response
 
-    async def _asked(
+    async def _ask_title(
         self, own: BaseChatModel, messages: Sequence[AnyMessage], answer: AIMessage, seconds: float
     ) -> BaseMessage | None:
-        user, said = first_words_of(messages)[:SHOWN], answer.text[:SHOWN]
+        user, said = first_user_text(messages)[:EXCERPT_CHARS], answer.text[:EXCERPT_CHARS]
         prompt = self._template.format(user=user, assistant=said, max_words=self._max_words)
         try:
             async with asyncio.timeout(seconds):
@@ -123,11 +129,11 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
             log.warning("title_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
 
-    def _words(self, messages: Sequence[AnyMessage], answer: AIMessage) -> str:
+    def _fallback_title(self, messages: Sequence[AnyMessage], answer: AIMessage) -> str:
         """The title where no model gives one."""
-        return self._fit(first_words_of(messages)) or self._fit(answer.text)
+        return self._shorten_title(first_user_text(messages)) or self._shorten_title(answer.text)
 
-    def _fit(self, text: str) -> str:
+    def _shorten_title(self, text: str) -> str:
         """The first line of a text as a title, cut at a word where that is possible."""
         lines = [line.strip() for line in _THOUGHT.sub("", text).splitlines()]
         line = next(filter(None, lines), "").strip("\"'`*#“”‘’«»「」 ").removesuffix(".")
@@ -138,19 +144,19 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         return (cut.rpartition(" ")[0] or cut).rstrip()
 
 
-def answers_in(messages: Sequence[AnyMessage]) -> list[AIMessage]:
+def final_answers(messages: Sequence[AnyMessage]) -> list[AIMessage]:
     """The answers that ended an exchange."""
     said = (message for message in messages if isinstance(message, AIMessage))
     return [message for message in said if not message.tool_calls and message.text.strip()]
 
 
-def _begins(messages: Sequence[AnyMessage]) -> bool:
+def _starts_exchange(messages: Sequence[AnyMessage]) -> bool:
     """Whether an exchange begins: the newest message is a person's."""
     newest = messages[-1]
     return isinstance(newest, HumanMessage) and "lc_source" not in newest.additional_kwargs
 
 
-def first_words_of(messages: Sequence[AnyMessage]) -> str:
+def first_user_text(messages: Sequence[AnyMessage]) -> str:
     """The text of the first message of a person, without what a middleware put there."""
     people = (m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs)
     return next((message.text for message in people if message.text.strip()), "")

@@ -13,7 +13,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, answer_of, with_answer, without_calls
+from agent.middleware.model_response import Handler, Request, get_answer, with_answer, without_calls
 
 NAME = "write_todos"
 PROMPT = """You keep a list of what is to be done with the tool `write_todos`.
@@ -26,10 +26,12 @@ DESCRIPTION = """Write your list of what is to be done; it replaces the one befo
 Each item has a content (what is to be done) and a status: pending, in_progress or completed. Exactly one item
 is in_progress as long as any is not completed. Mark an item completed only when it really is."""
 TOO_MANY = "Not written: {count} items are in_progress, only one may be. Mark the one you work on now."
-NONE = "Not written: items are left, so one of them has to be in_progress. Mark the one you work on now."
+NONE_IN_PROGRESS = (
+    "Not written: items are left, so one of them has to be in_progress. Mark the one you work on now."
+)
 
 
-class Todo(TypedDict):
+class TodoArgument(TypedDict):
     """One line of the list."""
 
     content: str
@@ -38,12 +40,14 @@ class Todo(TypedDict):
 
 @tool(NAME, description=DESCRIPTION)
 async def write_todos(
-    todos: list[Todo], tool_call_id: Annotated[str, InjectedToolCallId]
+    todos: list[TodoArgument], tool_call_id: Annotated[str, InjectedToolCallId]
 ) -> Command[Any] | str:
     """Check and store the list."""
-    problem = wrong_with(todos)
+    problem = check_todos(todos)
     status: Literal["success", "error"] = "error" if problem else "success"
-    text = problem or f"The list has {len(todos)} items, {_count(todos, 'completed')} of them completed."
+    text = (
+        problem or f"The list has {len(todos)} items, {_count_status(todos, 'completed')} of them completed."
+    )
     message = ToolMessage(text, tool_call_id=tool_call_id, name=NAME, status=status)
     return Command(update={"messages": [message], **({} if problem else {"todos": list(todos)})})
 
@@ -72,7 +76,7 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
 
         async def single(inner: Request) -> ModelResponse[Any]:
             response = await handler(inner)
-            answer = answer_of(response)
+            answer = get_answer(response)
             lists = [call["id"] for call in answer.tool_calls if call["name"] == NAME] if answer else []
             if answer is None or len(lists) < 2:
                 return response
@@ -81,15 +85,15 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
         return await super().awrap_model_call(request, single)
 
 
-def wrong_with(todos: Sequence[Mapping[str, Any]]) -> str | None:
+def check_todos(todos: Sequence[Mapping[str, Any]]) -> str | None:
     """What breaks the rule of one item in progress, in words for the model."""
-    doing = _count(todos, "in_progress")
+    doing = _count_status(todos, "in_progress")
     if doing > 1:
         return TOO_MANY.format(count=doing)
-    if not doing and _count(todos, "completed") < len(todos):
-        return NONE
+    if not doing and _count_status(todos, "completed") < len(todos):
+        return NONE_IN_PROGRESS
     return None
 
 
-def _count(todos: Sequence[Mapping[str, Any]], status: str) -> int:
+def _count_status(todos: Sequence[Mapping[str, Any]], status: str) -> int:
     return sum(item["status"] == status for item in todos)

@@ -7,8 +7,8 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 
 from agent.core.state import ThreadState
-from agent.core.usage import usage_of
-from agent.middleware.model_response import Handler, Request, Response, updating
+from agent.core.usage import sum_usage
+from agent.middleware.model_response import Handler, Request, Response, with_update
 
 
 class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
@@ -26,5 +26,5 @@ class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model and count."""
         response = await handler(request)
-        usage = usage_of(response.result)
-        return response if usage is None else updating(response, usage=usage)
+        usage = sum_usage(response.result)
+        return response if usage is None else with_update(response, usage=usage)

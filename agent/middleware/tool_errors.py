@@ -20,8 +20,8 @@ from agent.middleware.tool_journal import (
     Result,
     StoreJournal,
     ToolHandler,
-    journaled,
-    settle,
+    forget_answered_calls,
+    run_journaled,
 )
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
     """
 
     def __init__(self, *, retry: ToolRetryMiddleware | int = 0, journal: ToolJournal | None = None) -> None:
-        super().__init__(on_error=told)
+        super().__init__(on_error=describe_tool_error)
         if isinstance(retry, int):
             self._retry = ToolRetryMiddleware(max_retries=retry, on_failure="error") if retry else None
         else:
@@ -51,10 +51,10 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool; see the class."""
-        run = handler if self._retry is None else partial(_retried, self._retry, handler)
+        run = handler if self._retry is None else partial(_run_with_retry, self._retry, handler)
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         journal = self._journal_of(request.runtime.store)
-        recorded = partial(journaled, journal, context.thread_id or "", handler=run)
+        recorded = partial(run_journaled, journal, context.thread_id or "", handler=run)
         return await super().awrap_tool_call(request, recorded)
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
@@ -63,7 +63,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         journal = self._journal_of(request.runtime.store)
         thread_id = RunContext.of(request.runtime).thread_id or ""
         step = request.runtime.execution_info
-        await settle(journal, thread_id, request.state["messages"], request.tools, step)
+        await forget_answered_calls(journal, thread_id, request.state["messages"], request.tools, step)
         return response
 
     def _journal_of(self, store: BaseStore | None) -> ToolJournal:
@@ -72,7 +72,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         return self._memory if store is None else StoreJournal(store)
 
 
-def told(error: Exception, request: ToolCallRequest) -> str:
+def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
     """What the model hears of a tool's failure; the log hears of it too."""
     tool = request.tool_call["name"]
     detail = redact_line(_HOST_FOLDERS.sub("…/", str(error))) or "(no message)"
@@ -80,5 +80,7 @@ def told(error: Exception, request: ToolCallRequest) -> str:
     return FAILED.format(tool=tool, error=type(error).__name__, detail=detail)
 
 
-async def _retried(retry: ToolRetryMiddleware, handler: ToolHandler, request: ToolCallRequest) -> Result:
+async def _run_with_retry(
+    retry: ToolRetryMiddleware, handler: ToolHandler, request: ToolCallRequest
+) -> Result:
     return await retry.awrap_tool_call(request, handler)

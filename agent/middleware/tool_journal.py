@@ -21,7 +21,7 @@ from langgraph.runtime import ExecutionInfo
 from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
-from agent.core.checkpoint_barrier import begun_on_disk
+from agent.core.checkpoint_barrier import wait_for_checkpoint
 from agent.core.interfaces.journal import ToolJournal
 
 NAMESPACE = "tool_journal"
@@ -29,7 +29,7 @@ INTERRUPTED = (
     "The tool {tool} was interrupted, outcome unknown: it was running when the agent stopped, and may have "
     "done all, some or nothing of its work. It was not run again. Check what it did before you repeat it."
 )
-KEPT = 10_000
+MAX_ENTRIES = 10_000
 Result = ToolMessage | Command[Any]
 ToolHandler = Callable[[ToolCallRequest], Awaitable[Result]]
 
@@ -49,7 +49,7 @@ class StoreJournal:
         )
         return found is not None
 
-    async def done(self, thread_id: str, call_id: str) -> None:
+    async def finish(self, thread_id: str, call_id: str) -> None:
         """See `ToolJournal`."""
         await self._store.adelete((NAMESPACE, thread_id), call_id)
 
@@ -57,8 +57,8 @@ class StoreJournal:
 class MemoryJournal:
     """The journal of a process, for graphs without a store. The oldest entries go beyond `kept`."""
 
-    def __init__(self, *, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
         self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
@@ -67,11 +67,11 @@ class MemoryJournal:
         if key in self._begun:
             return True
         self._begun[key] = None
-        while len(self._begun) > self._kept:
+        while len(self._begun) > self._max_entries:
             self._begun.popitem(last=False)
         return False
 
-    async def done(self, thread_id: str, call_id: str) -> None:
+    async def finish(self, thread_id: str, call_id: str) -> None:
         """See `ToolJournal`."""
         self._begun.pop((thread_id, call_id), None)
 
@@ -82,15 +82,15 @@ def is_idempotent(tool: BaseTool) -> bool:
     return any(part.get("idempotent") is True for part in said)
 
 
-async def journaled(
+async def run_journaled(
     journal: ToolJournal, thread_id: str, request: ToolCallRequest, handler: ToolHandler
 ) -> Result:
     """Run the call unless it was begun before; see the module. Raises CheckpointLost."""
     tool = request.tool
     if tool is None or is_idempotent(tool):
         return await handler(request)
-    await begun_on_disk(request.runtime.execution_info)
-    call_id = _key(request.state["messages"], request.tool_call["id"])
+    await wait_for_checkpoint(request.runtime.execution_info)
+    call_id = _entry_key(request.state["messages"], request.tool_call["id"])
     if await journal.begin(thread_id, call_id):
         text = INTERRUPTED.format(tool=tool.name)
         return ToolMessage(text, tool_call_id=request.tool_call["id"], name=tool.name, status="error")
@@ -98,11 +98,11 @@ async def journaled(
         return await handler(request)
     except GraphBubbleUp:
         # The tool asks a person first; langgraph runs it from its start when the answer comes.
-        await journal.done(thread_id, call_id)
+        await journal.finish(thread_id, call_id)
         raise
 
 
-async def settle(
+async def forget_answered_calls(
     journal: ToolJournal,
     thread_id: str,
     messages: Sequence[AnyMessage],
@@ -123,12 +123,12 @@ async def settle(
         if tool is not None and not is_idempotent(tool)
     ]
     if begun:
-        await begun_on_disk(step)
+        await wait_for_checkpoint(step)
     for call_id in begun:
-        await journal.done(thread_id, _key(messages, call_id))
+        await journal.finish(thread_id, _entry_key(messages, call_id))
 
 
-def _key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
+def _entry_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
     """The call's id within its message: some providers start counting anew in each."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):

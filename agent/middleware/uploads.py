@@ -8,10 +8,10 @@ from typing import Any
 from langchain.agents.middleware import ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from agent.core.interfaces.uploads import UploadStore
+from agent.core.interfaces.uploads import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UploadedFile
-from agent.middleware.model_response import Handler, Request, Response, since_asked, updating
+from agent.middleware.model_response import Handler, Request, Response, messages_since_user, with_update
 from agent.middleware.thread_data import default_store
 from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, listed_in
 
@@ -28,7 +28,7 @@ class UploadsMiddleware(ShowUploads):
 
     state_schema = ThreadState
 
-    def __init__(self, *, store: UploadStore | None = None, limits: ShowLimits | None = None) -> None:
+    def __init__(self, *, store: ThreadFileStore | None = None, limits: ShowLimits | None = None) -> None:
         """`store` is the one of the folder `.roebot` otherwise."""
         super().__init__(store or default_store(), limits or ShowLimits())
 
@@ -36,7 +36,7 @@ class UploadsMiddleware(ShowUploads):
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with the files in view, the new ones announced."""
-        update = await self._news(request)
+        update = await self._find_new_files(request)
         if update is None:
             return await handler(await self._showing(request))
         told = {message.id: message for message in update.get("messages", ())}
@@ -44,16 +44,16 @@ class UploadsMiddleware(ShowUploads):
         messages = [told.get(message.id, message) for message in request.messages]
         state: Any = {**request.state, **update, "messages": stored}
         announcing = request.override(messages=messages, state=state)
-        return updating(await handler(await self._showing(announcing)), **update)
+        return with_update(await handler(await self._showing(announcing)), **update)
 
-    async def _news(self, request: Request) -> dict[str, Any] | None:
+    async def _find_new_files(self, request: Request) -> dict[str, Any] | None:
         """What the thread's files change in the state; None where nothing is new, or it was looked before."""
         thread_id = RunContext.of(request.runtime).thread_id
         state: Mapping[str, Any] = request.state
-        message = _last_of_a_person(state["messages"])
-        if thread_id is None or message is None or since_asked(state["messages"]):
+        message = _last_user_message(state["messages"])
+        if thread_id is None or message is None or messages_since_user(state["messages"]):
             return None
-        uploads = await self._store.listed(thread_id)
+        uploads = await self._store.list_uploads(thread_id)
         now = [UploadedFile(filename=u.filename, size=u.size, path=u.path) for u in uploads]
         known = state.get("uploaded_files") or []
         if now == known:
@@ -67,6 +67,6 @@ class UploadsMiddleware(ShowUploads):
         return update
 
 
-def _last_of_a_person(messages: Sequence[AnyMessage]) -> HumanMessage | None:
+def _last_user_message(messages: Sequence[AnyMessage]) -> HumanMessage | None:
     people = (message for message in reversed(messages) if isinstance(message, HumanMessage))
     return next((message for message in people if "lc_source" not in message.additional_kwargs), None)

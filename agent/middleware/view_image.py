@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
 from agent.core.state import ThreadState, ViewedImage
-from agent.middleware.model_response import Handler, Request, Response, updating
+from agent.middleware.model_response import Handler, Request, Response, with_update
 from agent.tools.images import view_image
 
 
@@ -37,11 +37,11 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
         images: Mapping[str, ViewedImage] = state.get("viewed_images") or {}
         if not images:
             return await handler(request)
-        response = await handler(request.override(messages=[*request.messages, shown(images)]))
-        return updating(response, viewed_images={})
+        response = await handler(request.override(messages=[*request.messages, render_images(images)]))
+        return with_update(response, viewed_images={})
 
 
-def shown(images: Mapping[str, ViewedImage]) -> HumanMessage:
+def render_images(images: Mapping[str, ViewedImage]) -> HumanMessage:
     """A message with the images, each after its path."""
     blocks: list[str | dict[Any, Any]] = [{"type": "text", "text": "The images that you opened:"}]
     for path, image in images.items():

@@ -11,7 +11,7 @@ from langchain_core.runnables.config import ensure_config, merge_configs, var_ch
 
 
 @contextmanager
-def listening(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
+def attach_callback(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
     """While this is open, the handler hears every call of a model, which carries the tags."""
     added = RunnableConfig(callbacks=[handler], tags=list(tags))
     token = var_child_runnable_config.set(merge_configs(ensure_config(), added))

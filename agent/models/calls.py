@@ -12,8 +12,8 @@ from langgraph.errors import GraphBubbleUp
 
 from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed
-from agent.models.errors import Category, ProviderFailure, describe, failure
-from agent.models.resolve import NAME_KEY, name_of
+from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
+from agent.models.resolve import NAME_KEY, get_model_name
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -33,26 +33,26 @@ class ModelCalls(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model; see the class."""
-        name = name_of(request.model) or self._model_name
+        name = get_model_name(request.model) or self._model_name
         try:
             response = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
-            found = describe(error, model=name)
-            _log(found, error, name)
-            raise found.error() from None
+            found = describe_error(error, model=name)
+            _log_failure(found, error, name)
+            raise found.to_error() from None
         for message in response.result:
-            if problem := incomplete(message):
-                found = failure(problem, model=name)
-                _log(found, None, name)
-                raise found.error()
+            if problem := find_answer_problem(message):
+                found = make_failure(problem, model=name)
+                _log_failure(found, None, name)
+                raise found.to_error()
             if isinstance(message, AIMessage):
                 message.response_metadata[NAME_KEY] = name
         return response
 
 
-def _log(found: ProviderFailure, error: BaseException | None, name: str) -> None:
+def _log_failure(found: ProviderFailure, error: BaseException | None, name: str) -> None:
     if isinstance(error, ModelCallFailed):
         return
     log.warning(
@@ -64,7 +64,7 @@ def _log(found: ProviderFailure, error: BaseException | None, name: str) -> None
     )
 
 
-def incomplete(message: BaseMessage) -> Category | None:
+def find_answer_problem(message: BaseMessage) -> Category | None:
     """What is wrong with an answer that arrived without an error, if anything.
 
     Providers' clients end a stream that was cut as if it were whole; only the missing reason tells.

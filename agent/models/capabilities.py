@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 
-from agent.models.resolve import name_of
+from agent.models.resolve import get_model_name
 from agent.models.spec import ModelSpec
 from agent.models.vision import WithoutVision
 from agent.models.window import ContextWindow
@@ -24,24 +24,27 @@ class WithoutTools(AgentMiddleware[Any, Any]):
         return await handler(request.override(tools=[]))
 
 
-class FitsFallbacks(AgentMiddleware[Any, Any]):
+class FallbackCapabilities(AgentMiddleware[Any, Any]):
     """Fits each request to the model that gets it in place of another, by the model's configured name."""
 
     def __init__(self, specs: Iterable[ModelSpec], *, strict: bool = False) -> None:
         super().__init__()
         self._around = {
-            spec.name: [*fitting_for(spec, strict=strict), *([] if spec.supports_tools else [WithoutTools()])]
+            spec.name: [
+                *capability_middleware(spec, strict=strict),
+                *([] if spec.supports_tools else [WithoutTools()]),
+            ]
             for spec in specs
         }
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model with what it can take."""
-        for one in reversed(self._around.get(name_of(request.model) or "", [])):
+        for one in reversed(self._around.get(get_model_name(request.model) or "", [])):
             handler = partial(one.awrap_model_call, handler=handler)
         return await handler(request)
 
 
-def fitting_for(spec: ModelSpec, *, strict: bool) -> list[AgentMiddleware[Any, Any]]:
+def capability_middleware(spec: ModelSpec, *, strict: bool) -> list[AgentMiddleware[Any, Any]]:
     """What fits messages to the model, outermost first; `strict`: new images are an error for a blind one."""
     chain: list[AgentMiddleware[Any, Any]] = []
     if not spec.supports_vision:

@@ -19,7 +19,7 @@ import orjson
 from pydantic import BaseModel
 
 from agent.config.errors import ConfigErrors
-from agent.models.probe import probe
+from agent.models.probe import probe_model
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 
@@ -31,29 +31,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    asyncio.run(_check(ModelSource(options.config), out))
+    asyncio.run(_check_models(ModelSource(options.config), out))
     sys.stdout.flush()
     # A provider's package may hold threads that wait for something; nothing here is worth waiting for.
     os._exit(0)
 
 
-async def _check(source: ModelSource, out: int) -> None:
+async def _check_models(source: ModelSource, out: int) -> None:
     try:
         catalog = await source.catalog()
     except ConfigErrors as error:
         os.write(out, orjson.dumps({"problem": str(error)}) + b"\n")
         return
-    _tell(out, catalog.listing())
+    _write_line(out, catalog.describe_all())
     async with asyncio.TaskGroup() as group:
         for spec in catalog.specs:
-            group.create_task(_ask(spec, out), name=f"probe:{spec.name}")
+            group.create_task(_check_model(spec, out), name=f"probe:{spec.name}")
 
 
-async def _ask(spec: ModelSpec, out: int) -> None:
-    _tell(out, await probe(spec))
+async def _check_model(spec: ModelSpec, out: int) -> None:
+    _write_line(out, await probe_model(spec))
 
 
-def _tell(out: int, result: BaseModel) -> None:
+def _write_line(out: int, result: BaseModel) -> None:
     os.write(out, result.model_dump_json().encode() + b"\n")
 
 

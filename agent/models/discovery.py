@@ -13,35 +13,35 @@ CHOICE_VARIABLE = "ROEBOT_MODEL"
 OllamaProbe = Callable[[Mapping[str, str]], Awaitable[ModelSpec | None]]
 
 
-async def discover(environ: Mapping[str, str], *, probe: OllamaProbe = ollama.find) -> Catalog:
+async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = ollama.find_ollama) -> Catalog:
     """All models at hand, the one to use first."""
-    found = [spec for provider in PROVIDERS if (spec := provider.spec(environ))]
+    found = [spec for provider in PROVIDERS if (spec := provider.find_model(environ))]
     if running := await probe(environ):
         found.append(running)
     found.append(local_spec())
     choice = environ.get(CHOICE_VARIABLE, "").strip()
     if not choice:
-        return Catalog(tuple(found), _reason(found[0]))
+        return Catalog(tuple(found), _default_reason(found[0]))
     asked = f"{CHOICE_VARIABLE} asks for {choice}"
-    if lacking := _lacking(found, choice.partition(":")[0]):
+    if lacking := _unmet_choice(found, choice.partition(":")[0]):
         unmet = f"{asked}, and {lacking}: {found[0].name} answers instead."
-        return Catalog(tuple(found), unmet, unmet=unmet)
-    return Catalog(tuple(_chosen(found, choice)), f"{asked}.")
+        return Catalog(tuple(found), unmet, unmet_choice=unmet)
+    return Catalog(tuple(_choose_first(found, choice)), f"{asked}.")
 
 
-def _lacking(found: list[ModelSpec], name: str) -> str:
+def _unmet_choice(found: list[ModelSpec], name: str) -> str:
     """Why the choice of this name can't be met, "" where it can."""
     if any(spec.name == name for spec in found):
         return ""
     for provider in PROVIDERS:
         if provider.name == name:
             return f"{' or '.join(provider.variables)} is not set"
-    if name == ollama.NAME:
+    if name == ollama.OLLAMA:
         return "no Ollama is running"
     return "no provider key is set" if found[0].source == "local" else ""
 
 
-def _chosen(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
+def _choose_first(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
     """`found` with the chosen one first; the choice is a name, `name:model`, or a model of the first."""
     name, _, model = choice.partition(":")
     for spec in found:
@@ -52,7 +52,7 @@ def _chosen(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
     return [with_model(first, choice), *others]
 
 
-def _reason(spec: ModelSpec) -> str:
+def _default_reason(spec: ModelSpec) -> str:
     if spec.source.startswith("env:"):
         return f"No models are configured; {spec.source.removeprefix('env:')} is set."
     if spec.source == "ollama":

@@ -12,7 +12,7 @@ from langchain_core import exceptions as lc
 
 from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed, ModelError
-from agent.models.retry_after import asked
+from agent.models.retry_after import parse_retry_after
 
 _OVERFLOW = re.compile(
     r"context.{0,20}(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
@@ -105,14 +105,14 @@ class ProviderFailure:
     retryable: bool
     retry_after: float | None = None
 
-    def error(self) -> ModelCallFailed:
+    def to_error(self) -> ModelCallFailed:
         """The exception to raise for it."""
         return ModelCallFailed(
             self.message, category=self.category, retryable=self.retryable, retry_after=self.retry_after
         )
 
 
-def failure(
+def make_failure(
     category: Category, *, model: str, detail: str = "", retry_after: float | None = None
 ) -> ProviderFailure:
     """The failure of a category; `detail` is added in brackets."""
@@ -121,20 +121,20 @@ def failure(
     return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable, retry_after)
 
 
-def describe(error: BaseException, *, model: str) -> ProviderFailure:
+def describe_error(error: BaseException, *, model: str) -> ProviderFailure:
     """What `error`, raised by a provider's package, means. Only a scrubbed detail of it is passed on."""
     if isinstance(error, ModelCallFailed):
         return ProviderFailure(Category(error.category), str(error), error.retryable, error.retry_after)
     if isinstance(error, ModelError):
         return ProviderFailure(Category.UNAVAILABLE, str(error), retryable=False)
-    category = _category(error)
-    retry_after = asked(getattr(getattr(error, "response", None), "headers", None) or {})
-    detail = _detail(category, error, retry_after)
-    return failure(category, model=model, detail=detail, retry_after=retry_after)
+    category = _categorize(error)
+    retry_after = parse_retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
+    detail = _failure_detail(category, error, retry_after)
+    return make_failure(category, model=model, detail=detail, retry_after=retry_after)
 
 
-def _category(error: BaseException) -> Category:
-    category = _first_guess(error)
+def _categorize(error: BaseException) -> Category:
+    category = _first_category(error)
     code = str(getattr(error, "code", None) or "")
     if category is Category.RATE_LIMIT and code in {"insufficient_quota", "billing_hard_limit_reached"}:
         return Category.QUOTA
@@ -146,7 +146,7 @@ def _category(error: BaseException) -> Category:
     return category
 
 
-def _first_guess(error: BaseException) -> Category:
+def _first_category(error: BaseException) -> Category:
     for known, category in _BY_CLASS:
         if isinstance(error, known):
             return category
@@ -159,9 +159,9 @@ def _first_guess(error: BaseException) -> Category:
     return Category.CONNECTION if isinstance(error, OSError) else Category.UNEXPECTED
 
 
-def _detail(category: Category, error: BaseException, retry_after: float | None) -> str:
+def _failure_detail(category: Category, error: BaseException, retry_after: float | None) -> str:
     if category is Category.RATE_LIMIT and retry_after:
-        return f"it asks to wait {_shown(retry_after)} s"
+        return f"it asks to wait {_round_up(retry_after)} s"
     if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
         body = getattr(error, "body", None)
         message = body.get("message") if isinstance(body, dict) else None
@@ -169,6 +169,6 @@ def _detail(category: Category, error: BaseException, retry_after: float | None)
     return ""
 
 
-def _shown(seconds: float) -> str:
+def _round_up(seconds: float) -> str:
     """Rounded up, so that nobody comes back too early."""
     return f"{seconds:g}" if seconds < 1 else str(math.ceil(seconds))

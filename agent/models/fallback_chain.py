@@ -15,14 +15,16 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LineUp:
+class FallbackChain:
     """At least one model, each with what is known about it. `whole`: none had to be left out."""
 
     models: Sequence[tuple[ModelSpec, BaseChatModel]]
-    whole: bool
+    complete: bool
 
 
-def line_up(specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatModel]) -> LineUp:
+def build_fallback_chain(
+    specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatModel]
+) -> FallbackChain:
     """Make the models. Blocking. Raises ModelUnavailable, that of the first, where none can be made."""
     made: list[tuple[ModelSpec, BaseChatModel]] = []
     failed: list[ModelUnavailable] = []
@@ -34,4 +36,4 @@ def line_up(specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatMode
             log.warning("model_left_out", model=spec.name, detail=str(error))
     if not made:
         raise failed[0]
-    return LineUp(made, not failed)
+    return FallbackChain(made, not failed)

@@ -16,7 +16,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import HttpxAiohttpClient
 
-from agent.models.retry_after import give_up
+from agent.models.retry_after import stop_long_retries
 
 # What the openai package gives its own client (openai._constants).
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
@@ -43,7 +43,7 @@ _open: list[httpx.AsyncClient] = []
 async def shared_client() -> AsyncIterator[None]:
     """While this is open, models that can take an HTTP client are made with one that they share."""
     made = await asyncio.to_thread(
-        _Client, limits=LIMITS, follow_redirects=True, event_hooks={"response": [give_up]}
+        _Client, limits=LIMITS, follow_redirects=True, event_hooks={"response": [stop_long_retries]}
     )
     async with made as client:
         _open.append(client)

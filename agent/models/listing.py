@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from pydantic import SecretStr
 
-from agent.models.discovery import discover
+from agent.models.discovery import discover_models
 from agent.models.providers import PROVIDERS
 from agent.models.spec import ModelSpec
 
@@ -27,35 +27,37 @@ def main() -> None:
     """Tell once."""
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    os.write(out, orjson.dumps(asyncio.run(offers(os.environ))) + b"\n")
+    os.write(out, orjson.dumps(asyncio.run(list_offers(os.environ))) + b"\n")
 
 
-async def offers(environ: Mapping[str, str]) -> list[dict[str, Any]]:
+async def list_offers(environ: Mapping[str, str]) -> list[dict[str, Any]]:
     """What is here, the one that answers unasked first; then the providers of which no key is here."""
-    here = (await discover(environ)).specs
-    found = [_offer(spec, spec.source.removeprefix("env:") if ":" in spec.source else "") for spec in here]
+    here = (await discover_models(environ)).specs
+    found = [
+        _describe_offer(spec, spec.source.removeprefix("env:") if ":" in spec.source else "") for spec in here
+    ]
     known = {spec.name for spec in here}
     for provider in PROVIDERS:
         if provider.name not in known:
             variable = provider.variables[0]
-            spec = provider.spec({**environ, variable: _GIVEN})
+            spec = provider.find_model({**environ, variable: _GIVEN})
             assert spec is not None
-            found.append({**_offer(spec, variable), "here": False})
+            found.append({**_describe_offer(spec, variable), "here": False})
     return found
 
 
-def _offer(spec: ModelSpec, variable: str) -> dict[str, Any]:
+def _describe_offer(spec: ModelSpec, variable: str) -> dict[str, Any]:
     return {
         "name": spec.name,
         "label": spec.display_name,
         "note": spec.note or "",
         "variable": variable,
         "here": True,
-        "entry": _entry(spec, variable),
+        "entry": _config_entry(spec, variable),
     }
 
 
-def _entry(spec: ModelSpec, variable: str) -> dict[str, Any]:
+def _config_entry(spec: ModelSpec, variable: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": spec.name, "use": spec.use, "model": spec.model}
     for key, value in spec.settings.items():
         entry[key] = f"${variable}" if isinstance(value, SecretStr) else value

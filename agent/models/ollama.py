@@ -10,35 +10,35 @@ import httpx
 from agent.models.providers import OPENAI_CLASS, with_model
 from agent.models.spec import ModelSpec
 
-NAME = "ollama"
-PORT = 11434
+OLLAMA = "ollama"
+OLLAMA_PORT = 11434
 PROBE_SECONDS = 0.5
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, never bound to
 
 
-def address(environ: Mapping[str, str]) -> str:
+def ollama_address(environ: Mapping[str, str]) -> str:
     """The base address, as Ollama itself reads `OLLAMA_HOST` (host, host:port or URL), no slash last."""
     given = environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1"
     url = urlsplit(given if "://" in given else f"http://{given}")
     host = _ANY.get(url.hostname or "", url.hostname or "127.0.0.1")
     shown = f"[{host}]" if ":" in host else host
-    default = {"http": 80, "https": 443}.get(url.scheme, PORT) if "://" in given else PORT
+    default = {"http": 80, "https": 443}.get(url.scheme, OLLAMA_PORT) if "://" in given else OLLAMA_PORT
     return f"{url.scheme}://{shown}:{url.port or default}{url.path.rstrip('/')}"
 
 
-async def find(environ: Mapping[str, str], *, seconds: float = PROBE_SECONDS) -> ModelSpec | None:
+async def find_ollama(environ: Mapping[str, str], *, seconds: float = PROBE_SECONDS) -> ModelSpec | None:
     """The newest model of a running Ollama, or None when there is none or it has no model."""
     try:
-        base = address(environ)
+        base = ollama_address(environ)
         async with httpx.AsyncClient(timeout=seconds, trust_env=False) as client:
             answer = await client.get(f"{base}/api/tags")
             listed = answer.raise_for_status().json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
-    return _spec(base, listed)
+    return _ollama_spec(base, listed)
 
 
-def _spec(base: str, listed: object) -> ModelSpec | None:
+def _ollama_spec(base: str, listed: object) -> ModelSpec | None:
     models = listed.get("models") if isinstance(listed, dict) else None
     known = [
         entry for entry in models or () if isinstance(entry, dict) and isinstance(entry.get("name"), str)
@@ -48,7 +48,7 @@ def _spec(base: str, listed: object) -> ModelSpec | None:
         return None
     newest = max(chats, key=lambda entry: str(entry.get("modified_at", "")))
     spec = ModelSpec(
-        name=NAME,
+        name=OLLAMA,
         use=OPENAI_CLASS,
         model=newest["name"],
         display_name="",

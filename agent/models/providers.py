@@ -47,15 +47,15 @@ class Provider:
     usage: bool = False
     vision: bool = True
 
-    def spec(self, environ: Mapping[str, str]) -> ModelSpec | None:
+    def find_model(self, environ: Mapping[str, str]) -> ModelSpec | None:
         """The model that the environment makes usable, if it does."""
         for variable in self.variables:
             key = environ.get(variable, "").strip()
             if key:
-                return self._spec(variable, key, environ)
+                return self._make_spec(variable, key, environ)
         return None
 
-    def _spec(self, variable: str, key: str, environ: Mapping[str, str]) -> ModelSpec:
+    def _make_spec(self, variable: str, key: str, environ: Mapping[str, str]) -> ModelSpec:
         settings: dict[str, object] = {"api_key": SecretStr(key)}
         if self.base_url:
             settings["base_url"] = environ.get(f"{self.name.upper()}_BASE_URL") or self.base_url

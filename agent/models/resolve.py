@@ -12,11 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
-from agent.core.import_string import NotImported, imported
+from agent.core.import_string import ImportStringError, import_object
 from agent.core.redaction import redact_line
 from agent.errors import ModelUnavailable
 from agent.models.http import open_client
-from agent.models.retry_after import bounded
+from agent.models.retry_after import limit_own_retries
 from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)
@@ -26,37 +26,37 @@ CHUNK_SECONDS = 60.0
 NAME_KEY = "roebot_model"
 
 
-def load_class(use: str) -> type[BaseChatModel]:
+def load_model_class(use: str) -> type[BaseChatModel]:
     """Import `package.module:Class`.
 
     Raises ModelUnavailable: it can't be imported (the cause is a NotImported), or is not a chat model.
     """
     try:
-        found = imported(use)
-    except NotImported as error:
+        found = import_object(use)
+    except ImportStringError as error:
         raise ModelUnavailable(str(error)) from error
     if not (isinstance(found, type) and issubclass(found, BaseChatModel)):
         raise ModelUnavailable(f"{use} is not a chat model: expected a subclass of BaseChatModel.")
     return found
 
 
-def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
+def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
     """The chat model, with time-outs and no retries of its own unless its settings say otherwise. Blocking.
 
     Raises ModelUnavailable; its text holds no setting's value.
     """
-    chosen = load_class(spec.use)
+    chosen = load_model_class(spec.use)
     check_settings(spec, chosen)
     model = {"model": spec.model} if spec.model else {}
-    settings = {**_defaults(chosen), **model, **spec.settings}
+    settings = {**_default_settings(chosen), **model, **spec.settings}
     if thinking:
         settings |= spec.when_thinking_enabled
     if effort is not None:
         settings["reasoning_effort"] = effort
     try:
         made = chosen(**settings)
-        bounded(made)
-        return named(made, spec.name)
+        limit_own_retries(made)
+        return set_model_name(made, spec.name)
     except ValidationError as error:
         where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))
         raise ModelUnavailable(
@@ -68,13 +68,13 @@ def build(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None)
         raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({detail}).') from None
 
 
-def named(model: BaseChatModel, name: str) -> BaseChatModel:
+def set_model_name(model: BaseChatModel, name: str) -> BaseChatModel:
     """The model, which now knows by which name it is configured; traces of its calls show it too."""
     model.metadata = {**(model.metadata or {}), NAME_KEY: name}
     return model
 
 
-def name_of(model: object) -> str | None:
+def get_model_name(model: object) -> str | None:
     """The name by which the model is configured, if it knows it."""
     metadata = getattr(model, "metadata", None)
     return metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
@@ -88,34 +88,34 @@ def check_settings(spec: ModelSpec, chosen: type[BaseChatModel]) -> None:
     """
     if chosen.model_config.get("extra") == "allow":
         return
-    known = {*_accepted(chosen), "model"}
+    known = {*_accepted_settings(chosen), "model"}
     for name in (*spec.settings, *spec.when_thinking_enabled):
         if name not in known:
             told = f'The model "{spec.name}" has the setting {name}, which {spec.use} does not know'
-            raise ModelUnavailable(f"{told}{_instead(name, known)}")
+            raise ModelUnavailable(f"{told}{_suggest_setting(name, known)}")
 
 
-def _instead(name: str, known: Collection[str]) -> str:
+def _suggest_setting(name: str, known: Collection[str]) -> str:
     if near := get_close_matches(name, sorted(known), n=1):
         return f"; did you mean {near[0]}?"
     return "; what is meant for the provider goes below model_kwargs." if "model_kwargs" in known else "."
 
 
-def _accepted(chosen: type[BaseChatModel]) -> set[str]:
+def _accepted_settings(chosen: type[BaseChatModel]) -> set[str]:
     """The names of the arguments that the class takes."""
     accepted = {*chosen.model_fields, *signature(chosen.__init__).parameters}
     for field in chosen.model_fields.values():
-        accepted.update(name for name in _aliases(field) if isinstance(name, str))
+        accepted.update(name for name in _field_aliases(field) if isinstance(name, str))
     return accepted - {"self", "args", "kwargs", "data"}
 
 
-def _aliases(field: FieldInfo) -> Iterable[object]:
+def _field_aliases(field: FieldInfo) -> Iterable[object]:
     other = field.validation_alias
     return (field.alias, *(other.choices if isinstance(other, AliasChoices) else (other,)))
 
 
-def _defaults(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
-    accepted = _accepted(chosen)
+def _default_settings(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
+    accepted = _accepted_settings(chosen)
     offered = {
         # Who calls it tries again: see agent.models.retry.
         "max_retries": 0,

@@ -20,9 +20,9 @@ from langgraph.types import Command
 
 from agent.errors import ModelCallFailed
 from agent.models.errors import Category
-from agent.models.resolve import name_of
-from agent.models.retry_after import PATIENCE
-from agent.models.visible_output import Shown, in_place
+from agent.models.resolve import get_model_name
+from agent.models.retry_after import MAX_WAIT
+from agent.models.visible_output import VisibleOutput, replace_message
 
 log = structlog.get_logger(__name__)
 Request = ModelRequest[Any]
@@ -30,11 +30,11 @@ Response = ModelResponse[Any]
 Handler = Callable[[Request], Awaitable[Response]]
 RETRIES = 2
 DELAY = 1.0
-STANDBY_PATIENCE = 10.0
+STANDBY_MAX_WAIT = 10.0
 """Seconds that a provider is waited for while another model could answer."""
 
 
-class ModelAttempts(AgentMiddleware[Any, Any]):
+class ModelRetry(AgentMiddleware[Any, Any]):
     """Makes a failed call again, at most `retries` times for each model, then asks `fallbacks` in order.
 
     Tried again is what may work later and is known (see `agent.models.errors`). Before each try it waits
@@ -63,54 +63,58 @@ class ModelAttempts(AgentMiddleware[Any, Any]):
         self._retries, self._delay = retries, delay
         self._sleep, self._chance = sleep, chance
         self._last = fallbacks[-1] if fallbacks else None
-        self._others = ModelFallbackMiddleware(*fallbacks) if fallbacks else None
+        self._fallbacks = ModelFallbackMiddleware(*fallbacks) if fallbacks else None
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model until it, or another one, has answered."""
-        shown = Shown()
+        shown = VisibleOutput()
 
         async def persistently(inner: Request) -> Response:
             if inner.model is not request.model:
-                log.warning("model_fallback", model=name_of(inner.model), instead_of=name_of(request.model))
-            return await self._persist(inner, handler, shown)
+                log.warning(
+                    "model_fallback",
+                    model=get_model_name(inner.model),
+                    instead_of=get_model_name(request.model),
+                )
+            return await self._call_with_retries(inner, handler, shown)
 
-        if self._others is None:
+        if self._fallbacks is None:
             response = await persistently(request)
         else:
             # It returns what `persistently` does.
-            response = await self._others.awrap_model_call(request, persistently)  # type: ignore[assignment]
-        if shown.failed is None:
+            response = await self._fallbacks.awrap_model_call(request, persistently)  # type: ignore[assignment]
+        if shown.failed_usage is None:
             return response
-        return ExtendedModelResponse(response, command=Command(update={"usage": shown.failed}))
+        return ExtendedModelResponse(response, command=Command(update={"usage": shown.failed_usage}))
 
-    async def _persist(self, request: Request, handler: Handler, shown: Shown) -> Response:
+    async def _call_with_retries(self, request: Request, handler: Handler, shown: VisibleOutput) -> Response:
         tries = 0
         while True:
             try:
-                with shown.listening() as place:
+                with shown.watch_attempt() as place:
                     response = await handler(request)
-                return response if place is None else in_place(response, place)
+                return response if place is None else replace_message(response, place)
             except ModelCallFailed as error:
-                shown.fail()
-                pause = self._pause(request.model, tries, error)
+                shown.record_failure()
+                pause = self._next_delay(request.model, tries, error)
                 if pause is None:
                     raise
                 category = str(error.category)
             tries += 1
-            model = name_of(request.model)
+            model = get_model_name(request.model)
             log.warning("model_call_again", model=model, category=category, retry=tries, seconds=pause)
             await self._sleep(pause)
 
-    def _pause(self, model: BaseChatModel, tries: int, error: ModelCallFailed) -> float | None:
+    def _next_delay(self, model: BaseChatModel, tries: int, error: ModelCallFailed) -> float | None:
         """The seconds before the next try; None where there is none."""
         own = getattr(model, "max_retries", None) or 0
         if own > 0 or tries >= self._retries or not error.retryable or error.category == Category.UNEXPECTED:
             return None
         standby = self._last is not None and model is not self._last
         asked = error.retry_after or 0.0
-        if asked > (STANDBY_PATIENCE if standby else PATIENCE):
+        if asked > (STANDBY_MAX_WAIT if standby else MAX_WAIT):
             return None
-        wait = max(asked, min(self._delay * (1 << tries), PATIENCE))
+        wait = max(asked, min(self._delay * (1 << tries), MAX_WAIT))
         return round(wait * (1 + self._chance() / 4), 3)

@@ -11,25 +11,25 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds."""
 
 
-async def give_up(response: Any) -> None:
+async def stop_long_retries(response: Any) -> None:
     """A response hook of an HTTP client: a class that retries by itself gives up where it takes too long."""
-    if response.status_code >= 400 and (asked(response.headers) or 0.0) > PATIENCE:
+    if response.status_code >= 400 and (parse_retry_after(response.headers) or 0.0) > MAX_WAIT:
         response.headers["x-should-retry"] = "false"
 
 
-def bounded(model: Any) -> None:
+def limit_own_retries(model: Any) -> None:
     """Let the model's own HTTP client, if it has one that takes hooks, give up in time."""
     client = getattr(getattr(model, "_async_client", None), "_client", None)
     hooks = getattr(client, "event_hooks", None)
-    if isinstance(hooks, dict) and give_up not in hooks.get("response", ()):
-        hooks.setdefault("response", []).append(give_up)
+    if isinstance(hooks, dict) and stop_long_retries not in hooks.get("response", ()):
+        hooks.setdefault("response", []).append(stop_long_retries)
 
 
-def asked(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """The seconds that an answer asks to wait; None where it says nothing that can be read.
 
     A date is taken against the answer's own Date, so that no clock of ours counts.

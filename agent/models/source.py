@@ -16,14 +16,14 @@ from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
-from agent.core.import_string import look_in
+from agent.core.import_string import add_import_folder
 from agent.errors import ModelUnavailable
 from agent.management.check.parts import needs_package, refused
 from agent.models import ollama
-from agent.models.discovery import OllamaProbe, discover
+from agent.models.discovery import OllamaProbe, discover_models
 from agent.models.local.card import CLASS, local_spec
-from agent.models.resolve import check_settings, load_class
-from agent.models.spec import Catalog, ModelSpec, spec_of
+from agent.models.resolve import check_settings, load_model_class
+from agent.models.spec import Catalog, ModelSpec, spec_from_entry
 from agent.shared.last_good import LastGood, Stamp, file_stamp
 
 log = structlog.get_logger(__name__)
@@ -46,7 +46,7 @@ class ModelSource:
         read_file: bool = True,
         environ: Mapping[str, str] = os.environ,
         cwd: Path | None = None,
-        probe: OllamaProbe = ollama.find,
+        probe: OllamaProbe = ollama.find_ollama,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config_path = config_path
@@ -87,7 +87,7 @@ class ModelSource:
             may_be_empty=current is None or current.config == AgentConfig(),
         )
         if found.path is not None:
-            look_in(found.path.parent.resolve())
+            add_import_folder(found.path.parent.resolve())
         if current is not None and (wrong := refused(found)) and not refused(current):
             raise ConfigErrors(wrong)
         return found
@@ -123,7 +123,7 @@ class ModelSource:
         found = self._good.load()
         for entry in found.config.models:
             try:
-                check_settings(spec_of(entry), load_class(entry.use))
+                check_settings(spec_from_entry(entry), load_model_class(entry.use))
             except ModelUnavailable as error:
                 if needs_package(error):
                     log.warning("model_package_missing", model=entry.name, detail=str(error))
@@ -148,12 +148,12 @@ class ModelSource:
             self._catalog_config = config
         if config.models:
             if self._catalog is None:
-                self._catalog = configured(config)
+                self._catalog = configured_catalog(config)
             return self._catalog
         now = self._clock()
         if self._catalog is None or now >= self._discover_at:
             self._discover_at = now + DISCOVER_SECONDS
-            found = await discover(self._environ, probe=self._probe)
+            found = await discover_models(self._environ, probe=self._probe)
             if found != self._catalog:
                 self._catalog = found
                 log.info("models_found", names=found.names, reason=found.reason)
@@ -164,26 +164,26 @@ class ModelSource:
 _sources: dict[Path, ModelSource] = {}
 
 
-def keep_source(home: Path, source: ModelSource) -> ModelSource:
+def register_source(home: Path, source: ModelSource) -> ModelSource:
     """Have all of this process that works below the home read the configuration by this one."""
     _sources[home] = source
     return source
 
 
-def source_of(home: Path) -> ModelSource:
+def find_source(home: Path) -> ModelSource:
     """The one that is kept for the home, else one that finds the file as always."""
     return _sources.get(home) or ModelSource()
 
 
-def configured(config: AgentConfig) -> Catalog:
+def configured_catalog(config: AgentConfig) -> Catalog:
     """The catalogue of a configuration's `models`."""
-    specs = tuple(_known(entry) for entry in config.models)
+    specs = tuple(_entry_spec(entry) for entry in config.models)
     return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
 
 
-def _known(entry: ModelEntry) -> ModelSpec:
+def _entry_spec(entry: ModelEntry) -> ModelSpec:
     """The model of an entry; what the bundled one can't do holds wherever it is named."""
-    spec = spec_of(entry)
+    spec = spec_from_entry(entry)
     if entry.use != CLASS:
         return spec
     card = local_spec()

@@ -44,7 +44,7 @@ class Catalog:
     specs: tuple[ModelSpec, ...]
     reason: str
     allow_degradation: bool = True
-    unmet: str = ""
+    unmet_choice: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Catalog:
                 return spec
         raise ModelUnknown(name or "", self.names)
 
-    def info(self, spec: ModelSpec) -> ModelInfo:
+    def describe(self, spec: ModelSpec) -> ModelInfo:
         """The public description of one."""
         return ModelInfo(
             name=spec.name,
@@ -75,13 +75,15 @@ class Catalog:
             supports_tools=spec.supports_tools,
         )
 
-    def listing(self) -> ModelList:
+    def describe_all(self) -> ModelList:
         """The public description of all."""
         default = self.specs[0].name if self.specs else None
-        return ModelList(models=[self.info(spec) for spec in self.specs], default=default, reason=self.reason)
+        return ModelList(
+            models=[self.describe(spec) for spec in self.specs], default=default, reason=self.reason
+        )
 
 
-def spec_of(entry: ModelEntry) -> ModelSpec:
+def spec_from_entry(entry: ModelEntry) -> ModelSpec:
     """The model that an entry of the configuration describes."""
     return ModelSpec(
         name=entry.name,

@@ -14,11 +14,11 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import LLMResult
 from langgraph.constants import TAG_NOSTREAM
 
-from agent.core.usage import Usage, usage_of
-from agent.models.callbacks import listening
+from agent.core.usage import TokenUsage, sum_usage
+from agent.models.callbacks import attach_callback
 
 
-class Shown(BaseCallbackHandler):
+class VisibleOutput(BaseCallbackHandler):
     """Listens to every try of one answer. `failed`: what failed tries cost, None where no provider said.
 
     What was streamed can't be taken back: a try after that is made unheard, so that nothing is shown twice,
@@ -28,7 +28,7 @@ class Shown(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self) -> None:
-        self.failed: Usage | None = None
+        self.failed_usage: TokenUsage | None = None
         self._message_id: str | None = None
         self._costs: dict[UUID, UsageMetadata] = {}
 
@@ -38,19 +38,19 @@ class Shown(BaseCallbackHandler):
         return True
 
     @contextmanager
-    def listening(self) -> Iterator[str | None]:
+    def watch_attempt(self) -> Iterator[str | None]:
         """While this is open, calls of models are listened to.
 
         They are unheard where text was shown before; then it gives the id of the message to replace.
         """
         place = self._message_id
         tags = [] if place is None else [TAG_NOSTREAM]
-        with listening(self, tags):
+        with attach_callback(self, tags):
             yield place
 
-    def fail(self) -> None:
+    def record_failure(self) -> None:
         """All tries so far have failed."""
-        self.failed = usage_of(AIMessage("", usage_metadata=cost) for cost in self._costs.values())
+        self.failed_usage = sum_usage(AIMessage("", usage_metadata=cost) for cost in self._costs.values())
 
     def on_llm_new_token(
         self,
@@ -65,7 +65,7 @@ class Shown(BaseCallbackHandler):
         message = getattr(chunk, "message", None)
         if not isinstance(message, AIMessage):
             return
-        self._see(message, tags)
+        self._record_text(message, tags)
         if said := message.usage_metadata:
             self._costs[run_id] = add_usage(self._costs.get(run_id), said)
 
@@ -80,16 +80,16 @@ class Shown(BaseCallbackHandler):
                 message = getattr(generation, "message", None)
                 if not isinstance(message, AIMessage):
                     continue
-                self._see(message, tags)
+                self._record_text(message, tags)
                 if message.usage_metadata:
                     self._costs[run_id] = message.usage_metadata
 
-    def _see(self, message: AIMessage, tags: list[str] | None) -> None:
+    def _record_text(self, message: AIMessage, tags: list[str] | None) -> None:
         if self._message_id is None and TAG_NOSTREAM not in (tags or ()) and message.text.strip():
             self._message_id = message.id
 
 
-def in_place(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
+def replace_message(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
     """The response as the message with this id."""
     for message in response.result:
         if isinstance(message, AIMessage):

@@ -12,7 +12,7 @@ from agent.errors import ModelUnavailable
 from agent.uploads.inline_images import listed_in
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-LEFT_OUT = "(an image, which this model can't see)"
+OMITTED_IMAGE = "(an image, which this model can't see)"
 _IMAGE_BLOCKS = frozenset({"image", "image_url", "input_image"})
 _IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -30,7 +30,7 @@ class WithoutVision(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model without images."""
-        if self._strict and _new_images(request.messages):
+        if self._strict and _has_new_images(request.messages):
             raise ModelUnavailable(f'The model "{self._model_name}" does not support images.')
         if any(_shows_images(message) for message in request.messages):
             request = request.override(messages=[without_images(message) for message in request.messages])
@@ -41,11 +41,13 @@ def without_images(message: AnyMessage) -> AnyMessage:
     """The message with a note for each of its images."""
     if not _shows_images(message):
         return message
-    content = [{"type": "text", "text": LEFT_OUT} if _is_image(block) else block for block in message.content]
+    content = [
+        {"type": "text", "text": OMITTED_IMAGE} if _is_image(block) else block for block in message.content
+    ]
     return message.model_copy(update={"content": content})
 
 
-def _new_images(messages: Sequence[AnyMessage]) -> bool:
+def _has_new_images(messages: Sequence[AnyMessage]) -> bool:
     """Whether images came with what was said since the last answer."""
     for message in reversed(messages):
         if isinstance(message, AIMessage):

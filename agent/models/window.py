@@ -23,16 +23,16 @@ class ContextWindow(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model with what fits."""
         system = request.system_message
-        room = self._tokens - (_cost(system) if system is not None else 0)
-        return await handler(request.override(messages=fitting(request.messages, room)))
+        room = self._tokens - (_message_tokens(system) if system is not None else 0)
+        return await handler(request.override(messages=fit_messages(request.messages, room)))
 
 
-def fitting(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
+def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
     """The newest messages within `tokens`, from a human one on; the last is cut rather than left out."""
     kept: list[AnyMessage] = []
     left = tokens
     for message in reversed(messages):
-        cost = _cost(message)
+        cost = _message_tokens(message)
         if cost > left:
             break
         kept.insert(0, message)
@@ -40,26 +40,26 @@ def fitting(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
     while len(kept) > 1 and not isinstance(kept[0], HumanMessage):
         kept.pop(0)
     if not kept and messages:
-        kept = [_cut(messages[-1], tokens - MESSAGE_TOKENS)]
+        kept = [_shorten_message(messages[-1], tokens - MESSAGE_TOKENS)]
     return kept
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Tokens of a text, rather too many than too few: one for 3 ASCII characters, 3 for any other."""
     ascii_characters = sum(character.isascii() for character in text)
     return (ascii_characters + 2) // 3 + 3 * (len(text) - ascii_characters)
 
 
-def _cost(message: AnyMessage | SystemMessage) -> int:
-    return MESSAGE_TOKENS + estimate(message.text)
+def _message_tokens(message: AnyMessage | SystemMessage) -> int:
+    return MESSAGE_TOKENS + estimate_tokens(message.text)
 
 
-def _cut(message: AnyMessage, tokens: int) -> AnyMessage:
+def _shorten_message(message: AnyMessage, tokens: int) -> AnyMessage:
     """The message with the middle of its text taken out until it fits."""
     text = str(message.text)
     keep = len(text)
     shorter = text
-    while keep > 0 and estimate(shorter) > tokens:
+    while keep > 0 and estimate_tokens(shorter) > tokens:
         keep = keep * 3 // 4
         head = (keep + 1) // 2
         shorter = text[:head] + CUT_MARK + text[len(text) - (keep - head) :]

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from agent.core.usage import spent
+from agent.core.usage import usage_between
 from agent.runtime.domain import Json, Run
 from agent.runtime.graphs import AnyGraph
 
@@ -24,7 +24,7 @@ def usage_in(values: Any) -> Mapping[str, Any]:
 def cost(before: Any, after: Any) -> Json | None:
     """What was added between two values of the state; None where nothing was counted."""
     later = usage_in(after)
-    return dict(spent(usage_in(before), later)) if later else None
+    return dict(usage_between(usage_in(before), later)) if later else None
 
 
 async def values_before(graph: AnyGraph, run: Run) -> Any:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
 from agent.runtime.execute import Executor
@@ -78,7 +78,7 @@ async def open_runtime(
     faults: Faults | None = None,
 ) -> AsyncIterator[Parts]:
     """Open the databases, take up earlier runs, and close it all again. Raises `HomeInUse`."""
-    await asyncio.to_thread(private_folder, settings.home)
+    await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
         store = SqliteRuntimeStore(settings.database, clock=clock)

@@ -14,7 +14,7 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Send
 
-from agent.core.checkpoint_barrier import storing
+from agent.core.checkpoint_barrier import use_checkpoint_barrier
 from agent.errors import BadRequest
 from agent.runtime.accounting import cost, values_before
 from agent.runtime.domain import Json, Outcome, Run, RunSpec, RunStatus
@@ -81,7 +81,7 @@ class Executor:
         """Tell the graph's steps when what they began from is on disk; with durability `exit` none is."""
         if run.spec.durability == "exit":
             return nullcontext()
-        return storing(partial(self.saver.stored, run.thread_id))
+        return use_checkpoint_barrier(partial(self.saver.stored, run.thread_id))
 
     async def _input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
         """What the graph gets: the run's input, or nothing where an earlier attempt left a checkpoint."""

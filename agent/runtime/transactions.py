@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from agent.core.usage import added
+from agent.core.usage import merge_usage
 from agent.errors import Conflict, NotFound
 from agent.runtime import statements as sql
 from agent.runtime.accounting import usage_in
@@ -191,7 +191,7 @@ def _account(connection: Connection, run: Run, usage: Json) -> None:
     connected.execute(sql.SET_RUN_USAGE, (dumps(usage), run.run_id))
     found = connected.execute(sql.THREAD_METADATA, (run.thread_id,)).fetchone()
     if found is not None:
-        total = added(usage_in(loads(found[0])), usage)
+        total = merge_usage(usage_in(loads(found[0])), usage)
         connected.execute(sql.SET_THREAD_USAGE, (dumps(total), run.thread_id))
 
 

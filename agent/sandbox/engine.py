@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox.program import Start, begin
 from agent.sandbox.running import to_its_end
@@ -166,7 +166,7 @@ def remember(home: Path, command: Command) -> None:
     """Note that this engine was used. Blocking."""
     known = used(home)
     if command not in known:
-        private_folder((home / USED).parent)
+        make_private_folder((home / USED).parent)
         (home / USED).write_text(json.dumps([*map(list, known), list(command)]))
 
 

@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
@@ -290,7 +290,7 @@ def _counted(files: int) -> str:
 
 def _home_name(file: Path) -> str:
     """The name of this home, made when it is asked for first. Blocking."""
-    private_folder(file.parent)
+    make_private_folder(file.parent)
     if not file.exists():
         part = file.with_name(f"{file.name}-{token_hex(8)}")
         part.write_text(token_hex(8), encoding="ascii")

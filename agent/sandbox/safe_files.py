@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import DirEntry, SandboxError
 
 FILE_BYTES = 10_000_000
@@ -98,7 +98,7 @@ def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator
 
 def make(folder: Path) -> None:
     """Make a folder of our own, mode 0700, and those above it."""
-    private_folder(folder)
+    make_private_folder(folder)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.sandbox import bubblewrap
 from agent.sandbox.engine import Command, engine_environment, is_apple, known_engines
 from agent.sandbox.options import IMAGE
@@ -42,7 +42,7 @@ PACKAGES = (
 
 def make_python(place: Path, lock: Path = LOCK) -> str:
     """Make the environment anew, beside the one that is there, and put it in its place; what came of it."""
-    private_folder(place.parent)
+    make_private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
         made = Path(folder) / "python"
         uv = [sys.executable, "-m", "uv"]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.bubblewrap import environment
@@ -130,7 +130,7 @@ class Box:
     def _filter(self) -> Path:
         """The file with the filter of system calls: those of engines differ, and some allow namespaces."""
         file = self._setup.home_folder / FILTER
-        private_folder(file.parent)
+        make_private_folder(file.parent)
         file.write_text(json.dumps(profile()))
         return file
 

@@ -13,7 +13,7 @@ import structlog
 from agent.config.extension_changes import CHANGES
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.skills.discovery import Discovery
 from agent.skills.skill import SkillRoots, SkillSet, roots_of
 
@@ -39,7 +39,7 @@ class SkillLibrary:
 
     def make_home(self) -> None:
         """The folder that skills are installed below, private. Blocking."""
-        private_folder(self._home)
+        make_private_folder(self._home)
 
     def roots(self, config: SkillsConfig) -> SkillRoots:
         """The folders that the configuration means."""

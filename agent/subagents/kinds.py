@@ -16,7 +16,7 @@ to you."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SubagentType:
     """`turns`: calls of its model unless the task says otherwise; `needs`: tools it can't do without.
 
     `tools`: the names of those that it gets, None for every one but `task`.
@@ -29,19 +29,19 @@ class Kind:
     tools: frozenset[str] | None = None
     needs: frozenset[str] = frozenset()
 
-    def chosen(self, tools: Sequence[BaseTool]) -> list[BaseTool]:
+    def select_tools(self, tools: Sequence[BaseTool]) -> list[BaseTool]:
         """The tools that it gets of those that there are."""
         return [one for one in tools if one.name != TASK and (self.tools is None or one.name in self.tools)]
 
 
-KINDS: Sequence[Kind] = (
-    Kind(
+SUBAGENT_TYPES: Sequence[SubagentType] = (
+    SubagentType(
         GENERAL_PURPOSE,
         "Any work that takes several steps: looking things up, reading, writing, working something out.",
         f"You are a subagent that does whole pieces of work by itself. {_SHARED}",
         turns=50,
     ),
-    Kind(
+    SubagentType(
         BASH,
         "A series of commands: building, testing, converting, searching through files.",
         f"You are a subagent for work on the command line. {_SHARED}\nKeep commands short, look at what each "
@@ -53,7 +53,7 @@ KINDS: Sequence[Kind] = (
 )
 
 
-def offered(tools: Sequence[BaseTool]) -> list[Kind]:
+def available_types(tools: Sequence[BaseTool]) -> list[SubagentType]:
     """The kinds that can work with these tools."""
     names = {one.name for one in tools}
-    return [kind for kind in KINDS if kind.needs <= names]
+    return [kind for kind in SUBAGENT_TYPES if kind.needs <= names]

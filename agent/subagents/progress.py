@@ -7,10 +7,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, SubagentStep, Told
-from agent.core.usage import Usage
+from agent.core.interfaces.subagents import StepListener, SubagentResult, SubagentStatus, SubagentStep
+from agent.core.usage import TokenUsage
 
-LONGEST = 20_000
+MAX_CHARS = 20_000
 CUT = "\n[… the middle is left out …]\n"
 ASKS = "It needed a person's answer or approval, which only you can ask for. So far: {text}"
 SILENT = "It ended without a result."
@@ -20,51 +20,53 @@ NOTHING = "(nothing yet)"
 class SubagentProgress:
     """The newest state; `told` hears of each answer of the model."""
 
-    def __init__(self, told: Told | None) -> None:
-        self._told = told
+    def __init__(self, on_step: StepListener | None) -> None:
+        self._on_step = on_step
         self._values: Mapping[str, Any] = {}
         self._turns = 0
 
-    def see(self, values: Mapping[str, Any]) -> None:
+    def update(self, values: Mapping[str, Any]) -> None:
         """Take the next state."""
         self._values = values
-        answers = self._answers()
+        answers = self._find_answers()
         if len(answers) > self._turns:
             self._turns = len(answers)
-            if self._told is not None:
-                self._told(SubagentStep(self._turns, tuple(call["name"] for call in answers[-1].tool_calls)))
+            if self._on_step is not None:
+                self._on_step(
+                    SubagentStep(self._turns, tuple(call["name"] for call in answers[-1].tool_calls))
+                )
 
-    def result(self) -> SubagentResult:
+    def to_result(self) -> SubagentResult:
         """The end that its last state is."""
         if self._values.get("__interrupt__"):
-            return self.ended(SubagentStatus.FAILED, ASKS.format(text=self.said))
-        answers = self._answers()
+            return self.finish(SubagentStatus.FAILED, ASKS.format(text=self.last_text))
+        answers = self._find_answers()
         text = answers[-1].text.strip() if answers else ""
         if not text:
-            return self.ended(SubagentStatus.FAILED, SILENT)
-        return self.ended(SubagentStatus.COMPLETED, text)
+            return self.finish(SubagentStatus.FAILED, SILENT)
+        return self.finish(SubagentStatus.COMPLETED, text)
 
-    def ended(self, status: SubagentStatus, text: str) -> SubagentResult:
+    def finish(self, status: SubagentStatus, text: str) -> SubagentResult:
         """An end with what it has cost and made so far."""
         artifacts = tuple(self._values.get("artifacts") or ())
-        return SubagentResult(status, shortened(text), self._usage, artifacts)
+        return SubagentResult(status, shorten_text(text), self._total_usage, artifacts)
 
     @property
-    def said(self) -> str:
+    def last_text(self) -> str:
         """Its last words so far."""
-        words = [answer.text.strip() for answer in self._answers()]
+        words = [answer.text.strip() for answer in self._find_answers()]
         return next((text for text in reversed(words) if text), NOTHING)
 
     @property
-    def _usage(self) -> Usage | None:
-        found: Usage | None = self._values.get("usage")
+    def _total_usage(self) -> TokenUsage | None:
+        found: TokenUsage | None = self._values.get("usage")
         return found
 
-    def _answers(self) -> list[AIMessage]:
+    def _find_answers(self) -> list[AIMessage]:
         return [one for one in self._values.get("messages", ()) if isinstance(one, AIMessage)]
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """The text without its middle, where it is very long."""
-    half = (LONGEST - len(CUT)) // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}{CUT}{text[-half:]}"
+    half = (MAX_CHARS - len(CUT)) // 2
+    return text if len(text) <= MAX_CHARS else f"{text[:half]}{CUT}{text[-half:]}"

@@ -19,23 +19,29 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from agent.core.interfaces.subagents import SubagentKind, SubagentResult, SubagentStatus, SubagentTask, Told
+from agent.core.interfaces.subagents import (
+    StepListener,
+    SubagentKind,
+    SubagentResult,
+    SubagentStatus,
+    SubagentTask,
+)
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.errors import AgentError
 from agent.features import Middleware
-from agent.subagents.kinds import Kind, offered
+from agent.subagents.kinds import SubagentType, available_types
 from agent.subagents.progress import SubagentProgress
 
 log = structlog.get_logger(__name__)
-AT_ONCE = 3
+MAX_CONCURRENT = 3
 SECONDS = 900.0
 GUARD_SECONDS = 30.0
 """How long one that was stopped for its time may take to end, before it is left alone."""
 CANCEL_SECONDS = 0.5
 """The same where its run was cancelled: whoever stopped it wants an end within a second."""
-MOST_TURNS = 200
+MAX_TURNS = 200
 GRAPHS_KEPT = 8
 STEPS_A_TURN, STEPS_AROUND = 6, 20
 UNKNOWN = "There is no subagent of the type {kind}; there are: {known}."
@@ -60,66 +66,68 @@ class GraphSubagents:
         tools: Sequence[BaseTool],
         *,
         middleware: Sequence[Middleware] = (),
-        at_once: int = AT_ONCE,
+        max_concurrent: int = MAX_CONCURRENT,
         seconds: float = SECONDS,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         """Raises ValueError for a limit below 1."""
-        if at_once < 1:
-            raise ValueError(f"At least one subagent has to be allowed, not {at_once}.")
+        if max_concurrent < 1:
+            raise ValueError(f"At least one subagent has to be allowed, not {max_concurrent}.")
         self._model = model
         self._tools = list(tools)
         self._middleware = list(middleware)
         brought = [tool for one in self._middleware for tool in getattr(one, "tools", ())]
-        self._kinds = {kind.name: kind for kind in offered([*self._tools, *brought])}
-        self._at_once, self._seconds, self._sleep = at_once, seconds, sleep
-        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        self._graphs: dict[tuple[Kind, int], Any] = {}
-        self._left: set[asyncio.Task[SubagentResult]] = set()
+        self._kinds = {kind.name: kind for kind in available_types([*self._tools, *brought])}
+        self._max_concurrent, self._seconds, self._sleep = max_concurrent, seconds, sleep
+        self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._graphs: dict[tuple[SubagentType, int], Any] = {}
+        self._unfinished: set[asyncio.Task[SubagentResult]] = set()
 
     @property
     def kinds(self) -> Sequence[SubagentKind]:
         """See `SubagentRunner`: those that the tools are there for."""
         return [SubagentKind(kind.name, kind.description) for kind in self._kinds.values()]
 
-    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
+    async def run(
+        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+    ) -> SubagentResult:
         """See `SubagentRunner`."""
         kind = self._kinds.get(task.kind)
         if kind is None:
             text = UNKNOWN.format(kind=task.kind[:100], known=", ".join(self._kinds))
             return SubagentResult(SubagentStatus.FAILED, text)
-        async with self._place(context.thread_id or task.id):
-            return await self._in_time(task, kind, context, SubagentProgress(told))
+        async with self._acquire_slot(context.thread_id or task.id):
+            return await self._run_with_timeout(task, kind, context, SubagentProgress(on_step))
 
     @asynccontextmanager
-    async def _place(self, thread_id: str) -> AsyncIterator[None]:
-        places = self._places.get(thread_id)
+    async def _acquire_slot(self, thread_id: str) -> AsyncIterator[None]:
+        places = self._slots.get(thread_id)
         if places is None:
-            places = self._places[thread_id] = asyncio.Semaphore(self._at_once)
+            places = self._slots[thread_id] = asyncio.Semaphore(self._max_concurrent)
         async with places:
             yield
 
-    async def _in_time(
-        self, task: SubagentTask, kind: Kind, context: RunContext, progress: SubagentProgress
+    async def _run_with_timeout(
+        self, task: SubagentTask, kind: SubagentType, context: RunContext, progress: SubagentProgress
     ) -> SubagentResult:
         loop = asyncio.get_running_loop()
         work = loop.create_task(
-            self._work(task, kind, context, progress), name=f"subagent:{task.id}", context=Context()
+            self._run_graph(task, kind, context, progress), name=f"subagent:{task.id}", context=Context()
         )
         timer = asyncio.ensure_future(self._sleep(self._seconds))
         try:
             await asyncio.wait([work, timer], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                await self._end(work, GUARD_SECONDS)
-                text = OUT_OF_TIME.format(seconds=self._seconds, said=progress.said)
-                return progress.ended(SubagentStatus.TIMED_OUT, text)
+                await self._cancel_work(work, GUARD_SECONDS)
+                text = OUT_OF_TIME.format(seconds=self._seconds, said=progress.last_text)
+                return progress.finish(SubagentStatus.TIMED_OUT, text)
             return work.result()
         finally:
             timer.cancel()
-            if not work.done() and work not in self._left:
-                await self._end(work, CANCEL_SECONDS)
+            if not work.done() and work not in self._unfinished:
+                await self._cancel_work(work, CANCEL_SECONDS)
 
-    async def _end(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
+    async def _cancel_work(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
         """Cancel it and wait so long for its end; one that does not end then is left to itself."""
         work.cancel()
         guard = asyncio.ensure_future(self._sleep(seconds))
@@ -129,43 +137,43 @@ class GraphSubagents:
             guard.cancel()
             if not work.done():
                 log.error("subagent_does_not_end", name=work.get_name(), seconds=seconds)
-                self._left.add(work)
-                work.add_done_callback(self._left.discard)
+                self._unfinished.add(work)
+                work.add_done_callback(self._unfinished.discard)
 
-    async def _work(
-        self, task: SubagentTask, kind: Kind, context: RunContext, progress: SubagentProgress
+    async def _run_graph(
+        self, task: SubagentTask, kind: SubagentType, context: RunContext, progress: SubagentProgress
     ) -> SubagentResult:
-        turns = min(max(task.max_turns or kind.turns, 1), MOST_TURNS)
+        turns = min(max(task.max_turns or kind.turns, 1), MAX_TURNS)
         try:
-            graph = await self._graph(kind, turns)
+            graph = await self._get_graph(kind, turns)
             given = {"messages": [HumanMessage(task.prompt)]}
-            async for values in graph.astream(given, _config(context, turns), stream_mode="values"):
-                progress.see(values)
+            async for values in graph.astream(given, _run_config(context, turns), stream_mode="values"):
+                progress.update(values)
         except ModelCallLimitExceededError:
-            text = OUT_OF_TURNS.format(turns=turns, said=progress.said)
-            return progress.ended(SubagentStatus.FAILED, text)
+            text = OUT_OF_TURNS.format(turns=turns, said=progress.last_text)
+            return progress.finish(SubagentStatus.FAILED, text)
         except Exception as error:  # noqa: BLE001 - supervisor: whatever ends a subagent, the lead agent hears of it
             problem = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
             log.warning(
                 "subagent_failed", name=task.id, error=type(error).__name__, detail=redact_line(problem)
             )
-            return progress.ended(SubagentStatus.FAILED, BROKE.format(problem=redact_line(problem)))
-        return progress.result()
+            return progress.finish(SubagentStatus.FAILED, BROKE.format(problem=redact_line(problem)))
+        return progress.to_result()
 
-    async def _graph(self, kind: Kind, turns: int) -> Any:
+    async def _get_graph(self, kind: SubagentType, turns: int) -> Any:
         """The graph of a kind; making one costs as much as some turns, so the last ones are kept."""
         graph = self._graphs.get((kind, turns))
         if graph is None:
-            graph = await asyncio.to_thread(self._built, kind, turns)
+            graph = await asyncio.to_thread(self._build_graph, kind, turns)
             if len(self._graphs) >= GRAPHS_KEPT:
                 self._graphs.clear()
             self._graphs[kind, turns] = graph
         return graph
 
-    def _built(self, kind: Kind, turns: int) -> Any:
+    def _build_graph(self, kind: SubagentType, turns: int) -> Any:
         return create_agent(
             self._model,
-            kind.chosen(self._tools),
+            kind.select_tools(self._tools),
             system_prompt=kind.prompt,
             middleware=[*self._middleware, ModelCallLimitMiddleware(run_limit=turns, exit_behavior="error")],
             state_schema=ThreadState,
@@ -173,7 +181,7 @@ class GraphSubagents:
         )
 
 
-def _config(context: RunContext, turns: int) -> RunnableConfig:
+def _run_config(context: RunContext, turns: int) -> RunnableConfig:
     """The config of a subagent's run: whose work it is, nothing else of the lead agent's run."""
     known = {field.name: getattr(context, field.name) for field in fields(context)}
     told = {

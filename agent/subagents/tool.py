@@ -31,7 +31,7 @@ from agent.core.interfaces.subagents import (
 from agent.core.run_context import RunContext
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 
-LINE = 200
+ERROR_CHARS = 200
 DESCRIPTION = """Hand a piece of work to a subagent and get its result.
 
 It sees nothing of this conversation. Types:
@@ -54,7 +54,7 @@ class TaskArgs(BaseModel):
     )
 
 
-def task_tool(runner: SubagentRunner) -> BaseTool:
+def make_task_tool(runner: SubagentRunner) -> BaseTool:
     """The tool over a runner."""
 
     async def task(
@@ -69,17 +69,17 @@ def task_tool(runner: SubagentRunner) -> BaseTool:
         # the writer looks up whose run it writes to; a subagent has a context of its own
         here = copy_context()
 
-        def told(step: SubagentStep) -> None:
+        def report_step(step: SubagentStep) -> None:
             tools = list(step.tools)
             event = {"type": "task_running", **about, "turn": step.turn, "tools": tools}
             here.run(runtime.stream_writer, event)
 
         runtime.stream_writer({"type": "task_started", **about, "subagent_type": subagent_type})
         wanted = SubagentTask(call, description, prompt, subagent_type, max_turns)
-        result = await runner.run(wanted, RunContext.of(runtime), told)  # type: ignore[arg-type]
-        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _line(result.text)}
+        result = await runner.run(wanted, RunContext.of(runtime), report_step)  # type: ignore[arg-type]
+        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _one_line(result.text)}
         runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
-        return _answer(call, result)
+        return _to_command(call, result)
 
     kinds = "\n".join(f"- {kind.name}: {kind.description}" for kind in runner.kinds)
     return StructuredTool.from_function(
@@ -91,7 +91,7 @@ def task_tool(runner: SubagentRunner) -> BaseTool:
     )
 
 
-def _answer(call: str, result: SubagentResult) -> Command[Any]:
+def _to_command(call: str, result: SubagentResult) -> Command[Any]:
     """The tool's result, and what the subagent cost and made, for the lead agent's state."""
     done = result.status is SubagentStatus.COMPLETED
     status: Literal["success", "error"] = "success" if done else "error"
@@ -104,6 +104,6 @@ def _answer(call: str, result: SubagentResult) -> Command[Any]:
     return Command(update=update)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"
+    return line if len(line) <= ERROR_CHARS else f"{line[: ERROR_CHARS - 1]}…"

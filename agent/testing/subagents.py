@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agent.core.interfaces.subagents import (
+    StepListener,
     SubagentKind,
     SubagentResult,
     SubagentStatus,
     SubagentStep,
     SubagentTask,
-    Told,
 )
 from agent.core.run_context import RunContext
 
@@ -34,11 +34,13 @@ class ScriptedSubagents:
         """See `SubagentRunner`."""
         return KINDS
 
-    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
+    async def run(
+        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+    ) -> SubagentResult:
         """See `SubagentRunner`."""
         self.tasks.append(task)
-        if told is not None:
-            told(SubagentStep(1))
+        if on_step is not None:
+            on_step(SubagentStep(1))
         if task.kind not in {kind.name for kind in KINDS}:
             return SubagentResult(SubagentStatus.FAILED, f"There is no subagent {task.kind}.")
         return self._results.get(task.prompt) or SubagentResult(SubagentStatus.COMPLETED, task.prompt)

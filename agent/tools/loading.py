@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 
 from agent.config.tools import ToolEntry
-from agent.core.import_string import NotImported, imported
+from agent.core.import_string import ImportStringError, import_object
 from agent.core.redaction import redact_line
 from agent.errors import ToolUnavailable
 
@@ -33,8 +33,8 @@ def load_tools(entries: Iterable[ToolEntry], groups: Collection[str] | None = No
 def load_tool(entry: ToolEntry) -> BaseTool:
     """The tool of one entry. Blocking. Raises ToolUnavailable; its text holds no setting's value."""
     try:
-        found = imported(entry.use)
-    except NotImported as error:
+        found = import_object(entry.use)
+    except ImportStringError as error:
         raise ToolUnavailable(f"can't be loaded: {error}", name=entry.name) from error
     try:
         tool = _made(found, entry)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import SandboxError
 from agent.core.virtual_paths import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 from agent.errors import BadIdentifier, FileMissing
@@ -50,7 +50,7 @@ class ThreadFolders:
         return self._made(self.thread(thread_id) / "acp-workspace")
 
     def _made(self, path: Path) -> Path:
-        private_folder(path.parent)
+        make_private_folder(path.parent)
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if path.resolve() != self._threads.resolve() / path.relative_to(self._threads):
             raise BadIdentifier("The thread's folder is a link.")

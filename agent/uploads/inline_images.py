@@ -17,7 +17,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from agent.core.interfaces.uploads import UploadStore
+from agent.core.interfaces.uploads import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.schemas import MarkdownInfo, UploadInfo
 from agent.core.virtual_paths import safe_name
@@ -49,7 +49,7 @@ class _Room:
 class ShowUploads(AgentMiddleware[Any, Any]):
     """Puts uploads of this thread into the messages that came with them."""
 
-    def __init__(self, store: UploadStore, limits: ShowLimits) -> None:
+    def __init__(self, store: ThreadFileStore, limits: ShowLimits) -> None:
         super().__init__()
         self._store = store
         self._limits = limits
@@ -74,13 +74,13 @@ def listed_in(message: AnyMessage) -> list[str]:
 
 
 async def with_uploads(
-    messages: Sequence[AnyMessage], thread_id: str, store: UploadStore, limits: ShowLimits
+    messages: Sequence[AnyMessage], thread_id: str, store: ThreadFileStore, limits: ShowLimits
 ) -> list[AnyMessage]:
     """The messages with their files, newest first until the limits are reached."""
     show = _Showing(
         thread_id,
         store,
-        {upload.filename: upload for upload in await store.listed(thread_id)},
+        {upload.filename: upload for upload in await store.list_uploads(thread_id)},
         _Room(limits.texts, limits.images if limits.vision else 0),
     )
     return [await show.message(message) for message in reversed(messages)][::-1]
@@ -91,7 +91,7 @@ class _Showing:
     """One call of a model: what is there, and how much may still be shown."""
 
     thread_id: str
-    store: UploadStore
+    store: ThreadFileStore
     uploads: Mapping[str, UploadInfo]
     room: _Room
 

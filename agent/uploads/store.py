@@ -184,7 +184,7 @@ class UploadStore:
         """Commit it, unless files came under the same key before ("" is none) and are all still there."""
         once, thread_id = Once(self._folders), batch.thread_id
         names = await asyncio.to_thread(once.names, thread_id, key) if key else []
-        known = {info.filename: info for info in await self.listed(thread_id)} if names else {}
+        known = {info.filename: info for info in await self.list_uploads(thread_id)} if names else {}
         if names and all(name in known for name in names):
             return [known[name] for name in names]
         kept = await batch.commit()
@@ -203,7 +203,7 @@ class UploadStore:
                         await batch.write(chunk)
             return await batch.commit()
 
-    async def listed(self, thread_id: str) -> list[UploadInfo]:
+    async def list_uploads(self, thread_id: str) -> list[UploadInfo]:
         """The uploads of the thread, by name; none for an unknown thread.
 
         The Markdown of a document is told with it, not listed.

@@ -24,7 +24,12 @@ def models() -> str:
     last = len(rows)
     local = local_spec()
     rows.append(
-        [str(last + 1), f"an Ollama at `OLLAMA_HOST`, else 127.0.0.1:{ollama.PORT}", "`ollama`", "its newest"]
+        [
+            str(last + 1),
+            f"an Ollama at `OLLAMA_HOST`, else 127.0.0.1:{ollama.OLLAMA_PORT}",
+            "`ollama`",
+            "its newest",
+        ]
     )
     rows.append([str(last + 2), "nothing: the bundled small model", code(NAME), code(local.model)])
     return page(

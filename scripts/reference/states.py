@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from agent.models.errors import Category, failure
+from agent.models.errors import Category, make_failure
 from bot import errors as bot_errors
 from bot.domain import OPEN_STATES, Live, PartState, TurnState
 from bot.faults import VARIABLE, Step
@@ -91,7 +91,7 @@ def _table(kind: type[Enum], meanings: object) -> str:
 
 
 def _failures() -> str:
-    found = [(category, failure(category, model="NAME")) for category in Category]
+    found = [(category, make_failure(category, model="NAME")) for category in Category]
     rows = [[code(category.value), one.message, "yes" if one.retryable else "no"] for category, one in found]
     return table(["name", "the chat says", "may pass by itself"], rows)
 

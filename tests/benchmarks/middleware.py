@@ -26,7 +26,7 @@ from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
 from agent.features import Middleware
-from agent.harness.assembly import SLOTS, Slot
+from agent.harness.assembly import BUILT_INS, BuiltIn
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.store_items import ItemStore
 from agent.testing import Script, ScriptedChatModel
@@ -56,7 +56,7 @@ class Measured:
     checkpoints: int = 0
 
 
-def made(slot: Slot, folder: Path) -> Middleware:
+def made(slot: BuiltIn, folder: Path) -> Middleware:
     """The middleware as a server would have it. Blocking."""
     module, _, name = slot.use.partition(":")
     kind = getattr(import_module(module), name)
@@ -105,10 +105,10 @@ async def graphs(folder: Path) -> AsyncIterator[dict[str, Measured]]:
         ItemStore.open(folder / "agent.db") as store,
     ):
         found = {"bare": Measured(graph([], saver, store))}
-        for slot in SLOTS:
+        for slot in BUILT_INS:
             alone = await asyncio.to_thread(made, slot, folder)
             found[slot.name] = Measured(graph([alone], saver, store))
-        chain = [await asyncio.to_thread(made, slot, folder) for slot in SLOTS]
+        chain = [await asyncio.to_thread(made, slot, folder) for slot in BUILT_INS]
         found["full chain"] = Measured(graph(chain, saver, store))
         yield found
 

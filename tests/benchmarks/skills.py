@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 
 from agent.config.extensions_source import ExtensionsSource
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.harness.prompt import system_prompt
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
@@ -80,14 +80,14 @@ async def asked_again(folder: Path) -> Figure:
     for path in (folder, folder / "none"):
         source = ModelSource(overrides={"models": [model], "skills": {"path": str(path)}}, read_file=False)
         agents.append(LeadAgent(source, folder / "home", extensions=ExtensionsSource(read_file=False)))
-        await agents[-1].graph(Switches())
+        await agents[-1].get_graph(RunOptions())
     rounds = []
     for _ in range(ROUNDS):
         pair = []
         for agent in agents:
             began = time.perf_counter()
             for _ in range(100):
-                await agent.graph(Switches())
+                await agent.get_graph(RunOptions())
             pair.append((time.perf_counter() - began) / 100)
         rounds.append(pair)
     value = statistics.median(one / other for one, other in rounds)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.config import load_agent_config
-from agent.guardrails.loading import load_provider
+from agent.guardrails.loading import load_guardrail
 from tests.docs.blocks import ROOT, Block
 from tests.docs.programs import expected, on_page, printed
 
@@ -31,7 +31,7 @@ def test_what_a_configuration_names_decides(
     path.write_text(block.body)
     guardrails = load_agent_config(path, {}, tmp_path).config.guardrails
     assert guardrails.enabled
-    assert load_provider(guardrails.provider.use, guardrails.provider.passed_on())
+    assert load_guardrail(guardrails.provider.use, guardrails.provider.passed_on())
 
 
 def test_the_program_prints_what_the_page_says(tmp_path: Path) -> None:

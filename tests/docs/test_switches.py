@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agent.config import AgentConfig
-from agent.core.run_options import MODEL_HEADER, Switches
+from agent.core.run_options import MODEL_HEADER, RunOptions
 from agent.features import RuntimeFeatures
-from agent.harness.lead_chain import Parts, features_of
+from agent.harness.lead_chain import ChainParts, select_features
 from agent.memory.in_memory import ProcessMemory
 from agent.models.spec import ModelSpec
 from agent.uploads.folders import ThreadFolders
@@ -46,10 +46,10 @@ def test_every_feature_is_in_the_table_once() -> None:
 def test_every_switch_of_a_run_is_in_the_table_and_switches() -> None:
     named = [name for row in ROWS for name in row.run]
     asked: Mapping[str, Any] = {name: VALUES.get(name, True) for name in named}
-    assert all(asdict(Switches.of(asked)).values()), "a switch of a run is not in the table"
+    assert all(asdict(RunOptions.of(asked)).values()), "a switch of a run is not in the table"
     for name in named:
-        assert Switches.of({name: asked[name]}) != Switches(), f"{name} switches nothing"
-    assert Switches.of({MODEL_HEADER: "m"}).model_name == "m"
+        assert RunOptions.of({name: asked[name]}) != RunOptions(), f"{name} switches nothing"
+    assert RunOptions.of({MODEL_HEADER: "m"}).model_name == "m"
 
 
 @pytest.mark.parametrize("path", [path for row in ROWS for path in row.config])
@@ -66,8 +66,10 @@ def test_accounts_and_chats_have_what_the_table_gives_them() -> None:
 
 def test_a_feature_is_as_the_table_says_where_nothing_is_configured() -> None:
     spec = ModelSpec(name="m", use="x:Y", model="m", display_name="M")
-    parts = Parts(AgentConfig(), spec, Switches(), ThreadFolders.__new__(ThreadFolders), ProcessMemory())
-    found = features_of(parts)
+    parts = ChainParts(
+        AgentConfig(), spec, RunOptions(), ThreadFolders.__new__(ThreadFolders), ProcessMemory()
+    )
+    found = select_features(parts)
     told = {row.feature: row.default.partition(":")[0] for row in ROWS if row.feature}
     assert told.pop("vision") == "as the model"
     assert {name: "on" if getattr(found, name) else "off" for name in told} == told

@@ -18,7 +18,7 @@ import yaml
 from llmock.pytest_plugin import LLMock
 
 from agent.config.models import AgentConfig
-from agent.models.source import configured
+from agent.models.source import configured_catalog
 from bot.app.home import announce
 from bot.cli.connect_probe import probe
 from bot.config.accounts import TelegramAccount
@@ -225,7 +225,7 @@ async def test_the_local_model_beside_a_providers_key(tmp_path: Path, emulator: 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "(OpenAI), by $OPENAI_API_KEY" in done.stdout
     [entry] = load_file(tmp_path / "config.yaml", {}, tmp_path).config.models
-    [spec] = configured(AgentConfig(models=[entry])).specs
+    [spec] = configured_catalog(AgentConfig(models=[entry])).specs
     assert (spec.name, spec.supports_tools) == ("local", False)
     assert spec.context_tokens
 

@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.models.retry import ModelAttempts
+from agent.models.retry import ModelRetry
 from agent.testing import Script
 from tests.harness.agents import calls, says, scripted
 from tests.harness.people import Driver, at_work
@@ -50,7 +50,7 @@ async def agent(tmp_path: Path, gates: Gates) -> AsyncIterator[Served]:
         await gates.again.wait()
 
     model = scripted(Script(reply=EARLY, fail="overloaded", after=16), calls("look"), says(FINAL))
-    around = [ModelAttempts(sleep=pause), ModelCalls(model_name="scripted")]
+    around = [ModelRetry(sleep=pause), ModelCalls(model_name="scripted")]
     graph = create_agent_graph(model, [look], middleware=around, name="breaking")
     async with serve(tmp_path / "agent", sources={"breaking": lambda: graph}) as served:
         yield served

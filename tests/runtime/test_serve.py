@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.serve import TOKEN_VARIABLE, ServeSettings, parse
+from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
 from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
 
 pytestmark = pytest.mark.may_block
@@ -36,7 +36,7 @@ async def until(path: Path) -> None:
 
 def test_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "secret")
-    settings = parse(
+    settings = parse_arguments(
         ["--port", "0", "--home", "/h", "--allowed-host", "a", "--allowed-host", "b", "--parent-pid", "7"]
     )
     assert settings == ServeSettings(
@@ -44,8 +44,8 @@ def test_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -
     )
     assert TOKEN_VARIABLE not in os.environ
     monkeypatch.setenv("ROEBOT_HOME", "/other")
-    assert parse([]).home == Path("/other")
-    assert parse([]).token is None
+    assert parse_arguments([]).home == Path("/other")
+    assert parse_arguments([]).token is None
 
 
 async def test_a_unix_socket_and_an_end_with_stdin(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.skills.discovery import Discovery
@@ -94,7 +94,7 @@ class Stage:
         steps = (Script(tools=(ToolUse("read_file", {"path": path}),)), Script(reply="done"))
         model = ScriptedChatModel(steps=steps, environ={})
         agent = LeadAgent(self.source, self.home, make_model=lambda *_, **__: model)
-        graph = (await agent.graph(Switches())).copy({"checkpointer": InMemorySaver()})
+        graph = (await agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
         config: Any = {"configurable": {"thread_id": "t"}}
         values = await graph.ainvoke({"messages": [HumanMessage("please")]}, config)
         [read] = [message for message in values["messages"] if isinstance(message, ToolMessage)]

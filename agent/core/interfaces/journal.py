@@ -12,6 +12,6 @@ class ToolJournal(Protocol):
         """Record that the call is about to run, durably before this returns; True: it was begun before."""
         ...
 
-    async def done(self, thread_id: str, call_id: str) -> None:
+    async def finish(self, thread_id: str, call_id: str) -> None:
         """Forget the call: its result is stored. Unknown ones are no error."""
         ...

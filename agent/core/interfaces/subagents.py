@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from agent.core.run_context import RunContext
-from agent.core.usage import Usage
+from agent.core.usage import TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class SubagentResult:
 
     status: SubagentStatus
     text: str
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     artifacts: tuple[str, ...] = ()
 
 
-Told = Callable[[SubagentStep], None]
+StepListener = Callable[[SubagentStep], None]
 """Hears of each step as it is taken."""
 
 
@@ -71,7 +71,9 @@ class SubagentRunner(Protocol):
         """The kinds that there are."""
         ...
 
-    async def run(self, task: SubagentTask, context: RunContext, told: Told | None = None) -> SubagentResult:
+    async def run(
+        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+    ) -> SubagentResult:
         """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised.
 
         To cancel it ends the subagent.

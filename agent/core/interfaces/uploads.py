@@ -9,10 +9,10 @@ from agent.core.schemas import UploadInfo
 from agent.core.state import ThreadData
 
 
-class UploadStore(Protocol):
+class ThreadFileStore(Protocol):
     """Uploads by thread. Every method raises BadIdentifier for an id that no thread has."""
 
-    async def listed(self, thread_id: str) -> Sequence[UploadInfo]:
+    async def list_uploads(self, thread_id: str) -> Sequence[UploadInfo]:
         """The uploads of the thread, by name; none for an unknown thread.
 
         The Markdown of a document is told with it, not listed; `read` gives it by its own name.

@@ -6,12 +6,12 @@ from agent.config.errors import ConfigError, ConfigWarning
 from agent.config.harness import GuardrailProvider
 from agent.config.loader import LoadedAgentConfig
 from agent.config.problems import Problems
-from agent.core.import_string import NotImported, Problem
+from agent.core.import_string import ImportProblem, ImportStringError
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.guardrails.loading import load_provider
+from agent.guardrails.loading import load_guardrail
 from agent.guardrails.policy import PolicyProvider
-from agent.models.resolve import check_settings, load_class
-from agent.models.spec import spec_of
+from agent.models.resolve import check_settings, load_model_class
+from agent.models.spec import spec_from_entry
 from agent.tools.loading import load_tool
 
 TOOL_ADVICE = "Correct this entry of tools, or remove it."
@@ -29,7 +29,7 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
     config = loaded.config
     for index, model in enumerate(config.models):
         try:
-            check_settings(spec_of(model), load_class(model.use))
+            check_settings(spec_from_entry(model), load_model_class(model.use))
         except ModelUnavailable as error:
             kind = ConfigWarning if needs_package(error) else ConfigError
             problems.add(("models", index), _advised(error, MODEL_ADVICE), kind)
@@ -46,7 +46,7 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
 def _try_guardrail(config: GuardrailProvider, problems: Problems) -> None:
     at = ("guardrails", "provider")
     try:
-        provider = load_provider(config.use, config.passed_on())
+        provider = load_guardrail(config.use, config.passed_on())
     except GuardrailUnavailable as error:
         problems.add((*at, *error.at), _advised(error, GUARDRAIL_ADVICE))
         return
@@ -63,7 +63,10 @@ def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
 def needs_package(error: ModelUnavailable) -> bool:
     """Whether nothing but a module that is not there (yet) is missing."""
     cause = error.__cause__
-    return isinstance(cause, NotImported) and cause.problem in {Problem.PACKAGE, Problem.UNKNOWN}
+    return isinstance(cause, ImportStringError) and cause.problem in {
+        ImportProblem.PACKAGE,
+        ImportProblem.UNKNOWN,
+    }
 
 
 def _advised(error: Exception, advice: str) -> str:

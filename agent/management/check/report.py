@@ -42,7 +42,7 @@ async def report(
             for one in agents.agents
             if one.problem
         ]
-    if unmet := (await source.catalog()).unmet:
+    if unmet := (await source.catalog()).unmet_choice:
         found.append(ConfigProblem(where="", what=unmet))
     found += await asyncio.to_thread(_of_extensions, extensions)
     found += await asyncio.to_thread(_of_skills, loaded.config, home)

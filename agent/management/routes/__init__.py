@@ -23,7 +23,7 @@ from agent.management.routes.openapi import described
 from agent.management.routes.skills import SkillRoutes
 from agent.management.routes.suggestions import suggestion_routes
 from agent.mcp.management import McpManagement
-from agent.models.source import ModelSource, keep_source
+from agent.models.source import ModelSource, register_source
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 
@@ -39,7 +39,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is logged and stops no
     start: each run that meets it says so. Without `config_path` the file is found as always.
     """
-    source = keep_source(home, ModelSource(config_path))
+    source = register_source(home, ModelSource(config_path))
     for error in refused(source.verify()):
         log.error("config_part_unusable", detail=str(error))
     extensions = ExtensionsSource()

@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent.management.routes.endpoints import answer, guarded
 from agent.management.routes.pagination import paged
-from agent.models.probe import probe
+from agent.models.probe import probe_model
 from agent.models.source import ModelSource
 
 
@@ -16,15 +16,15 @@ def model_routes(source: ModelSource) -> list[BaseRoute]:
     """`GET /api/models`, `GET /api/models/{name}` and `POST /api/models/{name}/probe`."""
 
     async def listing(request: Request) -> Response:
-        return paged(request, (await source.catalog()).listing(), "models")
+        return paged(request, (await source.catalog()).describe_all(), "models")
 
     async def one(request: Request) -> Response:
         catalog = await source.catalog()
-        return answer(catalog.info(catalog.pick(request.path_params["name"])))
+        return answer(catalog.describe(catalog.pick(request.path_params["name"])))
 
     async def probed(request: Request) -> Response:
         catalog = await source.catalog()
-        return answer(await probe(catalog.pick(request.path_params["name"])))
+        return answer(await probe_model(catalog.pick(request.path_params["name"])))
 
     return [
         Route("/api/models", guarded(listing), methods=["GET"]),

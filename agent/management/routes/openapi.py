@@ -30,7 +30,7 @@ TOLD: Mapping[str, Told] = {
     "PUT /api/agents/{name}": Told(
         "Change an agent: what is absent stays, null is the usual again.", ProfileBody, schemas.AgentInfo
     ),
-    "DELETE /api/agents/{name}": Told("Delete an agent with its folder.", answer=schemas.Outcome),
+    "DELETE /api/agents/{name}": Told("Delete an agent with its folder.", answer=schemas.OperationResult),
     "GET /api/mcp/config": Told("MCP servers as configured, secrets hidden.", answer=schemas.McpConfig),
     "PUT /api/mcp/config": Told("Put other MCP servers in their place.", McpUpdate, schemas.McpConfig),
     "GET /api/mcp/servers": Told(
@@ -50,16 +50,16 @@ TOLD: Mapping[str, Told] = {
         "Upload files, all of them or none.", answer=schemas.UploadResult, form=True
     ),
     f"GET {_THREAD}/uploads/list": Told("The uploads of a thread.", answer=schemas.UploadList, query=PAGING),
-    f"DELETE {_THREAD}/uploads/{{filename}}": Told("Delete an upload.", answer=schemas.Outcome),
+    f"DELETE {_THREAD}/uploads/{{filename}}": Told("Delete an upload.", answer=schemas.OperationResult),
     f"GET {_THREAD}/artifacts/{{path:path}}": Told(
         "A file of a thread; `download=true` to save it.", media=BYTES, query=("download",)
     ),
-    f"DELETE {_THREAD}": Told("Delete the local data of a thread.", answer=schemas.Deleted),
+    f"DELETE {_THREAD}": Told("Delete the local data of a thread.", answer=schemas.DeletionResult),
     f"POST {_THREAD}/suggestions": Told(
         "What a person may want to say next.", SuggestionsBody, schemas.SuggestionList
     ),
     "GET /api/memory": Told("All that is remembered.", answer=MemoryDocument, query=_SCOPE),
-    "DELETE /api/memory": Told("Forget it all.", answer=schemas.Outcome, query=_SCOPE),
+    "DELETE /api/memory": Told("Forget it all.", answer=schemas.OperationResult, query=_SCOPE),
     "POST /api/memory/reload": Told("Read it anew.", answer=MemoryDocument, query=_SCOPE),
     "GET /api/memory/config": Told("How memory is configured.", answer=schemas.MemorySettings, query=_SCOPE),
     "GET /api/memory/status": Told(
@@ -67,7 +67,7 @@ TOLD: Mapping[str, Told] = {
     ),
     "POST /api/memory/facts": Told("Add a fact.", NewFactBody, schemas.MemoryChange, 201, query=_SCOPE),
     "PATCH /api/memory/facts/{fact}": Told("Change a fact.", FactBody, schemas.MemoryChange, query=_SCOPE),
-    "DELETE /api/memory/facts/{fact}": Told("Forget a fact.", answer=schemas.Outcome, query=_SCOPE),
+    "DELETE /api/memory/facts/{fact}": Told("Forget a fact.", answer=schemas.OperationResult, query=_SCOPE),
 }
 """By method and path as the route has it."""
 

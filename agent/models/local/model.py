@@ -45,8 +45,8 @@ class LocalChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        endpoint = await self.server.ensure()
-        client = await self._client_of(endpoint)
+        endpoint = await self.server.ensure_running()
+        client = await self._get_client(endpoint)
         async for chunk in client._astream(messages, stop=stop, run_manager=run_manager, **kwargs):
             yield chunk
 
@@ -68,12 +68,12 @@ class LocalChatModel(BaseChatModel):
     ) -> ChatResult:
         return asyncio.run(self._agenerate(messages, stop, None, **kwargs))
 
-    async def _client_of(self, endpoint: Endpoint) -> BaseChatModel:
+    async def _get_client(self, endpoint: Endpoint) -> BaseChatModel:
         if self._client is None or self._client[0] != endpoint:
-            self._client = (endpoint, await asyncio.to_thread(self._connect, endpoint))
+            self._client = (endpoint, await asyncio.to_thread(self._make_client, endpoint))
         return self._client[1]
 
-    def _connect(self, endpoint: Endpoint) -> BaseChatModel:
+    def _make_client(self, endpoint: Endpoint) -> BaseChatModel:
         try:
             from langchain_openai import ChatOpenAI
         except ImportError as error:

@@ -22,12 +22,12 @@ def with_openmp(
     one.
     """
     found = dict(environment)
-    if not _on_system(library) and (folder := _in_wheel(library, wheel)) is not None:
+    if not _is_on_system(library) and (folder := _find_in_wheel(library, wheel)) is not None:
         found[SEARCH_PATH] = ":".join(filter(None, [str(folder), found.get(SEARCH_PATH, "")]))
     return found
 
 
-def _on_system(library: str) -> bool:
+def _is_on_system(library: str) -> bool:
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -35,7 +35,7 @@ def _on_system(library: str) -> bool:
     return True
 
 
-def _in_wheel(library: str, wheel: str) -> Path | None:
+def _find_in_wheel(library: str, wheel: str) -> Path | None:
     try:
         files = metadata.files(wheel) or ()
     except metadata.PackageNotFoundError:

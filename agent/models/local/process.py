@@ -46,11 +46,11 @@ def server_command() -> list[str]:
     weights = find_weights()
     return [
         *(sys.executable, "-m", MODULE, "--model", str(weights)),
-        *("--context", str(SLOTS * SLOT_TOKENS), "--slots", str(SLOTS), "--threads", str(threads())),
+        *("--context", str(SLOTS * SLOT_TOKENS), "--slots", str(SLOTS), "--threads", str(thread_count())),
     ]
 
 
-def threads(cores: int | None = None) -> int:
+def thread_count(cores: int | None = None) -> int:
     """Half of the cores, 1 to 4. Threads that wait for each other on busy cores are far slower than one:
     beside other work on two cores, two gave half the tokens of one, or a sixth."""
     return max(1, min(MAX_THREADS, (cores or os.cpu_count() or 1) // 2))
@@ -74,7 +74,7 @@ class LocalServer:
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
-    async def ensure(self) -> Endpoint:
+    async def ensure_running(self) -> Endpoint:
         """The endpoint of a running server, started if need be; one start whoever asks.
 
         Raises ModelUnavailable when it can't be started.
@@ -82,20 +82,20 @@ class LocalServer:
         endpoint = self._endpoint
         if endpoint is not None and self.pid is not None:
             return endpoint
-        return await asyncio.to_thread(self._ensure)
+        return await asyncio.to_thread(self._ensure_locked)
 
     async def stop(self) -> None:
         """End the process, if there is one; `ensure` starts another."""
-        await asyncio.to_thread(self._stop)
+        await asyncio.to_thread(self._stop_locked)
 
-    def _ensure(self) -> Endpoint:
+    def _ensure_locked(self) -> Endpoint:
         with self._lock:
             if self._endpoint is not None and self.pid is not None:
                 return self._endpoint
-            self._end()
-            return self._begin()
+            self._end_process()
+            return self._start_process()
 
-    def _begin(self) -> Endpoint:
+    def _start_process(self) -> Endpoint:
         command = list(self._command())
         started = time.monotonic()
         log.info("local_model_starting")
@@ -111,9 +111,9 @@ class LocalServer:
                 env=with_openmp(environment),
             )
             self._process = process
-            url = _url(self._announcement(process, key))
+            url = _parse_url(self._read_announcement(process, key))
             if url is None:
-                code = self._end()
+                code = self._end_process()
                 raise ModelUnavailable(
                     f"The local model did not start (exit code {code}){_last_line(complaints)}."
                 )
@@ -121,7 +121,7 @@ class LocalServer:
         log.info("local_model_ready", seconds=round(time.monotonic() - started, 2), pid=process.pid)
         return self._endpoint
 
-    def _announcement(self, process: subprocess.Popen[str], key: str) -> str:
+    def _read_announcement(self, process: subprocess.Popen[str], key: str) -> str:
         """The line that says where it listens, or nothing when it ends or takes too long."""
         assert process.stdin is not None
         assert process.stdout is not None
@@ -136,11 +136,11 @@ class LocalServer:
         finally:
             guard.cancel()
 
-    def _stop(self) -> None:
+    def _stop_locked(self) -> None:
         with self._lock:
-            self._end()
+            self._end_process()
 
-    def _end(self) -> int | None:
+    def _end_process(self) -> int | None:
         process, self._process, self._endpoint = self._process, None, None
         if process is None:
             return None
@@ -148,18 +148,18 @@ class LocalServer:
         code = process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                _close(stream)
+                _close_stream(stream)
         return code
 
 
-def _close(stream: object) -> None:
+def _close_stream(stream: object) -> None:
     try:
         stream.close()  # type: ignore[attr-defined]
     except OSError:
         return
 
 
-def _url(line: str) -> str | None:
+def _parse_url(line: str) -> str | None:
     try:
         announced = json.loads(line)
     except ValueError:

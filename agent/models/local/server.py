@@ -20,10 +20,10 @@ from typing import Any
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until standard input ends."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     key = sys.stdin.readline().strip()
-    server = _start(options, key)
+    server = _start_server(options, key)
     sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
     sys.stdout.flush()
     sys.stdin.read()
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     os._exit(0)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="agent.models.local.server")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--context", type=int, required=True, help="tokens of all slots together")
@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _start(options: argparse.Namespace, key: str) -> Any:
+def _start_server(options: argparse.Namespace, key: str) -> Any:
     import xllamacpp  # type: ignore[import-untyped,unused-ignore]
 
     params = xllamacpp.CommonParams()

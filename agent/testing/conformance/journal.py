@@ -25,8 +25,8 @@ class JournalSuite:
     async def test_what_is_done_is_forgotten(self, journal: ToolJournal) -> None:
         """Doing it twice is no error."""
         await journal.begin("t", "a")
-        await journal.done("t", "a")
-        await journal.done("t", "a")
+        await journal.finish("t", "a")
+        await journal.finish("t", "a")
         assert not await journal.begin("t", "a")
 
     async def test_calls_and_threads_are_apart(self, journal: ToolJournal) -> None:
@@ -34,5 +34,5 @@ class JournalSuite:
         await journal.begin("t", "a")
         assert not await journal.begin("t", "b")
         assert not await journal.begin("u", "a")
-        await journal.done("t", "a")
+        await journal.finish("t", "a")
         assert await journal.begin("u", "a")

@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
@@ -55,7 +55,9 @@ class Stage:
         """The results of the tools, and the custom events."""
         self.model = ScriptedChatModel(steps=(*given, Script(reply="done")), environ={})
         self.agent.reset()
-        graph = (await self.agent.graph(Switches(agent_name=name))).copy({"checkpointer": InMemorySaver()})
+        graph = (await self.agent.get_graph(RunOptions(agent_name=name))).copy(
+            {"checkpointer": InMemorySaver()}
+        )
         config: Any = {"configurable": {"thread_id": "t-1"}}
         events, values = [], {}
         message = {"messages": [HumanMessage("go")]}

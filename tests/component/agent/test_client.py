@@ -25,13 +25,13 @@ from agent.core.schemas import (
     AgentList,
     ConfigProblem,
     ConfigReport,
-    Deleted,
+    DeletionResult,
     MemoryChange,
     MemorySettings,
     MemoryStatus,
     ModelInfo,
     ModelList,
-    Outcome,
+    OperationResult,
     SuggestionList,
     UploadList,
     UploadResult,
@@ -342,14 +342,19 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
     assert (made.name, made.model, made.personality) == ("coder", "other", "Be terse.")
     changed = AgentInfo.model_validate(client.update_agent("coder", model=None, skills=["x"]))
     assert (changed.model, changed.skills, changed.personality) == (None, ["x"], "Be terse.")
-    assert Outcome.model_validate(client.delete_agent("coder")).message == 'The agent "coder" is deleted.'
+    assert (
+        OperationResult.model_validate(client.delete_agent("coder")).message
+        == 'The agent "coder" is deleted.'
+    )
     uploaded = UploadResult.model_validate(client.upload_files("t", [source, str(source)]))
     assert [file.filename for file in uploaded.files] == ["a.txt", "a-2.txt"]
     assert uploaded.message == "2 files uploaded."
     assert UploadList.model_validate(client.list_uploads("t")).count == 2
-    assert Outcome.model_validate(client.delete_upload("t", "a-2.txt")).message == "a-2.txt is deleted."
+    assert (
+        OperationResult.model_validate(client.delete_upload("t", "a-2.txt")).message == "a-2.txt is deleted."
+    )
     assert client.get_artifact("t", "/mnt/user-data/uploads/a.txt") == (b"hello", "text/plain")
-    assert Deleted.model_validate(client.delete_thread_data("t")).success
+    assert DeletionResult.model_validate(client.delete_thread_data("t")).success
     assert client.list_uploads("t") == {"files": [], "count": 0}
 
 
@@ -415,8 +420,8 @@ def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None
     status = MemoryStatus.model_validate(client.get_memory_status("group:telegram:-100"))
     assert (status.enabled, status.scope, status.facts) == (True, "group:telegram:-100", 1)
     assert MemorySettings.model_validate(client.get_memory_config()).max_facts == 100
-    assert Outcome.model_validate(client.delete_memory_fact(mine.id)).success
-    assert Outcome.model_validate(client.forget_memory("group:telegram:-100")).success
+    assert OperationResult.model_validate(client.delete_memory_fact(mine.id)).success
+    assert OperationResult.model_validate(client.forget_memory("group:telegram:-100")).success
     assert client.get_memory("group:telegram:-100")["facts"] == ()
     with pytest.raises(NotFound, match="no such fact"):
         client.delete_memory_fact(mine.id)

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent.factory import create_agent_graph
 from agent.features import Next, Prev, RuntimeFeatures
 from agent.guardrails import AllowlistProvider
-from agent.harness.assembly import SLOTS
+from agent.harness.assembly import BUILT_INS
 from agent.middleware.clarification import ClarificationMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
@@ -33,7 +33,7 @@ from agent.testing.sandbox import MemorySandboxProvider
 
 OFF = dict.fromkeys(RuntimeFeatures.__dataclass_fields__, False)
 KINDS: list[type[AgentMiddleware[Any, Any]]] = [
-    getattr(import_module(slot.use.partition(":")[0]), slot.use.partition(":")[2]) for slot in SLOTS
+    getattr(import_module(slot.use.partition(":")[0]), slot.use.partition(":")[2]) for slot in BUILT_INS
 ]
 
 
@@ -102,7 +102,7 @@ async def test_any_feature_runs_alone(feature: str) -> None:
 def owner(feature: str) -> type[AgentMiddleware[Any, Any]]:
     """The class whose place an instance given for the feature takes."""
     names = {"auto_title": "title", "vision": "view_image", "subagent": "subagent_limit"}
-    [slot] = [number for number, slot in enumerate(SLOTS) if slot.name == names.get(feature, feature)]
+    [slot] = [number for number, slot in enumerate(BUILT_INS) if slot.name == names.get(feature, feature)]
     return KINDS[slot]
 
 

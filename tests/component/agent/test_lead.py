@@ -9,9 +9,9 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.errors import ConfigErrors
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
-from agent.lead import GRAPHS_KEPT, LeadAgent, make_lead_agent
+from agent.lead import MAX_GRAPHS, LeadAgent, make_lead_agent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.testing import ScriptedChatModel
@@ -52,7 +52,7 @@ def lead(path: Path, *, clock: Clock | None = None, day: Day | None = None) -> L
 
 
 async def answer(agent: LeadAgent, text: str = "hello", **switches: object) -> str:
-    graph = await agent.graph(Switches(**switches))  # type: ignore[arg-type]
+    graph = await agent.get_graph(RunOptions(**switches))  # type: ignore[arg-type]
     result = await graph.copy({"checkpointer": InMemorySaver()}).ainvoke(
         {"messages": [{"role": "user", "content": text}]}, {"configurable": {"thread_id": "t"}}
     )
@@ -67,28 +67,28 @@ async def test_the_first_model_answers_and_another_can_be_asked_for(config: Path
 
 async def test_an_unknown_model_names_the_known_ones(config: Path) -> None:
     with pytest.raises(ModelUnknown, match=r'no model named "third"\. Known: first, second'):
-        await lead(config).graph(Switches(model_name="third"))
+        await lead(config).get_graph(RunOptions(model_name="third"))
 
 
 async def test_a_graph_is_kept_for_the_day_and_made_anew_on_the_next(config: Path) -> None:
     day = Day()
     agent = lead(config, day=day)
-    first = await agent.graph(Switches())
-    assert await agent.graph(Switches(model_name="first")) is first
-    assert await agent.graph(Switches(model_name="second")) is not first
+    first = await agent.get_graph(RunOptions())
+    assert await agent.get_graph(RunOptions(model_name="first")) is first
+    assert await agent.get_graph(RunOptions(model_name="second")) is not first
     day.today = date(2026, 11, 22)
-    assert await agent.graph(Switches()) is not first
+    assert await agent.get_graph(RunOptions()) is not first
 
 
 async def test_only_the_graphs_of_late_are_kept(config: Path) -> None:
     day = Day()
     agent = lead(config, day=day)
-    first = await agent.graph(Switches())
-    for number in range(1, GRAPHS_KEPT + 1):
+    first = await agent.get_graph(RunOptions())
+    for number in range(1, MAX_GRAPHS + 1):
         day.today = date.fromordinal(date(2026, 11, 21).toordinal() + number)
-        await agent.graph(Switches())
+        await agent.get_graph(RunOptions())
     day.today = date(2026, 11, 21)
-    assert await agent.graph(Switches()) is not first
+    assert await agent.get_graph(RunOptions()) is not first
 
 
 async def test_a_file_that_changes_while_a_graph_is_made(config: Path) -> None:
@@ -103,14 +103,14 @@ async def test_a_file_that_changes_while_a_graph_is_made(config: Path) -> None:
         return ScriptedChatModel(model_name=str(spec.settings), environ={})
 
     agent = LeadAgent(source, config.parent, today=Day(), make_model=make)
-    slow = asyncio.create_task(agent.graph(Switches()))
+    slow = asyncio.create_task(agent.get_graph(RunOptions()))
     await asyncio.to_thread(making.wait, 10)
     config.write_text(TWO_MODELS.replace("reply: one", "reply: changed"))
     clock.now = 2.0
-    current = await agent.graph(Switches())
+    current = await agent.get_graph(RunOptions())
     go_on.set()
     assert await slow is not current, "the run that began goes on with what it found"
-    assert await agent.graph(Switches()) is current
+    assert await agent.get_graph(RunOptions()) is current
 
 
 async def test_a_changed_file_is_seen_and_a_broken_one_keeps_the_last_good(config: Path) -> None:
@@ -133,17 +133,17 @@ async def test_a_file_that_never_was_good_says_so(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("models: 3")
     with pytest.raises(ConfigErrors, match="models"):
-        await lead(path).graph(Switches())
+        await lead(path).get_graph(RunOptions())
 
 
 async def test_what_a_model_lacks_is_left_out_or_refused(config: Path) -> None:
     agent = lead(config)
-    plain = await agent.graph(Switches())
-    assert await agent.graph(Switches(thinking=True, effort="high")) is plain
+    plain = await agent.get_graph(RunOptions())
+    assert await agent.get_graph(RunOptions(thinking=True, effort="high")) is plain
     config.write_text(TWO_MODELS + "allow_degradation: false\n")
     strict = lead(config)
     with pytest.raises(ModelUnavailable, match="does not support thinking or a reasoning effort"):
-        await strict.graph(Switches(thinking=True, effort="high"))
+        await strict.get_graph(RunOptions(thinking=True, effort="high"))
 
 
 async def test_thinking_lays_its_keys_over_the_others(config: Path) -> None:

@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.core.interfaces.sandbox import SandboxUnavailable
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.sandbox.options import Surroundings
@@ -72,7 +72,7 @@ class Lead:
             steps=(Script(tools=(ToolUse(name, args),)), Script(reply="done")), environ={}
         )
         self.agent.reset()
-        graph = await self.agent.graph(Switches(agent_name=self.name))
+        graph = await self.agent.get_graph(RunOptions(agent_name=self.name))
         config: Any = {"configurable": {"thread_id": "t"}}
         values = await graph.copy({"checkpointer": InMemorySaver()}).ainvoke(
             {"messages": [HumanMessage("go")]}, config

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.testing import Script, ToolUse
 from tests.component.agent.test_lead_tools import ONE, Models, entry, lead, said
 
@@ -42,7 +42,7 @@ async def test_they_are_there_where_they_have_tools_or_are_asked_for(
     tmp_path: Path, text: str, switch: bool | None, there: bool
 ) -> None:
     models = Models(m=(Script(reply="ok"),))
-    await said(lead(tmp_path, ONE + text, models), switches=Switches(subagents=switch))
+    await said(lead(tmp_path, ONE + text, models), switches=RunOptions(subagents=switch))
     [heard] = models.made["m"].calls
     assert ("task" in heard.tools) is there
     assert ("hand work to subagents" in heard.texts[0]) is there

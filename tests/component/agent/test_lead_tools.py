@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import (
     GuardrailUnavailable,
     ModelCallFailed,
@@ -93,8 +93,8 @@ def lead(folder: Path, text: str, models: Any = None) -> LeadAgent:
     return LeadAgent(source, folder / "home", **({"make_model": models} if models else {}))
 
 
-async def said(agent: LeadAgent, text: str = "hi", switches: Switches | None = None, **kwargs: Any) -> Any:
-    graph = (await agent.graph(switches or Switches())).copy({"checkpointer": InMemorySaver()})
+async def said(agent: LeadAgent, text: str = "hi", switches: RunOptions | None = None, **kwargs: Any) -> Any:
+    graph = (await agent.get_graph(switches or RunOptions())).copy({"checkpointer": InMemorySaver()})
     message = HumanMessage(text, additional_kwargs=kwargs)
     return await graph.ainvoke({"messages": [message]}, {"configurable": {"thread_id": "t"}})
 
@@ -156,7 +156,7 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
 async def test_a_tool_that_cannot_be_made_says_why(tmp_path: Path, use: str, told: str) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{{name: t, group: g, use: '{use}'}}]\n", asks("t"))
     with pytest.raises(ToolUnavailable) as caught:
-        await agent.graph(Switches())
+        await agent.get_graph(RunOptions())
     assert str(caught.value).replace("…", "***") == f'The tool "t" {told}'
     assert caught.value.name == "t"
 
@@ -165,13 +165,13 @@ async def test_a_tool_that_cannot_be_made_says_why(tmp_path: Path, use: str, tol
 async def test_a_tool_with_the_name_of_a_built_in_one_is_refused(tmp_path: Path, name: str) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{entry(name, 'lookup')}]\n", asks(name))
     with pytest.raises(ToolUnavailable, match=f'The tool "{name}" has the name of a built-in one; rename it'):
-        await agent.graph(Switches(plan_mode=True))
+        await agent.get_graph(RunOptions(plan_mode=True))
 
 
 async def test_a_ready_made_tool_takes_no_keys_and_shows_none(tmp_path: Path) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{entry('lookup', 'lookup', ', api_key: very-secret')}]\n")
     with pytest.raises(ToolUnavailable, match="takes no further keys") as caught:
-        await agent.graph(Switches())
+        await agent.get_graph(RunOptions())
     assert "remove api_key" in str(caught.value)
     assert "very-secret" not in str(caught.value)
 
@@ -189,7 +189,7 @@ async def test_plan_mode_brings_the_list(tmp_path: Path) -> None:
     models = Models(m=(Script(reply="ok"),))
     agent = lead(tmp_path, ONE, models)
     await said(agent)
-    await said(agent, switches=Switches.of({"is_plan_mode": True}))
+    await said(agent, switches=RunOptions.of({"is_plan_mode": True}))
     without, planned = models.made["m"].calls
     assert "write_todos" not in without.tools
     assert "write_todos" in planned.tools
@@ -198,13 +198,13 @@ async def test_plan_mode_brings_the_list(tmp_path: Path) -> None:
 
 async def test_plan_mode_and_subagents_need_tools(tmp_path: Path) -> None:
     text = ONE.replace("Model'}", "Model', supports_tools: false}")
-    switches = Switches(plan_mode=True, subagents=True)
+    switches = RunOptions(plan_mode=True, subagents=True)
     models = Models(m=(Script(reply="ok"),))
     await said(lead(tmp_path, text, models), switches=switches)
     assert models.made["m"].calls[0].tools == ()
     strict = lead(tmp_path, text + "allow_degradation: false\n")
     with pytest.raises(ModelUnavailable, match="does not support plan mode or subagents"):
-        await strict.graph(switches)
+        await strict.get_graph(switches)
 
 
 @pytest.mark.parametrize("content", ["text", "blocks"])
@@ -217,7 +217,7 @@ async def test_an_image_for_a_model_that_cannot_see(tmp_path: Path, content: str
     given = HumanMessage([{"type": "text", "text": "look"}, image])
     if content == "text":
         given = HumanMessage("look", additional_kwargs={"files": files})
-    graph = (await agent.graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    graph = (await agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
     config: Any = {"configurable": {"thread_id": "t"}}
     if strict:
         with pytest.raises(ModelUnavailable, match='model "m" does not support images'):
@@ -253,7 +253,9 @@ async def test_an_answer_that_failed_after_its_price_was_said_is_paid_for(tmp_pa
     lost = Script(reply="half an", fail="connection", after=9, usage=(10, 2))
     models = Models(m=(lost, Script(reply="whole", usage=(10, 1))))
     text = ONE + "model_calls: {retry_delay_seconds: 0}\n"
-    graph = (await lead(tmp_path, text, models).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    graph = (await lead(tmp_path, text, models).get_graph(RunOptions())).copy(
+        {"checkpointer": InMemorySaver()}
+    )
     config: Any = {"configurable": {"thread_id": "t"}}
     values: Any = None
     async for mode, part in graph.astream(
@@ -290,7 +292,7 @@ async def test_a_guardrail_that_cannot_be_made_lets_nothing_run(tmp_path: Path) 
     with pytest.raises(
         GuardrailUnavailable, match=r"can't be loaded: There is no module no_such_pkg \(use: no_such_pkg:X\)"
     ) as caught:
-        await lead(tmp_path, text).graph(Switches())
+        await lead(tmp_path, text).get_graph(RunOptions())
     assert "very-secret" not in str(caught.value)
 
 
@@ -300,7 +302,7 @@ async def test_a_guardrail_without_a_list_lets_nothing_run_however_it_is_switche
         (tmp_path / "config.yaml").write_text("config_version: 1\n" + ONE + text)
         source = ModelSource(tmp_path / "config.yaml", environ={})
         with pytest.raises(GuardrailUnavailable, match="it has no list"):
-            await LeadAgent(source, tmp_path, additions=added).graph(Switches())
+            await LeadAgent(source, tmp_path, additions=added).get_graph(RunOptions())
 
 
 async def test_a_guardrail_decides_about_each_call(tmp_path: Path) -> None:
@@ -317,7 +319,9 @@ async def test_summaries_are_written_by_the_model_that_is_named(tmp_path: Path) 
         "summarization: {enabled: true, model_name: spare, keep: {type: messages, value: 2},\n"
         "  trigger: [{type: tokens, value: 100000}, {type: messages, value: 5}]}\n"
     )
-    graph = (await lead(tmp_path, text, models).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    graph = (await lead(tmp_path, text, models).get_graph(RunOptions())).copy(
+        {"checkpointer": InMemorySaver()}
+    )
     config: Any = {"configurable": {"thread_id": "t"}}
     for number in range(4):
         await graph.ainvoke({"messages": [HumanMessage(f"fact {number}")]}, config)
@@ -351,9 +355,9 @@ async def test_a_model_that_cannot_be_made_falls_back_until_it_can(tmp_path: Pat
     assert (await said(agent))["messages"][-1].text == "mine", "a fallback that is missing breaks nothing"
     models.missing = ("m", "spare")
     with pytest.raises(ModelUnavailable, match="m lacks its package"):
-        await agent.graph(Switches())
+        await agent.get_graph(RunOptions())
     models.missing = ()
-    assert await agent.graph(Switches()) is await agent.graph(Switches())
+    assert await agent.get_graph(RunOptions()) is await agent.get_graph(RunOptions())
 
 
 @pytest.mark.parametrize("broken", ["made", "asked"])
@@ -367,7 +371,7 @@ async def test_summaries_fall_back_as_answers_do(tmp_path: Path, broken: str) ->
     agent, saver = lead(tmp_path, text, models), InMemorySaver()
     config: Any = {"configurable": {"thread_id": "t"}}
     for number in range(4):
-        graph = (await agent.graph(Switches())).copy({"checkpointer": saver})
+        graph = (await agent.get_graph(RunOptions())).copy({"checkpointer": saver})
         values = await graph.ainvoke({"messages": [HumanMessage(f"fact {number}")]}, config)
     assert "written by m" in values["messages"][0].text
     assert len(values["messages"]) < 8
@@ -403,7 +407,7 @@ async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path:
     agent = LeadAgent(source, tmp_path / "home", additions=additions, make_model=models)
     saver = InMemorySaver()
     for thread, text in (("a", "I like tea"), ("b", "What do I like?")):
-        graph = (await agent.graph(Switches(plan_mode=thread == "b"))).copy({"checkpointer": saver})
+        graph = (await agent.get_graph(RunOptions(plan_mode=thread == "b"))).copy({"checkpointer": saver})
         config: Any = {"configurable": {"thread_id": thread, "user_id": "web:1", "chat_kind": "private"}}
         values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
         await agent.memory.idle()
@@ -431,7 +435,7 @@ async def test_an_agent_of_ones_own_has_its_model_tools_and_personality(tmp_path
     profile(tmp_path, "coder", "model: spare\ntool_groups: letters\n", "You love short names.\n")
     models = Models(m=(Script(reply="lead"),), spare=(Script(reply="coder"),))
     agent = lead(tmp_path, TWO + TOOLS, models)
-    values = await said(agent, switches=Switches.of({"agent_name": "Coder"}))
+    values = await said(agent, switches=RunOptions.of({"agent_name": "Coder"}))
     assert values["messages"][-1].text == "coder"
     [heard] = models.made["spare"].calls
     assert set(heard.tools) == {"spell", "ask_clarification", "task"}
@@ -444,7 +448,7 @@ async def test_an_agent_of_ones_own_has_its_model_tools_and_personality(tmp_path
 async def test_the_model_that_is_asked_for_comes_before_the_agents_own(tmp_path: Path) -> None:
     profile(tmp_path, "coder", "model: spare\n")
     models = Models(m=(Script(reply="asked for"),), spare=(Script(reply="own"),))
-    values = await said(lead(tmp_path, TWO, models), switches=Switches(agent_name="coder", model_name="m"))
+    values = await said(lead(tmp_path, TWO, models), switches=RunOptions(agent_name="coder", model_name="m"))
     assert values["messages"][-1].text == "asked for"
 
 
@@ -452,11 +456,13 @@ async def test_a_changed_agent_is_seen_by_the_next_run(tmp_path: Path) -> None:
     profile(tmp_path, "coder", soul="One.")
     models = Models(m=(Script(reply="ok"),))
     agent = lead(tmp_path, ONE, models)
-    first = await agent.graph(Switches(agent_name="coder"))
-    assert await agent.graph(Switches(agent_name="coder")) is first
+    first = await agent.get_graph(RunOptions(agent_name="coder"))
+    assert await agent.get_graph(RunOptions(agent_name="coder")) is first
     (tmp_path / "home/agents/coder/SOUL.md").write_text("Two.")
-    assert await agent.graph(Switches(agent_name="coder")) is not first
-    assert await agent.graph(Switches(agent_name="CODER")) is await agent.graph(Switches(agent_name="coder"))
+    assert await agent.get_graph(RunOptions(agent_name="coder")) is not first
+    assert await agent.get_graph(RunOptions(agent_name="CODER")) is await agent.get_graph(
+        RunOptions(agent_name="coder")
+    )
 
 
 @pytest.mark.parametrize(
@@ -467,13 +473,13 @@ async def test_a_name_that_no_agent_has(tmp_path: Path, name: str) -> None:
     profile(tmp_path, "artist")
     (tmp_path / "home/agents/.hidden").mkdir()
     with pytest.raises(ProfileUnknown, match=r"no agent named .* Known: artist, coder\.") as caught:
-        await lead(tmp_path, ONE).graph(Switches(agent_name=name))
+        await lead(tmp_path, ONE).get_graph(RunOptions(agent_name=name))
     assert caught.value.known == ("artist", "coder")
 
 
 async def test_without_any_agent(tmp_path: Path) -> None:
     with pytest.raises(ProfileUnknown, match=r"Known: none\."):
-        await lead(tmp_path, ONE).graph(Switches(agent_name="coder"))
+        await lead(tmp_path, ONE).get_graph(RunOptions(agent_name="coder"))
 
 
 @pytest.mark.parametrize(
@@ -493,7 +499,7 @@ async def test_without_any_agent(tmp_path: Path) -> None:
 async def test_an_agent_whose_file_is_wrong(tmp_path: Path, config: str, told: str) -> None:
     profile(tmp_path, "coder", config)
     with pytest.raises(ProfileBroken) as caught:
-        await lead(tmp_path, ONE + TOOLS).graph(Switches(agent_name="coder"))
+        await lead(tmp_path, ONE + TOOLS).get_graph(RunOptions(agent_name="coder"))
     assert str(caught.value).startswith('The agent "coder" can\'t be used: ')
     assert told in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
@@ -503,10 +509,10 @@ async def test_an_agent_with_a_model_that_is_not_there(tmp_path: Path) -> None:
     profile(tmp_path, "coder", "model: gone\n")
     agent = lead(tmp_path, ONE, Models(m=(Script(reply="ok"),)))
     with pytest.raises(ProfileBroken) as caught:
-        await agent.graph(Switches(agent_name="coder"))
+        await agent.get_graph(RunOptions(agent_name="coder"))
     place = 'agents/coder/config.yaml: model: there is no model named "gone" (known: m).'
     assert str(caught.value) == f'The agent "coder" can\'t be used: {place}'
-    assert await agent.graph(Switches(agent_name="coder", model_name="m")), "another one was asked for"
+    assert await agent.get_graph(RunOptions(agent_name="coder", model_name="m")), "another one was asked for"
 
 
 @pytest.mark.parametrize(
@@ -517,12 +523,12 @@ async def test_a_personality_that_cannot_be_read(tmp_path: Path, content: bytes,
     profile(tmp_path, "coder")
     (tmp_path / "home/agents/coder/SOUL.md").write_bytes(content)
     with pytest.raises(ProfileBroken, match=told):
-        await lead(tmp_path, ONE).graph(Switches(agent_name="coder"))
+        await lead(tmp_path, ONE).get_graph(RunOptions(agent_name="coder"))
 
 
 def test_the_switches_of_a_run() -> None:
-    assert Switches.of({}) == Switches()
-    assert Switches.of(
+    assert RunOptions.of({}) == RunOptions()
+    assert RunOptions.of(
         {
             "model_name": "a",
             "x-model": "b",
@@ -533,6 +539,6 @@ def test_the_switches_of_a_run() -> None:
             "agent_name": "coder",
             "steerable": True,
         }
-    ) == Switches("a", True, "high", True, True, "coder", True)
-    assert Switches.of({"x-model": "b"}).model_name == "b"
-    assert Switches.of({"is_plan_mode": "yes", "agent_name": 5, "model_name": ["a"]}) == Switches()
+    ) == RunOptions("a", True, "high", True, True, "coder", True)
+    assert RunOptions.of({"x-model": "b"}).model_name == "b"
+    assert RunOptions.of({"is_plan_mode": "yes", "agent_name": 5, "model_name": ["a"]}) == RunOptions()

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent.config.extension_changes import CHANGES
 from agent.config.extensions_file import FILE_NAME
 from agent.config.extensions_source import ExtensionsSource
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
 from agent.mcp.pool import McpPool, _name
@@ -66,10 +66,10 @@ class Stage:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.yaml").write_text(text)
 
-    async def said(self, *steps: Script, switches: Switches | None = None) -> list[Any]:
+    async def said(self, *steps: Script, switches: RunOptions | None = None) -> list[Any]:
         self.model = ScriptedChatModel(steps=(*steps, Script(reply="done")), environ={})
         self.agent.reset()
-        graph = (await self.agent.graph(switches or Switches())).copy({"checkpointer": InMemorySaver()})
+        graph = (await self.agent.get_graph(switches or RunOptions())).copy({"checkpointer": InMemorySaver()})
         config: Any = {"configurable": {"thread_id": "t"}}
         return list((await graph.ainvoke({"messages": [HumanMessage("hi")]}, config))["messages"])
 
@@ -129,10 +129,10 @@ async def test_servers_come_and_go_without_a_restart(stage: Stage) -> None:
 
 async def test_a_graph_is_kept_while_nothing_changes(stage: Stage) -> None:
     stage.servers(test=ours())
-    graph = await stage.agent.graph(Switches())
-    assert await stage.agent.graph(Switches()) is graph
+    graph = await stage.agent.get_graph(RunOptions())
+    assert await stage.agent.get_graph(RunOptions()) is graph
     stage.servers(test=ours(timeout_seconds=7))
-    assert await stage.agent.graph(Switches()) is not graph
+    assert await stage.agent.get_graph(RunOptions()) is not graph
 
 
 async def test_a_bad_file_keeps_the_servers_that_were_good(stage: Stage) -> None:
@@ -155,11 +155,11 @@ async def test_groups_of_an_agent_of_ones_own(stage: Stage) -> None:
         ("[]", set()),
     ):
         stage.profile("coder", f"tool_groups: {groups}\n")
-        await stage.said(switches=Switches(agent_name="coder"))
+        await stage.said(switches=RunOptions(agent_name="coder"))
         assert stage.seen() & {"own", "one_add", "two_add"} == wanted, groups
     stage.profile("coder", "tool_groups: [mcps]\n")
     with pytest.raises(ProfileBroken, match="mcps is not configured"):
-        await stage.said(switches=Switches(agent_name="coder"))
+        await stage.said(switches=RunOptions(agent_name="coder"))
 
 
 async def test_a_model_without_tools_starts_no_server(tmp_path: Path) -> None:

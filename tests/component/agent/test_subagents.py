@@ -22,8 +22,8 @@ from agent.guardrails.allowlist import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.subagents.kinds import KINDS
-from agent.subagents.progress import LONGEST
+from agent.subagents.kinds import SUBAGENT_TYPES
+from agent.subagents.progress import MAX_CHARS
 from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, GraphSubagents
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
@@ -369,13 +369,13 @@ async def test_a_kind_whose_tools_are_not_there_is_none() -> None:
     model = both([tasks("a", subagent_type="bash"), says("ok")], [says("never")])
     values, _ = await done(agent(model, look))
     assert results(values)[0].text == "There is no subagent of the type bash; there are: general-purpose."
-    assert [kind.name for kind in KINDS] == ["general-purpose", "bash"]
+    assert [kind.name for kind in SUBAGENT_TYPES] == ["general-purpose", "bash"]
 
 
 async def test_a_long_result_is_cut_in_its_middle() -> None:
     model = both([tasks("a"), says("ok")], [says("start " + "x" * 50_000 + " end")])
     [result] = results((await done(agent(model, look)))[0])
-    assert len(result.text) <= LONGEST
+    assert len(result.text) <= MAX_CHARS
     assert result.text.startswith("start ")
     assert result.text.endswith(" end")
 
@@ -456,4 +456,4 @@ async def test_a_tool_of_that_name_that_is_given_stays() -> None:
 
 async def test_a_limit_below_one_is_no_limit() -> None:
     with pytest.raises(ValueError, match="At least one subagent"):
-        GraphSubagents(scripted(says("x")), [], at_once=0)
+        GraphSubagents(scripted(says("x")), [], max_concurrent=0)

@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
@@ -83,7 +83,7 @@ def lead(tmp_path: Path) -> LeadAgent:
 @pytest.mark.long
 async def test_one_task_is_done_and_the_next_is_killed_in_mid_call(lead: LeadAgent, tmp_path: Path) -> None:
     before = children()
-    graph = (await lead.graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    graph = (await lead.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
     config: Any = {"configurable": {"thread_id": "t-1"}}
     run = asyncio.create_task(graph.ainvoke({"messages": [HumanMessage("go")]}, config))
     async with asyncio.timeout(PATIENT):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agent.config.custom_agents import PERSONALITY_BYTES, read_profile
-from agent.core.schemas import AgentInfo, ErrorBody, Outcome
+from agent.core.schemas import AgentInfo, ErrorBody, OperationResult
 
 CONFIG = """
 tool_groups: [{name: web}]
@@ -176,7 +176,7 @@ async def test_one_is_removed_with_its_folder(http: httpx.AsyncClient, agents: P
     (elsewhere / "SOUL.md").write_text("Kept.")
     (agents / "linked").symlink_to(elsewhere)
     for name in ("coder", "linked"):
-        done = Outcome.model_validate_json((await http.delete(f"/api/agents/{name}")).content)
+        done = OperationResult.model_validate_json((await http.delete(f"/api/agents/{name}")).content)
         assert done.message == f'The agent "{name}" is deleted.'
         assert (await http.delete(f"/api/agents/{name}")).status_code == 404
     assert list(agents.iterdir()) == []

@@ -14,14 +14,14 @@ import pytest
 import pytest_asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
 from agent.models.local.card import SLOT_TOKENS, local_spec
 from agent.models.local.model import LocalChatModel
-from agent.models.local.process import LocalServer, threads
+from agent.models.local.process import LocalServer, thread_count
 from agent.models.local.weights import check_engine, find_weights
 from agent.models.source import ModelSource
 
@@ -49,7 +49,7 @@ def lead(server: LocalServer, home: Path) -> LeadAgent:
 
 
 async def test_the_lead_agent_answers_without_any_key(server: LocalServer, tmp_path: Path) -> None:
-    graph = await lead(server, tmp_path).graph(Switches())
+    graph = await lead(server, tmp_path).get_graph(RunOptions())
     graph = graph.copy({"checkpointer": InMemorySaver()})
     config = {"configurable": {"thread_id": "t"}}
     question = {"messages": [{"role": "user", "content": "What is the capital of France?"}]}
@@ -62,7 +62,7 @@ async def test_the_lead_agent_answers_without_any_key(server: LocalServer, tmp_p
 
 
 async def test_a_conversation_longer_than_the_context_goes_on(server: LocalServer, tmp_path: Path) -> None:
-    graph = (await lead(server, tmp_path).graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    graph = (await lead(server, tmp_path).get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
     filler = "The quick brown fox jumps over the lazy dog. " * 60
     history = [
         {"role": role, "content": f"{number}. {filler}"}
@@ -89,7 +89,7 @@ async def test_many_ask_at_once_and_one_process_serves_them(server: LocalServer)
 async def test_first_use_starts_one_process_whoever_asks() -> None:
     fresh = LocalServer()
     try:
-        endpoints = await asyncio.gather(*(fresh.ensure() for _ in range(10)))
+        endpoints = await asyncio.gather(*(fresh.ensure_running() for _ in range(10)))
         assert len(set(endpoints)) == 1
     finally:
         await fresh.stop()
@@ -97,7 +97,7 @@ async def test_first_use_starts_one_process_whoever_asks() -> None:
 
 
 async def test_the_key_is_needed_and_shown_nowhere(server: LocalServer) -> None:
-    endpoint = await server.ensure()
+    endpoint = await server.ensure_running()
     assert server.pid is not None
     assert endpoint.key not in repr(endpoint)
     assert endpoint.key not in " ".join(psutil.Process(server.pid).cmdline())
@@ -110,14 +110,14 @@ async def test_the_key_is_needed_and_shown_nowhere(server: LocalServer) -> None:
 
 
 async def test_a_server_that_died_is_started_again(server: LocalServer) -> None:
-    before = await server.ensure()
+    before = await server.ensure_running()
     assert server.pid is not None
     process = psutil.Process(server.pid)
     process.kill()
     await asyncio.to_thread(psutil.wait_procs, [process], 10)
     answer = await LocalChatModel(server=server, max_tokens=4).ainvoke("Say hi")
     assert answer.text
-    assert await server.ensure() != before
+    assert await server.ensure_running() != before
 
 
 async def test_it_ends_with_its_parent_even_when_that_is_killed(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def _until_number(stream: asyncio.StreamReader) -> AsyncIterator[str]:
 async def test_a_server_that_does_not_start_says_so(program: str) -> None:
     broken = LocalServer(lambda: [sys.executable, "-c", program], start_seconds=1.0)
     with pytest.raises(ModelUnavailable, match="did not start"):
-        await broken.ensure()
+        await broken.ensure_running()
     assert broken.pid is None
 
 
@@ -196,4 +196,4 @@ async def test_its_card_is_honest() -> None:
 
 @pytest.mark.parametrize(("cores", "used"), [(1, 1), (2, 1), (4, 2), (64, 4)])
 async def test_it_leaves_half_of_the_machine_to_others(cores: int, used: int) -> None:
-    assert threads(cores) == used
+    assert thread_count(cores) == used

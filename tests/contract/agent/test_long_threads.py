@@ -17,7 +17,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
@@ -64,7 +64,7 @@ async def talking(
         agent = LeadAgent(source, home, additions=Additions(checkpointer=saver), make_model=make_model)
 
         async def say(text: str) -> dict[str, Any]:
-            graph = await agent.graph(Switches())
+            graph = await agent.get_graph(RunOptions())
             given = {"messages": [HumanMessage(text)]}
             values: dict[str, Any] = await graph.ainvoke(given, CONFIG, durability="async")
             return values
@@ -111,7 +111,7 @@ async def test_without_summaries_it_stays_below_five_megabytes(
     agent = LeadAgent(source, tmp_path, additions=Additions(features=features), make_model=make)
 
     async def lead(config: RunnableConfig) -> Any:
-        return await agent.graph(Switches.of(config.get("configurable", {})))
+        return await agent.get_graph(RunOptions.of(config.get("configurable", {})))
 
     async with serve(tmp_path, sources={"lead_agent": lambda: lead}) as served:
         thread = (await served.client.threads.create())["thread_id"]

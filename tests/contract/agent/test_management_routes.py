@@ -17,13 +17,13 @@ from agent.core.schemas import (
     AgentInfo,
     AgentList,
     ConfigReport,
-    Deleted,
+    DeletionResult,
     ErrorBody,
     Health,
     ModelInfo,
     ModelList,
     ModelProbe,
-    Outcome,
+    OperationResult,
     UploadList,
     UploadResult,
 )
@@ -32,7 +32,7 @@ from agent.lead import make_lead_agent
 from agent.management.check.report import report
 from agent.management.routes import management_routes
 from agent.management.routes.endpoints import guarded
-from agent.models.source import ModelSource, source_of
+from agent.models.source import ModelSource, find_source
 from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
@@ -145,7 +145,7 @@ async def test_upload_list_fetch_delete(client: httpx.AsyncClient, home: Path) -
     assert fetched.content == b"\x89PNG"
     assert fetched.headers["content-type"] == "image/png"
     gone = await client.delete(f"/api/threads/{THREAD}/uploads/图片 ü.png")
-    assert Outcome.model_validate_json(gone.content).success
+    assert OperationResult.model_validate_json(gone.content).success
     assert (await client.get(result.files[1].artifact_url)).status_code == 404
     assert (await client.delete(f"/api/threads/{THREAD}/uploads/图片 ü.png")).status_code == 404
     folder = home / "threads" / THREAD / "user-data" / "uploads"
@@ -334,7 +334,7 @@ async def test_forgetting_a_thread_removes_its_folder_only(client: httpx.AsyncCl
     await put(client, ("a.txt", b"1"))
     await put(client, ("b.txt", b"1"), thread=other)
     response = await client.delete(f"/api/threads/{THREAD}")
-    assert Deleted.model_validate_json(response.content).success
+    assert DeletionResult.model_validate_json(response.content).success
     assert [path.name for path in (home / "threads").iterdir()] == [other]
     assert (await client.delete(f"/api/threads/{THREAD}")).status_code == 200
 
@@ -394,7 +394,7 @@ async def test_what_cannot_be_loaded_at_the_start_is_said_by_each_run_until_it_i
         with pytest.raises(ToolUnavailable, match=r'The tool "bad" can\'t be loaded: pathlib has no Nope'):
             await make_lead_agent({"configurable": {}})
     config.write_text(CONFIG)
-    source_of(home).expire()
+    find_source(home).expire()
     assert await make_lead_agent({"configurable": {}})
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from agent.client import AgentClient
 from agent.core.memory_document import MemoryDocument
-from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, Outcome
+from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.management.routes import management_routes
 from agent.memory.folder import MemoryFolder
 from agent.memory.queued_exchange import Said
@@ -66,7 +66,7 @@ async def test_facts_are_added_changed_and_removed(client: httpx.AsyncClient, ho
     assert found.last_updated
     assert (home / "kept" / "person.telegram.telegram%3a1001.json").exists()
     gone = await client.delete(f"/api/memory/facts/{fact.id}", params={"scope": ADA})
-    assert Outcome.model_validate_json(gone.content).success
+    assert OperationResult.model_validate_json(gone.content).success
     assert (await document(client)).facts == ()
 
 
@@ -101,7 +101,7 @@ async def test_forgetting_erases_file_and_queue_of_this_scope_alone(
     found = MemoryStatus.model_validate_json(status.content)
     assert (found.enabled, found.scope, found.facts, found.updates_waiting) == (True, ADA, 1, 1)
     response = await client.delete("/api/memory", params={"scope": ADA})
-    assert Outcome.model_validate_json(response.content).success
+    assert OperationResult.model_validate_json(response.content).success
     assert (await document(client)).is_empty
     assert await asyncio.to_thread(folder.queue.next_due) is None
     left = await asyncio.to_thread(lambda: [path.name for path in (home / "kept").glob("*.json")])

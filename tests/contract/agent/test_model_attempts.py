@@ -12,13 +12,13 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
-from agent.models.resolve import build
-from agent.models.retry import ModelAttempts
+from agent.models.resolve import build_model
+from agent.models.retry import ModelRetry
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 
@@ -79,10 +79,10 @@ async def with_waits(
     async def made(name: str) -> Any:
         given = {"base_url": llmock.base_url(name), "api_key": "k", **(settings if name == provider else {})}
         spec = ModelSpec(name=name, use=CLASSES[name], model=name, display_name="M", settings=given)
-        return await asyncio.to_thread(build, spec)
+        return await asyncio.to_thread(build_model, spec)
 
     fallbacks = [await made(standby)] if standby else []
-    attempts = ModelAttempts(delay=1.0, fallbacks=fallbacks, sleep=waits, chance=lambda: chance)
+    attempts = ModelRetry(delay=1.0, fallbacks=fallbacks, sleep=waits, chance=lambda: chance)
     chain: list[AgentMiddleware[Any, Any]] = [attempts, ModelCalls(model_name="m")]
     graph = create_agent_graph(await made(provider), middleware=chain, checkpointer=InMemorySaver())
     return await follow(graph)
@@ -100,7 +100,7 @@ async def lead(folder: Path, llmock: LLMock, text: str, *entries: str) -> Any:
     path.write_text(f"config_version: 1\nmodels:\n{models}title: {{enabled: false}}\n{text}")
     agent = LeadAgent(ModelSource(path, environ={}, cwd=folder), folder / "home")
     llmock.tool_mode("off")
-    return (await agent.graph(Switches())).copy({"checkpointer": InMemorySaver()})
+    return (await agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
 
 
 AT_ONCE = "model_calls: {retry_delay_seconds: 0}\n"

@@ -18,8 +18,8 @@ from llmock.pytest_plugin import LLMock
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.models.probe import probe
-from agent.models.resolve import build
+from agent.models.probe import probe_model
+from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 
 pytestmark = [
@@ -40,7 +40,7 @@ def spec(provider: str, url: str, **settings: Any) -> ModelSpec:
 
 async def ask(described: ModelSpec) -> str:
     """The streamed answer, as the runtime would see it."""
-    model = await asyncio.to_thread(build, described)
+    model = await asyncio.to_thread(build_model, described)
     graph = create_agent_graph(model, middleware=[ModelCalls(model_name="m")], checkpointer=InMemorySaver())
     parts: list[str] = []
     async for chunk, _ in graph.astream(
@@ -147,7 +147,7 @@ async def test_a_refused_connection(llmock: LLMock) -> None:
 async def test_a_probe_says_which_host_was_asked_and_nothing_else_of_the_address(provider: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    found = await probe(spec(provider, f"http://somebody:hidden-word@127.0.0.1:{port}/v1"))
+    found = await probe_model(spec(provider, f"http://somebody:hidden-word@127.0.0.1:{port}/v1"))
     assert found.detail is not None
     assert found.detail.endswith(f"or the connection broke (asked: 127.0.0.1:{port}).")
     assert "hidden-word" not in found.detail
@@ -156,7 +156,7 @@ async def test_a_probe_says_which_host_was_asked_and_nothing_else_of_the_address
 async def test_a_probe_of_an_overloaded_provider_says_it_too(llmock: LLMock) -> None:
     llmock.fail(503, times=None)
     url = llmock.base_url()
-    found = await probe(spec("openai", url))
+    found = await probe_model(spec("openai", url))
     assert found.detail is not None
     assert found.detail.endswith(f"out of order (asked: {urlsplit(url).netloc}).")
 
@@ -164,14 +164,14 @@ async def test_a_probe_of_an_overloaded_provider_says_it_too(llmock: LLMock) -> 
 async def test_a_probe_that_runs_out_of_time_says_what_the_settings_say() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        found = await probe(spec("openai", f"http://127.0.0.1:{port}/v1"), seconds=0.2)
+        found = await probe_model(spec("openai", f"http://127.0.0.1:{port}/v1"), seconds=0.2)
     assert found.detail is not None
     assert found.detail.endswith(f"in time (asked: 127.0.0.1:{port}).")
 
 
 async def test_a_refusal_is_not_about_the_address(llmock: LLMock) -> None:
     llmock.fail(401, times=None)
-    found = await probe(spec("openai", llmock.base_url()))
+    found = await probe_model(spec("openai", llmock.base_url()))
     assert found.detail is not None
     assert found.detail.endswith("Check the key in the configuration.")
 

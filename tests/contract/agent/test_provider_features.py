@@ -10,11 +10,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.errors import ModelUnavailable
 from agent.lead import Additions, LeadAgent
 from agent.models.source import ModelSource
-from agent.models.vision import LEFT_OUT
+from agent.models.vision import OMITTED_IMAGE
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # providers' clients keep their connections
@@ -49,7 +49,7 @@ def lead(home: Path, llmock: LLMock, provider: str, *, degrade: bool = True, **m
 
 async def asked(agent: LeadAgent, content: Any = "hello", **switches: Any) -> str:
     """The answer to a message."""
-    graph = await agent.graph(Switches(**switches))
+    graph = await agent.get_graph(RunOptions(**switches))
     values = await graph.ainvoke(
         {"messages": [HumanMessage(content)]}, {"configurable": {"thread_id": "0191d0a2"}}
     )
@@ -84,7 +84,7 @@ async def test_a_picture_is_shown_to_those_who_see(
     assert await asked(agent, image()) == "A dot."
     body = str(llmock.last_request.body)
     assert (PIXEL in body) is able
-    assert (LEFT_OUT in body) is not able
+    assert (OMITTED_IMAGE in body) is not able
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from agent.core.schemas import ErrorBody, SuggestionList
-from agent.harness.suggestions import messages_of, proposed
+from agent.harness.suggestions import parse_suggestions, to_messages
 
 ROUTE = "/api/threads/0191d0a2-0000-7000-8000-000000000001/suggestions"
 CONFIG = """
@@ -82,9 +82,9 @@ async def test_an_id_outside_the_grammar_is_refused(http: httpx.AsyncClient) -> 
     ],
 )
 def test_answers_of_models(text: str, found: list[str]) -> None:
-    assert proposed(text) == found
+    assert parse_suggestions(text) == found
 
 
 def test_what_is_not_said_by_anybody_is_left_out() -> None:
-    found = messages_of([{"type": "tool", "content": "x"}, {"type": "human", "content": "Hi"}, "x", None])
+    found = to_messages([{"type": "tool", "content": "x"}, {"type": "human", "content": "Hi"}, "x", None])
     assert [message.text for message in found] == ["Hi"]

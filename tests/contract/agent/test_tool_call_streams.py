@@ -18,7 +18,7 @@ from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.models.calls import ModelCalls
-from agent.models.resolve import build
+from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 
 pytestmark = [
@@ -51,7 +51,7 @@ async def agent(provider: str, url: str, desk: Desk, **settings: Any) -> Any:
     base = {"base_url": url, "api_key": "sk-test", "max_retries": 0, **settings}
     spec = ModelSpec(name="m", use=CLASSES[provider], model="some-model", display_name="M", settings=base)
     return create_agent_graph(
-        await asyncio.to_thread(build, spec),
+        await asyncio.to_thread(build_model, spec),
         [desk.tool],
         features=RuntimeFeatures(sandbox=False),
         extra_middleware=[ModelCalls(model_name="m")],

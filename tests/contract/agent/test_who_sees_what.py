@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.management.routes import management_routes
 from agent.models.source import ModelSource
@@ -94,7 +94,7 @@ class Lead:
         steps = (*([Script(tools=uses)] if uses else []), Script(reply="done"))
         self.model = ScriptedChatModel(steps=steps, environ={})
         self._agent.reset()
-        graph = (await self._agent.graph(Switches())).copy({"checkpointer": self._saver})
+        graph = (await self._agent.get_graph(RunOptions())).copy({"checkpointer": self._saver})
         config: Any = {"configurable": {"thread_id": thread}}
         await graph.ainvoke({"messages": [HumanMessage("what files are there?")]}, config)
         return "\n".join(text for call in self.model.calls for text in call.texts)

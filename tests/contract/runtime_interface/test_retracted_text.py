@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 from agent.factory import create_agent_graph
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.models.calls import ModelCalls
-from agent.models.retry import ModelAttempts
+from agent.models.retry import ModelRetry
 from agent.testing import Script, ToolUse
 from bot.dispatch.run.transcript import Transcript
 from bot.runtime.client import LangGraphRuntime
@@ -50,7 +50,7 @@ async def answering(home: Path, *steps: Script) -> AsyncIterator[LangGraphRuntim
         [look],
         middleware=[
             DanglingToolCallMiddleware(),
-            ModelAttempts(sleep=no_time),
+            ModelRetry(sleep=no_time),
             ModelCalls(model_name="scripted"),
         ],
         name="agent",

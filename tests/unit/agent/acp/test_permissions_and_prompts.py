@@ -16,7 +16,7 @@ from agent.acp.permission import chosen
 from agent.acp.workspace import Workspace, seen, told_of
 from agent.core.interfaces.subagents import SubagentStep
 from agent.errors import BadIdentifier
-from agent.subagents.progress import CUT, LONGEST
+from agent.subagents.progress import CUT, MAX_CHARS
 from agent.uploads.folders import ThreadFolders
 
 ALL = ("reject_always", "allow_always", "reject_once", "allow_once")
@@ -94,7 +94,7 @@ def test_a_flood_of_words_loses_its_middle() -> None:
     for _ in range(100):
         hearing.see(says("x" * 5_000))
     hearing.see(says(" end"))
-    assert len(hearing.said) <= LONGEST
+    assert len(hearing.said) <= MAX_CHARS
     assert hearing.said.startswith("begin x")
     assert hearing.said.endswith("x end")
     assert CUT in hearing.said

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from agent.core.background_loop import AHEAD, OwnLoop
+from agent.core.background_loop import QUEUE_LIMIT, BackgroundLoop
 
 pytestmark = [pytest.mark.may_block, pytest.mark.timeout(20)]
 
@@ -34,19 +34,19 @@ class Counting:
 
 
 def test_it_runs_ahead_of_its_caller_so_far_and_no_farther() -> None:
-    own, counting = OwnLoop(), Counting(AHEAD + 11)
+    own, counting = BackgroundLoop(), Counting(QUEUE_LIMIT + 11)
     items = own.iterate(counting.numbers())
     assert list(islice(items, 10)) == list(range(1, 11))
     assert counting.enough.wait(10)
     own.run(nothing())
-    assert counting.made == AHEAD + 11, "the one that has no room yet is made"
+    assert counting.made == QUEUE_LIMIT + 11, "the one that has no room yet is made"
     items.close()
     own.close()
     assert counting.ended.is_set()
 
 
 def test_closing_ends_work_that_waits_for_its_caller() -> None:
-    own, counting = OwnLoop(), Counting(AHEAD + 2)
+    own, counting = BackgroundLoop(), Counting(QUEUE_LIMIT + 2)
     items = own.iterate(counting.numbers())
     assert next(items) == 1
     assert counting.enough.wait(10)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.client import AgentClient
-from agent.core.home import private_folder
+from agent.core.home import make_private_folder
 
 ECHO: dict[str, Any] = {"models": [{"name": "echo", "use": "agent.testing:ScriptedChatModel"}]}
 pytestmark = pytest.mark.may_block
@@ -76,9 +76,9 @@ def test_the_mode_of_a_home_that_is_there_stays(
 
 def test_a_folder_with_those_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    private_folder(Path("a/b/c"))
-    private_folder(Path("a/b/c"))
+    make_private_folder(Path("a/b/c"))
+    make_private_folder(Path("a/b/c"))
     assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/c")] == [0o700] * 3
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError):
-        private_folder(tmp_path / "file")
+        make_private_folder(tmp_path / "file")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.import_string import NotImported, Problem, imported
+from agent.core.import_string import ImportProblem, ImportStringError, import_object
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.guardrails.loading import load_provider
-from agent.models.resolve import load_class
+from agent.guardrails.loading import load_guardrail
+from agent.models.resolve import load_model_class
 from agent.models.source import ModelSource
 from agent.shared.install_hints import install_command, interpreter
 from agent.tools.loading import ToolEntry, load_tool
@@ -36,7 +36,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_there_is_imported() -> None:
-    assert imported("pathlib:Path") is Path
+    assert import_object("pathlib:Path") is Path
 
 
 @pytest.mark.parametrize(
@@ -44,51 +44,55 @@ def test_what_is_there_is_imported() -> None:
     [
         (
             "no_such_pkg.tools:x",
-            Problem.UNKNOWN,
+            ImportProblem.UNKNOWN,
             "There is no module no_such_pkg (use: no_such_pkg.tools:x)."
             " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (
             "langchain_ollama:ChatOllama",
-            Problem.PACKAGE,
+            ImportProblem.PACKAGE,
             "langchain_ollama:ChatOllama needs the package langchain_ollama, which is not installed."
             f" Install it where Roebot is, without a restart: {install_command('roebot[ollama]')}",
         ),
         (
             "langchain_google_genai:ChatGoogleGenerativeAI",
-            Problem.PACKAGE,
+            ImportProblem.PACKAGE,
             "langchain_google_genai:ChatGoogleGenerativeAI needs the package langchain_google_genai, which is"
             " not installed. Install it where Roebot is, without a restart:"
             f" {install_command('langchain-google-genai')}",
         ),
         (
             "half_there:Chat",
-            Problem.UNKNOWN,
+            ImportProblem.UNKNOWN,
             "There is no module no_such_package_here (use: half_there:Chat)."
             " It is looked for among the installed packages, then beside config.yaml.",
         ),
         (
             "agent.nowhere.at_all:x",
-            Problem.MODULE,
+            ImportProblem.MODULE,
             "There is no module agent.nowhere (use: agent.nowhere.at_all:x).",
         ),
-        ("pathlib:Nothing", Problem.NAME, "pathlib has no Nothing (use: pathlib:Nothing)."),
-        ("raises_at_once:x", Problem.BROKEN, "raises_at_once can't be imported (RuntimeError: no key …)."),
+        ("pathlib:Nothing", ImportProblem.NAME, "pathlib has no Nothing (use: pathlib:Nothing)."),
+        (
+            "raises_at_once:x",
+            ImportProblem.BROKEN,
+            "raises_at_once can't be imported (RuntimeError: no key …).",
+        ),
         (
             "looks_for_itself:x",
-            Problem.BROKEN,
+            ImportProblem.BROKEN,
             "looks_for_itself can't be imported (ModuleNotFoundError: get the thing from its vendor).",
         ),
         (
             "asks_too_much:x",
-            Problem.BROKEN,
+            ImportProblem.BROKEN,
             "asks_too_much can't be imported (AttributeError: module 'pathlib' has no attribute 'gone').",
         ),
     ],
 )
-def test_what_can_not_be_imported_says_what_to_do(use: str, problem: Problem, told: str) -> None:
-    with pytest.raises(NotImported) as caught:
-        imported(use)
+def test_what_can_not_be_imported_says_what_to_do(use: str, problem: ImportProblem, told: str) -> None:
+    with pytest.raises(ImportStringError) as caught:
+        import_object(use)
     assert (caught.value.problem, str(caught.value)) == (problem, told)
 
 
@@ -118,11 +122,11 @@ def test_modules_beside_the_configuration_are_found_after_all_others(
     (folder / "pathlib.py").write_text("Path = None")
     source = ModelSource(folder / "config.yaml", environ={}, cwd=tmp_path)
     source.load()
-    with pytest.raises(NotImported):
-        imported("beside_the_file:lookup")
+    with pytest.raises(ImportStringError):
+        import_object("beside_the_file:lookup")
     (folder / "beside_the_file.py").write_text("def lookup(): return 'found'")
-    assert imported("beside_the_file:lookup")() == "found", "what was just written is found"
-    assert imported("pathlib:Path") is Path
+    assert import_object("beside_the_file:lookup")() == "found", "what was just written is found"
+    assert import_object("pathlib:Path") is Path
     source.load()
     assert sys.path.count(str(folder)) == 1
     assert sys.path[-1] == str(folder)
@@ -130,15 +134,15 @@ def test_modules_beside_the_configuration_are_found_after_all_others(
 
 @pytest.mark.parametrize("use", ["no_such_pkg:x", "agent.nowhere:x", "pathlib:gone", "wants_a_name:x"])
 def test_models_tools_and_guardrails_tell_the_same(use: str) -> None:
-    with pytest.raises(NotImported) as caught:
-        imported(use)
+    with pytest.raises(ImportStringError) as caught:
+        import_object(use)
     told = str(caught.value)
     with pytest.raises(ModelUnavailable) as model:
-        load_class(use)
+        load_model_class(use)
     with pytest.raises(ToolUnavailable) as tool:
         load_tool(ToolEntry(name="t", group="g", use=use))
     with pytest.raises(GuardrailUnavailable) as guardrail:
-        load_provider(use)
+        load_guardrail(use)
     assert str(model.value) == told
     assert str(tool.value) == f'The tool "t" can\'t be loaded: {told}'
     assert str(guardrail.value) == f"The guardrail can't be loaded: {told}"
@@ -183,5 +187,5 @@ def test_many_look_at_once(tmp_path: Path) -> None:
     # Places that are no folders are what looking again takes out of the cache.
     sys.path_importer_cache.update({f"{tmp_path}/gone-{number}.zip": None for number in range(2000)})  # type: ignore[dict-item]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(imported, [f"asked_for_{number}:found" for number in range(200)]))
+        found = list(pool.map(import_object, [f"asked_for_{number}:found" for number in range(200)]))
     assert found == list(range(200))

@@ -11,7 +11,7 @@ import pytest
 from langsmith import set_runtime_overrides, traceable
 from langsmith.utils import get_env_var
 
-from agent.core.tracing import begin_or_end, spans_inline
+from agent.core.tracing import run_span_step, trace_inline
 
 seen: ContextVar[str] = ContextVar("seen", default="")
 
@@ -34,7 +34,7 @@ async def test_only_what_is_traced_takes_threads(monkeypatch: pytest.MonkeyPatch
         return context.run(work, *args, **more)
 
     context = copy_context()
-    assert await begin_or_end(in_thread, context, _work, "a", more="b") == ("a", "b")
+    assert await run_span_step(in_thread, context, _work, "a", more="b") == ("a", "b")
     assert context[seen] == "a"
     assert seen.get() == ""
     assert bool(used) is traced
@@ -46,7 +46,7 @@ def _work(first: str, *, more: str) -> tuple[str, str]:
 
 
 async def test_a_hook_works_as_before() -> None:
-    spans_inline()
+    trace_inline()
     before = threading.active_count()
 
     @traceable(name="hook")

@@ -13,7 +13,7 @@ from agent.config import load_agent_config
 from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest
-from agent.guardrails.loading import load_provider
+from agent.guardrails.loading import load_guardrail
 from agent.management.check.parts import refused
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
@@ -238,11 +238,11 @@ def test_a_file_that_is_no_passport_is_told_when_it_is_named(
     if text is not None:
         path.write_text(text)
     with pytest.raises(GuardrailUnavailable, match=told):
-        load_provider("agent.guardrails:PolicyProvider", {"policy": str(path)})
+        load_guardrail("agent.guardrails:PolicyProvider", {"policy": str(path)})
 
 
 def test_a_provider_is_loaded_by_name() -> None:
-    provider = load_provider("agent.guardrails:AllowlistProvider", {"allowed": ["a"]})
+    provider = load_guardrail("agent.guardrails:AllowlistProvider", {"allowed": ["a"]})
     assert provider.__class__.__name__ == "AllowlistProvider"
 
 
@@ -275,18 +275,18 @@ def test_a_provider_is_loaded_by_name() -> None:
 )
 def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, Any], why: str) -> None:
     with pytest.raises(GuardrailUnavailable, match=why) as caught:
-        load_provider(use, settings)
+        load_guardrail(use, settings)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("settings", [{}, {"allowed": None}, {"denied": []}, {"denied": [], "ask": []}])
 def test_a_configured_list_that_is_none_is_refused_and_says_what_to_write(settings: dict[str, Any]) -> None:
     with pytest.raises(GuardrailUnavailable, match=r"below guardrails\.provider write `allowed`"):
-        load_provider("agent.middleware.guardrail:AllowlistProvider", settings)
+        load_guardrail("agent.middleware.guardrail:AllowlistProvider", settings)
 
 
 async def test_an_empty_list_of_allowed_ones_is_a_list() -> None:
-    provider = load_provider("agent.guardrails:AllowlistProvider", {"allowed": []})
+    provider = load_guardrail("agent.guardrails:AllowlistProvider", {"allowed": []})
     request = ToolRequest("delete", {}, "c1")
     assert isinstance(await provider.evaluate(request), Deny)  # type: ignore[misc]
 
@@ -304,8 +304,8 @@ class Open:
 
 def test_a_provider_says_itself_what_is_wrong_with_its_settings() -> None:
     use = "tests.unit.agent.guardrails.test_passport:Open"
-    assert type(load_provider(use, {"anything": 1})).__name__ == "Open"
+    assert type(load_guardrail(use, {"anything": 1})).__name__ == "Open"
     with pytest.raises(
         GuardrailUnavailable, match=r"don't fit: `level` is not used any more; write `roles`\.$"
     ):
-        load_provider(use, {"level": 3})
+        load_guardrail(use, {"level": 3})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain.agents.middleware import AgentMiddleware
 
 from agent.features import Next, Prev, RuntimeFeatures
-from agent.harness.middleware_order import Seat, place, use_of
+from agent.harness.middleware_order import Slot, import_string_of, order_middleware
 
 
 class First(AgentMiddleware[Any, Any]):
@@ -58,12 +58,12 @@ class BeforeFree(AgentMiddleware[Any, Any]):
     pass
 
 
-def chain() -> list[Seat]:
-    return [Seat(kind(), use_of(kind)) for kind in (First, Second, Last)]
+def chain() -> list[Slot]:
+    return [Slot(kind(), import_string_of(kind)) for kind in (First, Second, Last)]
 
 
 def placed(*extra: AgentMiddleware[Any, Any]) -> list[str]:
-    return [seat.middleware.name for seat in place(chain(), extra)]
+    return [seat.middleware.name for seat in order_middleware(chain(), extra)]
 
 
 def test_without_an_anchor_they_go_just_before_the_last_in_their_order() -> None:
@@ -101,8 +101,8 @@ def test_the_order_in_which_they_are_given_does_not_matter(
 
 
 def test_an_instance_that_replaces_a_built_in_one_keeps_its_place_and_its_anchor() -> None:
-    seats = [Seat(Other(), use_of(First)), Seat(Last(), use_of(Last))]
-    found = place(seats, [AfterFirst()])
+    seats = [Slot(Other(), import_string_of(First)), Slot(Last(), import_string_of(Last))]
+    found = order_middleware(seats, [AfterFirst()])
     assert [seat.middleware.name for seat in found] == ["Other", "AfterFirst", "Last"]
 
 
@@ -113,8 +113,8 @@ def test_a_subclass_stands_for_its_base_and_takes_over_its_place() -> None:
     class AfterFirstToo(AfterFirst):
         pass
 
-    seats = [Seat(Special()), Seat(Last())]
-    assert [seat.middleware.name for seat in place(seats, [AfterFirstToo()])] == [
+    seats = [Slot(Special()), Slot(Last())]
+    assert [seat.middleware.name for seat in order_middleware(seats, [AfterFirstToo()])] == [
         "Special",
         "AfterFirstToo",
         "Last",

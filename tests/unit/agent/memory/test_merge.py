@@ -11,7 +11,7 @@ from agent.memory.merge import Limits, changed, same, sentences, trimmed
 from agent.memory.patch import AnswerRefused, Change, read_change
 from agent.memory.prompt_section import AROUND, harmless, shown
 from agent.middleware.memory import INJECTED
-from agent.models.window import estimate
+from agent.models.window import estimate_tokens
 
 NOW = "2026-11-22T12:00:00+00:00"
 
@@ -163,7 +163,7 @@ def test_what_is_shown_fits_its_tokens_marks_included() -> None:
     user = UserMemory(work_context=Summary(summary="w" * 600), top_of_mind=Summary(summary="测" * 600))
     for tokens in (100, 500, 2000):
         text = shown(MemoryDocument(user=user, facts=facts), group=False, tokens=tokens)
-        assert estimate(INJECTED.format(text=text)) + len(text.splitlines()) <= tokens
+        assert estimate_tokens(INJECTED.format(text=text)) + len(text.splitlines()) <= tokens
     assert len(text.splitlines()) > 10, "what is too large is left out, not what comes after it"
     assert shown(MemoryDocument(facts=facts), group=False, tokens=AROUND) == ""
 

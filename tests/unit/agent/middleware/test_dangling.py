@@ -102,7 +102,7 @@ async def test_what_is_asked_for_again_cost_something_too() -> None:
 
 async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     model = scripted(BROKEN)
-    values = await say(chain(model, DanglingToolCallMiddleware(tries=1), tools=[work]), "go")
+    values = await say(chain(model, DanglingToolCallMiddleware(retries=1), tools=[work]), "go")
     assert texts(values) == ["go", "I could not call work: what I wrote for it was unreadable."]
     assert len(model.calls) == 2
     assert values["messages"][-1].invalid_tool_calls == []

@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 from langgraph.types import Command
 
 from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, ToolRequest
-from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, approved
+from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, is_approved
 from agent.testing import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
@@ -170,7 +170,7 @@ async def test_anything_but_a_yes_rejects(answer: Any) -> None:
     ],
 )
 def test_forms_of_a_yes(answer: Any) -> None:
-    assert approved(answer)
+    assert is_approved(answer)
 
 
 @pytest.mark.parametrize(

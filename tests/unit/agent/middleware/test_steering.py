@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.middleware.steering import NAMESPACE, SteeringMiddleware
 from agent.models.source import ModelSource
@@ -155,8 +155,8 @@ async def test_only_a_run_that_asks_for_it_has_the_step(tmp_path: Path) -> None:
     )
     model = ScriptedChatModel(script=Script(reply="ok"), environ={})
     lead = LeadAgent(source, tmp_path, make_model=lambda *_, **__: model)
-    asked = Switches.of({"steerable": True})
-    assert STEP in (await lead.graph(asked)).nodes
-    assert STEP not in (await lead.graph(Switches())).nodes
-    graph = (await lead.graph(asked)).copy({"checkpointer": InMemorySaver(), "store": InMemoryStore()})
+    asked = RunOptions.of({"steerable": True})
+    assert STEP in (await lead.get_graph(asked)).nodes
+    assert STEP not in (await lead.get_graph(RunOptions())).nodes
+    graph = (await lead.get_graph(asked)).copy({"checkpointer": InMemorySaver(), "store": InMemoryStore()})
     assert texts(await say(graph, "hi", run())) == ["hi", "ok"]

@@ -10,10 +10,10 @@ from langchain_core.tools import tool
 from agent.core.run_context import RunContext
 from agent.errors import ModelUnavailable
 from agent.middleware.dangling import DanglingToolCallMiddleware
-from agent.middleware.memory import remembering
+from agent.middleware.memory import make_recorder
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.token_usage import TokenUsageMiddleware
-from agent.models.retry import ModelAttempts
+from agent.models.retry import ModelRetry
 from agent.testing import Script, ScriptedChatModel
 from agent.testing.memory import RecordingMemory
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
@@ -142,7 +142,7 @@ async def no_wait(_seconds: float) -> None:
 async def test_a_writer_that_fails_for_a_moment_is_asked_again_and_goes_on_where_it_was() -> None:
     fails = [says("FIRST", usage=(100, 1)), says("", fail="overloaded"), says("SECOND", usage=(50, 2))]
     writer = scripted(*fails)
-    made = summarizing(writer, attempts=ModelAttempts(retries=1, sleep=no_wait), piece_tokens=600)
+    made = summarizing(writer, attempts=ModelRetry(retries=1, sleep=no_wait), piece_tokens=600)
     values = await talk(chain(scripted(says("ok " * 500, usage=(1, 1))), made, TokenUsageMiddleware()), 4)
     assert "SECOND" in texts(values)[0]
     assert values["usage"]["input_tokens"] == 4 + 100 + 50 * (len(writer.calls) - 2), (
@@ -154,7 +154,7 @@ async def test_a_writer_that_fails_for_a_moment_is_asked_again_and_goes_on_where
 
 async def test_another_model_goes_on_with_a_summary() -> None:
     writer, spare = scripted(says("", fail="auth")), scripted(says("BY ANOTHER", usage=(70, 3)))
-    attempts = ModelAttempts(retries=2, fallbacks=[spare], sleep=no_wait)
+    attempts = ModelRetry(retries=2, fallbacks=[spare], sleep=no_wait)
     model = scripted(says("ok", usage=(1, 1)))
     graph = chain(model, summarizing(writer, attempts=attempts), TokenUsageMiddleware())
     values = await talk(graph, 4)
@@ -200,7 +200,7 @@ async def test_memory_gets_what_goes_before_it_goes() -> None:
 
     async def before_cut(context: RunContext, messages: Sequence[AnyMessage]) -> None:
         seen.append(len(messages))
-        await remembering(memory)(context, messages)
+        await make_recorder(memory)(context, messages)
 
     graph = chain(scripted(says("ok")), summarizing(before_cut=before_cut))
     person = {"configurable": {"thread_id": "t-1", "user_id": "telegram:1", "account": "bot"}}

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
-from agent.core.usage import added, spent, usage_of
+from agent.core.usage import merge_usage, sum_usage, usage_between
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.token_usage import TokenUsageMiddleware
 from agent.testing import Script
@@ -28,8 +28,8 @@ async def test_every_answer_of_a_run_and_every_run_of_a_thread_counts() -> None:
     assert before["usage"] == usage(220, 12)
     after = await say(graph, "again")
     assert after["usage"] == usage(340, 17)
-    assert spent(before["usage"], after["usage"]) == usage(120, 5)
-    assert spent(None, before["usage"]) == usage(220, 12)
+    assert usage_between(before["usage"], after["usage"]) == usage(120, 5)
+    assert usage_between(None, before["usage"]) == usage(220, 12)
 
 
 async def test_what_middleware_asks_for_itself_counts_too() -> None:
@@ -40,11 +40,12 @@ async def test_what_middleware_asks_for_itself_counts_too() -> None:
 
 @pytest.mark.parametrize("messages", [[], [HumanMessage("hi")], [AIMessage("no usage said")]])
 def test_where_no_provider_said_there_is_nothing(messages: list[HumanMessage | AIMessage]) -> None:
-    assert usage_of(messages) is None
+    assert sum_usage(messages) is None
 
 
 def test_a_total_is_the_providers_or_the_sum() -> None:
-    assert added(None, {"input_tokens": 1, "output_tokens": 2}) == usage(1, 2)
+    assert merge_usage(None, {"input_tokens": 1, "output_tokens": 2}) == usage(1, 2)
     assert (
-        added(usage(1, 2), {"input_tokens": 1, "output_tokens": 1, "total_tokens": 9})["total_tokens"] == 12
+        merge_usage(usage(1, 2), {"input_tokens": 1, "output_tokens": 1, "total_tokens": 9})["total_tokens"]
+        == 12
     )

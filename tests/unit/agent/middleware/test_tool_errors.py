@@ -184,10 +184,10 @@ async def test_a_call_of_no_known_tool_is_told_as_langgraph_tells_it() -> None:
 
 
 async def test_the_journal_of_a_process_is_bounded() -> None:
-    journal = MemoryJournal(kept=2)
+    journal = MemoryJournal(max_entries=2)
     for call in ("a", "b", "c"):
         assert not await journal.begin("t", call)
     assert await journal.begin("t", "c")
     assert not await journal.begin("t", "a"), "the oldest went"
-    await journal.done("t", "c")
+    await journal.finish("t", "c")
     assert not await journal.begin("t", "c")

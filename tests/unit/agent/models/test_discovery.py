@@ -11,8 +11,8 @@ import pytest
 
 from agent.config.models import ModelEntry
 from agent.models import ollama
-from agent.models.discovery import discover
-from agent.models.listing import offers
+from agent.models.discovery import discover_models
+from agent.models.listing import list_offers
 from agent.models.providers import PROVIDERS
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -25,7 +25,7 @@ async def no_ollama(_: Mapping[str, str]) -> None:
 
 
 async def names(environ: Mapping[str, str]) -> list[str]:
-    return list((await discover(environ, probe=no_ollama)).names)
+    return list((await discover_models(environ, probe=no_ollama)).names)
 
 
 async def test_the_documented_order() -> None:
@@ -53,7 +53,7 @@ async def test_every_provider_is_documented_in_order() -> None:
     ],
 )
 async def test_the_first_and_why(environ: dict[str, str], first: str, reason: str) -> None:
-    catalog = await discover(environ, probe=no_ollama)
+    catalog = await discover_models(environ, probe=no_ollama)
     assert catalog.pick(None).name == first
     assert reason in catalog.reason
     assert catalog.names[-1] == "local" or first == "local"
@@ -70,11 +70,11 @@ async def test_the_first_and_why(environ: dict[str, str], first: str, reason: st
     ],
 )
 async def test_a_wish_that_can_not_be_met_is_told(environ: dict[str, str], first: str, lacking: str) -> None:
-    catalog = await discover(environ, probe=no_ollama)
+    catalog = await discover_models(environ, probe=no_ollama)
     assert catalog.pick(None).name == first
     wish = environ["ROEBOT_MODEL"]
-    assert catalog.unmet == f"ROEBOT_MODEL asks for {wish}, and {lacking}: {first} answers instead."
-    assert catalog.reason == catalog.unmet
+    assert catalog.unmet_choice == f"ROEBOT_MODEL asks for {wish}, and {lacking}: {first} answers instead."
+    assert catalog.reason == catalog.unmet_choice
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_a_wish_that_can_not_be_met_is_told(environ: dict[str, str], first
     ],
 )
 async def test_the_model_can_be_named(choice: str, name: str, model: str) -> None:
-    catalog = await discover({**KEYS, "ROEBOT_MODEL": choice}, probe=no_ollama)
+    catalog = await discover_models({**KEYS, "ROEBOT_MODEL": choice}, probe=no_ollama)
     picked = catalog.pick(None)
     assert (picked.name, picked.model) == (name, model)
     assert model in picked.display_name
@@ -94,14 +94,16 @@ async def test_the_model_can_be_named(choice: str, name: str, model: str) -> Non
 
 
 async def test_a_model_name_without_any_provider_changes_nothing() -> None:
-    catalog = await discover({"ROEBOT_MODEL": "gpt-x"}, probe=no_ollama)
+    catalog = await discover_models({"ROEBOT_MODEL": "gpt-x"}, probe=no_ollama)
     assert catalog.pick(None).model == "SmolLM2-135M-Instruct"
 
 
 async def test_no_key_is_in_any_text() -> None:
-    catalog = await discover({**KEYS, "OPENAI_API_KEY": "sk-secret-1"}, probe=no_ollama)
+    catalog = await discover_models({**KEYS, "OPENAI_API_KEY": "sk-secret-1"}, probe=no_ollama)
     shown = (
-        repr(catalog) + catalog.listing().model_dump_json() + str([spec.settings for spec in catalog.specs])
+        repr(catalog)
+        + catalog.describe_all().model_dump_json()
+        + str([spec.settings for spec in catalog.specs])
     )
     assert "sk-secret" not in shown
     assert "key-0123456789" not in shown
@@ -109,7 +111,7 @@ async def test_no_key_is_in_any_text() -> None:
 
 async def test_addresses_can_be_replaced() -> None:
     environ = {"DEEPSEEK_API_KEY": "k", "DEEPSEEK_BASE_URL": "http://127.0.0.1:1/v1"}
-    catalog = await discover(environ, probe=no_ollama)
+    catalog = await discover_models(environ, probe=no_ollama)
     assert catalog.pick("deepseek").settings["base_url"] == "http://127.0.0.1:1/v1"
 
 
@@ -126,7 +128,7 @@ async def test_addresses_can_be_replaced() -> None:
     ],
 )
 def test_the_address_of_ollama(host: str, base: str) -> None:
-    assert ollama.address({"OLLAMA_HOST": host}) == base
+    assert ollama.ollama_address({"OLLAMA_HOST": host}) == base
 
 
 @asynccontextmanager
@@ -156,7 +158,7 @@ async def test_a_running_ollama_gives_its_newest_chat_model() -> None:
         ]
     }
     async with answering(json.dumps(listed).encode()) as host:
-        catalog = await discover({"OLLAMA_HOST": host, "MISTRAL_API_KEY": "k"})
+        catalog = await discover_models({"OLLAMA_HOST": host, "MISTRAL_API_KEY": "k"})
     assert catalog.names == ("mistral", "ollama", "local")
     spec = catalog.pick("ollama")
     assert (spec.model, spec.display_name) == ("new:8b", "new:8b (Ollama)")
@@ -175,15 +177,15 @@ async def test_a_running_ollama_gives_its_newest_chat_model() -> None:
 )
 async def test_something_else_at_that_port_is_no_ollama(body: bytes, status: str) -> None:
     async with answering(body, status=status) as host:
-        assert await ollama.find({"OLLAMA_HOST": host}) is None
+        assert await ollama.find_ollama({"OLLAMA_HOST": host}) is None
 
 
 async def test_one_that_does_not_answer_is_given_up() -> None:
     async with answering(b"", wait=True) as host:
-        assert await ollama.find({"OLLAMA_HOST": host}, seconds=0.05) is None
-    assert await ollama.find({"OLLAMA_HOST": host}) is None, "nothing listens there any more"
-    assert await ollama.find({"OLLAMA_HOST": "http://[bad"}) is None
-    assert await ollama.find({"OLLAMA_HOST": "host:port"}) is None
+        assert await ollama.find_ollama({"OLLAMA_HOST": host}, seconds=0.05) is None
+    assert await ollama.find_ollama({"OLLAMA_HOST": host}) is None, "nothing listens there any more"
+    assert await ollama.find_ollama({"OLLAMA_HOST": "http://[bad"}) is None
+    assert await ollama.find_ollama({"OLLAMA_HOST": "host:port"}) is None
 
 
 async def test_an_ollama_that_starts_later_is_seen_and_nothing_else_changes(tmp_path: Path) -> None:
@@ -219,7 +221,7 @@ async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> No
 
 
 async def test_what_is_offered_holds_no_key() -> None:
-    found = await offers({"GOOGLE_API_KEY": "key-0123456789", "OLLAMA_HOST": "127.0.0.1:9"})
+    found = await list_offers({"GOOGLE_API_KEY": "key-0123456789", "OLLAMA_HOST": "127.0.0.1:9"})
     assert "key-0123456789" not in str(found)
     assert [one["name"] for one in found if one["here"]] == ["gemini", "local"]
     assert found[0]["entry"]["api_key"] == "$GOOGLE_API_KEY"

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from aiohttp import web
 
-from agent.models.errors import Category, describe
+from agent.models.errors import Category, describe_error
 from agent.models.http import open_client, shared_client
-from agent.models.resolve import build
+from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 
 OPENAI = "langchain_openai:ChatOpenAI"
@@ -67,7 +67,7 @@ async def provider() -> AsyncIterator[tuple[Provider, str]]:
 async def model(address: str, name: str = "m", **settings: Any) -> Any:
     given = {"api_key": "k", "base_url": address, "max_retries": 0, **settings}
     return await asyncio.to_thread(
-        build, ModelSpec(name=name, use=OPENAI, model=name, display_name=name, settings=given)
+        build_model, ModelSpec(name=name, use=OPENAI, model=name, display_name=name, settings=given)
     )
 
 
@@ -89,14 +89,14 @@ async def test_failures_are_named_as_with_any_client(name: str, category: Catego
     async with provider() as (_, address), shared_client():
         with pytest.raises(Exception) as caught:
             [chunk async for chunk in (await model(address, name)).astream("hi")]
-    assert describe(caught.value, model="m").category is category
+    assert describe_error(caught.value, model="m").category is category
 
 
 async def test_a_provider_that_is_away_is_no_time_out() -> None:
     async with shared_client():
         with pytest.raises(Exception) as caught:
             await (await model("http://127.0.0.1:9/v1")).ainvoke("hi")
-    assert describe(caught.value, model="m").category is Category.CONNECTION
+    assert describe_error(caught.value, model="m").category is Category.CONNECTION
 
 
 async def test_a_configured_client_and_models_without_a_server_keep_their_own() -> None:

@@ -16,13 +16,13 @@ from pydantic import ConfigDict
 from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
-from agent.models.calls import ModelCalls, incomplete
-from agent.models.errors import Category, describe
-from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build, load_class
-from agent.models.retry_after import asked
+from agent.models.calls import ModelCalls, find_answer_problem
+from agent.models.errors import Category, describe_error
+from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build_model, load_model_class
+from agent.models.retry_after import parse_retry_after
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
-from agent.models.window import MESSAGE_TOKENS, estimate, fitting
+from agent.models.window import MESSAGE_TOKENS, estimate_tokens, fit_messages
 from agent.testing import Script, ScriptedChatModel
 
 OPENAI = "langchain_openai:ChatOpenAI"
@@ -34,14 +34,14 @@ def spec(use: str = "agent.testing:ScriptedChatModel", **fields: Any) -> ModelSp
 
 
 def test_a_model_gets_time_outs_and_no_retries_of_its_own_unless_it_is_told() -> None:
-    openai: Any = build(spec(OPENAI, settings={"api_key": "k"}))
+    openai: Any = build_model(spec(OPENAI, settings={"api_key": "k"}))
     assert (openai.model_name, openai.max_retries, openai.request_timeout) == (
         "some-model",
         0,
         TIMEOUT_SECONDS,
     )
     assert openai.stream_chunk_timeout == CHUNK_SECONDS
-    anthropic: Any = build(spec(ANTHROPIC, settings={"api_key": "k", "max_retries": 5}))
+    anthropic: Any = build_model(spec(ANTHROPIC, settings={"api_key": "k", "max_retries": 5}))
     assert (anthropic.max_retries, anthropic.default_request_timeout) == (5, TIMEOUT_SECONDS)
 
 
@@ -51,9 +51,9 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
         settings={"api_key": "k", "temperature": 0.5},
         when_thinking_enabled={"temperature": 1.0},
     )
-    assert build(described).temperature == 0.5  # type: ignore[attr-defined]
-    assert build(described, thinking=True).temperature == 1.0  # type: ignore[attr-defined]
-    assert build(described, effort="high").reasoning_effort == "high"  # type: ignore[attr-defined]
+    assert build_model(described).temperature == 0.5  # type: ignore[attr-defined]
+    assert build_model(described, thinking=True).temperature == 1.0  # type: ignore[attr-defined]
+    assert build_model(described, effort="high").reasoning_effort == "high"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
 )
 def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
     with pytest.raises(ModelUnavailable) as caught:
-        load_class(use)
+        load_model_class(use)
     assert text in str(caught.value)
 
 
@@ -86,7 +86,7 @@ def test_settings_that_a_class_does_not_know_are_named_without_their_values(
 ) -> None:
     for described in (spec(OPENAI, settings=settings), spec(OPENAI, when_thinking_enabled=settings)):
         with pytest.raises(ModelUnavailable) as caught:
-            build(described)
+            build_model(described)
         assert told.format(use=OPENAI) in str(caught.value)
         assert "k-secret" not in str(caught.value)
     [(key, value)] = settings.items()
@@ -103,20 +103,22 @@ class TakesAll(ScriptedChatModel):
 
 
 def test_settings_are_known_by_field_alias_argument_or_as_others() -> None:
-    build(spec(OPENAI, settings={"api_key": "k", "openai_api_base": "http://x", "model_kwargs": {"zzz": 1}}))
-    assert build(spec(f"{__name__}:TakesAll", settings={"zzz": 1})).zzz == 1  # type: ignore[attr-defined]
+    build_model(
+        spec(OPENAI, settings={"api_key": "k", "openai_api_base": "http://x", "model_kwargs": {"zzz": 1}})
+    )
+    assert build_model(spec(f"{__name__}:TakesAll", settings={"zzz": 1})).zzz == 1  # type: ignore[attr-defined]
 
 
 def test_settings_that_a_class_refuses_are_named_without_their_values() -> None:
     with pytest.raises(ModelUnavailable) as caught:
-        build(spec(OPENAI, settings={"api_key": "k", "temperature": "sk-secret"}))
+        build_model(spec(OPENAI, settings={"api_key": "k", "temperature": "sk-secret"}))
     assert str(caught.value) == f'The model "m" has settings that {OPENAI} refuses: temperature.'
 
 
 def test_a_class_that_fails_in_its_own_way_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match=r"can't be made by .* \(OpenAIError: .*api_key"):
-        build(spec(OPENAI))
+        build_model(spec(OPENAI))
 
 
 def http(status: int, body: Any = None, code: str | None = None, **headers: str) -> Exception:
@@ -167,27 +169,27 @@ class TransportError(Exception):
     ],
 )
 def test_categories(error: Exception, category: Category) -> None:
-    found = describe(error, model="m")
+    found = describe_error(error, model="m")
     assert found.category is category
     assert found.message.startswith('The model "m" failed: ')
     assert "sk-" not in found.message
-    assert found.error().category == category
+    assert found.to_error().category == category
 
 
 def test_details_that_help_are_passed_on_without_keys() -> None:
     body = {"message": "Unknown parameter: 'foo' for key sk-live-0123456789abcdef\nsee docs"}
-    assert describe(http(400, body), model="m").message.endswith(
+    assert describe_error(http(400, body), model="m").message.endswith(
         "refused the request (Unknown parameter: 'foo' for key … see docs)."
     )
-    limited = describe(http(429, **{"retry-after": "20"}), model="m").message
+    limited = describe_error(http(429, **{"retry-after": "20"}), model="m").message
     assert limited.endswith("(it asks to wait 20 s).")
     date, until = "Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:28:30 GMT"
-    dated = describe(http(429, **{"retry-after": until, "date": date}), model="m")
+    dated = describe_error(http(429, **{"retry-after": until, "date": date}), model="m")
     assert dated.message.endswith("(it asks to wait 30 s).")
-    assert (dated.retry_after, dated.error().retry_after) == (30.0, 30.0)
-    alone = describe(http(429, **{"retry-after": until}), model="m").message
+    assert (dated.retry_after, dated.to_error().retry_after) == (30.0, 30.0)
+    alone = describe_error(http(429, **{"retry-after": until}), model="m").message
     assert alone.endswith("how often it may be asked.")
-    assert describe(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
+    assert describe_error(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
 
 
 @pytest.mark.parametrize(
@@ -204,19 +206,22 @@ def test_details_that_help_are_passed_on_without_keys() -> None:
     ],
 )
 def test_what_a_provider_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked(headers) == seconds
+    assert parse_retry_after(headers) == seconds
 
 
 def test_a_wait_is_told_rounded_up() -> None:
-    limited = describe(http(429, **{"retry-after": "6.2"}), model="m").message
+    limited = describe_error(http(429, **{"retry-after": "6.2"}), model="m").message
     assert limited.endswith("(it asks to wait 7 s).")
-    assert describe(http(429, **{"retry-after-ms": "250"}), model="m").message.endswith("wait 0.25 s).")
+    assert describe_error(http(429, **{"retry-after-ms": "250"}), model="m").message.endswith("wait 0.25 s).")
 
 
 def test_our_own_errors_keep_their_text() -> None:
     given = ModelCallFailed("as it is", category="empty", retryable=True, retry_after=3.0)
-    assert (describe(given, model="m").message, describe(given, model="m").retry_after) == ("as it is", 3.0)
-    missing = describe(ModelUnavailable("get it so"), model="m")
+    assert (describe_error(given, model="m").message, describe_error(given, model="m").retry_after) == (
+        "as it is",
+        3.0,
+    )
+    missing = describe_error(ModelUnavailable("get it so"), model="m")
     assert (missing.category, missing.message, missing.retryable) == (
         Category.UNAVAILABLE,
         "get it so",
@@ -252,7 +257,7 @@ def test_scrubbing(secret: str) -> None:
     ],
 )
 def test_answers_that_only_look_whole(message: Any, problem: Category | None) -> None:
-    assert incomplete(message) is problem
+    assert find_answer_problem(message) is problem
 
 
 class Interrupting(ScriptedChatModel):
@@ -272,16 +277,16 @@ def turns(count: int, size: int) -> list[Any]:
 
 def test_the_newest_that_fit_are_shown_from_a_human_one_on() -> None:
     messages = [*turns(10, 29), HumanMessage("last")]
-    shown = fitting(messages, 80)
+    shown = fit_messages(messages, 80)
     assert shown == messages[-3:]
-    assert fitting(messages, 10_000) == messages
-    assert fitting([], 10) == []
+    assert fit_messages(messages, 10_000) == messages
+    assert fit_messages([], 10) == []
 
 
 @given(st.text(min_size=50, max_size=400), st.integers(40, 100))
 def test_a_message_that_is_too_long_is_cut_in_its_middle(text: str, tokens: int) -> None:
-    [shown] = fitting([HumanMessage(text)], tokens)
-    assert MESSAGE_TOKENS + estimate(shown.text) <= tokens
+    [shown] = fit_messages([HumanMessage(text)], tokens)
+    assert MESSAGE_TOKENS + estimate_tokens(shown.text) <= tokens
     if shown.text != text:
         head, mark, tail = shown.text.partition(" […] ")
         assert mark
@@ -291,10 +296,10 @@ def test_a_message_that_is_too_long_is_cut_in_its_middle(text: str, tokens: int)
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("汉字", 6), ("é" * 5, 15)])
 def test_the_estimate_is_rather_high(text: str, tokens: int) -> None:
-    assert estimate(text) == tokens
+    assert estimate_tokens(text) == tokens
 
 
 async def test_a_scripted_model_is_built_from_plain_settings() -> None:
-    chat = build(spec(settings={"script": {"reply": "plain"}}))
+    chat = build_model(spec(settings={"script": {"reply": "plain"}}))
     assert isinstance(chat, ScriptedChatModel)
     assert chat.script == Script(reply="plain")

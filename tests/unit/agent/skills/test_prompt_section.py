@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.config.extension_changes import CHANGES
 from agent.config.extensions_source import ExtensionsSource
-from agent.core.run_options import Switches
+from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
@@ -65,8 +65,8 @@ class Stage:
         (self.folder / "extensions_config.json").write_text(json.dumps({"skills": states}))
         CHANGES.note()
 
-    async def prompt(self, switches: Switches | None = None) -> str:
-        graph = (await self.agent.graph(switches or Switches())).copy({"checkpointer": InMemorySaver()})
+    async def prompt(self, switches: RunOptions | None = None) -> str:
+        graph = (await self.agent.get_graph(switches or RunOptions())).copy({"checkpointer": InMemorySaver()})
         await graph.ainvoke({"messages": [HumanMessage("hi")]}, {"configurable": {"thread_id": "t"}})
         return self.model.calls[-1].texts[0]
 
@@ -90,8 +90,8 @@ async def test_those_that_are_on_are_listed_with_their_paths(tmp_path: Path) -> 
 async def test_a_change_counts_from_the_next_run_on(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.skill("alpha")
-    first = await stage.agent.graph(Switches())
-    assert await stage.agent.graph(Switches()) is first, "nothing changed"
+    first = await stage.agent.get_graph(RunOptions())
+    assert await stage.agent.get_graph(RunOptions()) is first, "nothing changed"
     stage.set(alpha=False)
     assert "alpha" not in await stage.prompt()
     stage.set(alpha=True)
@@ -122,11 +122,11 @@ async def test_an_agent_of_ones_own_may_have_some_only(tmp_path: Path) -> None:
     folder = tmp_path / "home" / "agents" / "coder"
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("skills: [beta, unknown]\n")
-    prompt = await stage.prompt(Switches(agent_name="coder"))
+    prompt = await stage.prompt(RunOptions(agent_name="coder"))
     assert "- beta" in prompt
     assert "- alpha" not in prompt
     (folder / "config.yaml").write_text("skills: []\n")
-    assert "<skills>" not in await stage.prompt(Switches(agent_name="coder"))
+    assert "<skills>" not in await stage.prompt(RunOptions(agent_name="coder"))
 
 
 async def test_a_broken_one_leaves_the_others(tmp_path: Path) -> None:

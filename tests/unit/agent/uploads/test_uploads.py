@@ -157,7 +157,7 @@ async def test_local_files_are_copied_in(folders: ThreadFolders, tmp_path: Path)
     [kept] = await store.save_local(THREAD, [source])
     assert (kept.filename, kept.size, kept.mime_type) == ("a.md", 3_000_000, "text/markdown")
     assert kept.artifact_url == "/api/threads/t-1/artifacts/mnt/user-data/uploads/a.md"
-    assert [info.filename for info in await store.listed(THREAD)] == ["a.md"]
+    assert [info.filename for info in await store.list_uploads(THREAD)] == ["a.md"]
 
 
 async def test_a_directory_among_them_stops_before_anything_is_copied(
@@ -170,7 +170,7 @@ async def test_a_directory_among_them_stops_before_anything_is_copied(
         await store.save_local(THREAD, [source, tmp_path])
     with pytest.raises(FileMissing, match=r"There is no file none\."):
         await store.save_local(THREAD, [source, tmp_path / "none"])
-    assert await store.listed(THREAD) == []
+    assert await store.list_uploads(THREAD) == []
 
 
 async def test_a_batch_that_is_left_leaves_nothing(folders: ThreadFolders) -> None:
@@ -192,7 +192,7 @@ async def test_a_batch_that_is_left_leaves_nothing(folders: ThreadFolders) -> No
         await batch.begin("forgotten")
     user_data = folders.area(THREAD, "uploads").parent
     assert [path.name for path in user_data.iterdir()] == ["uploads"]
-    assert await store.listed(THREAD) == []
+    assert await store.list_uploads(THREAD) == []
 
 
 async def test_two_batches_at_once_keep_every_file(folders: ThreadFolders) -> None:
@@ -220,7 +220,7 @@ async def test_a_batch_that_can_not_be_placed_places_nothing(folders: ThreadFold
                 await batch.begin(name)
             batch._parts[1].path.unlink()
             await batch.commit()
-    assert await store.listed(THREAD) == []
+    assert await store.list_uploads(THREAD) == []
 
 
 def message(text: str, *names: str) -> HumanMessage:

@@ -62,7 +62,7 @@ async def test_a_document_and_its_markdown(store: UploadStore, folders: ThreadFo
     assert text is not None
     assert len(text) == made.size
     assert b"| 2026-02-28 | South | 900 |" in text
-    assert await store.listed(THREAD) == [kept], "the Markdown is no upload of its own"
+    assert await store.list_uploads(THREAD) == [kept], "the Markdown is no upload of its own"
     assert await on_disk(folders) == ["sales.md", "sales.xlsx"]
     path = folders.area(THREAD, "uploads") / "sales.md"
     assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
@@ -76,7 +76,7 @@ async def test_what_is_no_document_has_none(store: UploadStore, folders: ThreadF
 
 async def test_names_that_are_taken(store: UploadStore, folders: ThreadFolders) -> None:
     await put(store, ("data.md", b"mine"), ("data.csv", CSV), ("data.tsv", b"a\tb\n"), ("data.csv", b"x,y\n"))
-    listed = {one.filename: one.markdown for one in await store.listed(THREAD)}
+    listed = {one.filename: one.markdown for one in await store.list_uploads(THREAD)}
     made = {name: one.path.rpartition("/")[2] for name, one in listed.items() if one and one.path}
     assert made == {"data.csv": "data-2.md", "data.tsv": "data-3.md", "data-2.csv": "data-2-2.md"}
     assert listed["data.md"] is None
@@ -93,7 +93,7 @@ async def test_a_document_that_can_not_be_read_is_kept(store: UploadStore, folde
     assert fine.markdown is not None
     assert fine.markdown.path
     assert await on_disk(folders) == ["a.docx", "b.doc", "c.csv", "c.md"]
-    assert await store.listed(THREAD) == [locked, old, fine]
+    assert await store.list_uploads(THREAD) == [locked, old, fine]
 
 
 async def test_deleting_takes_the_markdown_too(store: UploadStore, folders: ThreadFolders) -> None:
@@ -110,7 +110,7 @@ async def test_what_an_agent_did_to_the_files_is_no_error(store: UploadStore, fo
     uploads = folders.area(THREAD, "uploads")
     await asyncio.to_thread((uploads / "a.md").unlink)
     await asyncio.to_thread((uploads / "b.csv").unlink)
-    listed = {one.filename: one.markdown for one in await store.listed(THREAD)}
+    listed = {one.filename: one.markdown for one in await store.list_uploads(THREAD)}
     assert listed == {"a.csv": None, "b.md": None}, "Markdown without its document is a file like others"
     await store.delete(THREAD, "a.csv")
     [again] = await put(store, ("a.csv", b"x,y\n"))
@@ -118,7 +118,7 @@ async def test_what_an_agent_did_to_the_files_is_no_error(store: UploadStore, fo
     [record, *_] = await on_disk(folders, "documents")
     for content in ("{", json.dumps({"markdown": "b.md"})):
         await asyncio.to_thread((folders.thread(THREAD) / "documents" / record).write_text, content)
-        assert {one.filename: one.markdown for one in await store.listed(THREAD)}["a.csv"] is None
+        assert {one.filename: one.markdown for one in await store.list_uploads(THREAD)}["a.csv"] is None
 
 
 async def test_all_or_nothing_counts_for_markdown_too(store: UploadStore, folders: ThreadFolders) -> None:
@@ -145,7 +145,7 @@ async def test_who_goes_away_while_it_is_read_leaves_nothing(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await on_disk(folders, "user-data") == ["uploads"]
-    assert await store.listed(THREAD) == []
+    assert await store.list_uploads(THREAD) == []
 
 
 def message(*names: str) -> HumanMessage:
