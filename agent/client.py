@@ -1,9 +1,9 @@
-"""The embedded client: the agent in one's own program, without a server.
+"""Run the agent in your own program, without a server.
 
     with AgentClient() as client:
         print(client.chat("Hello"))
 
-Configuration is found as always; `config` is laid over the file (code before file before default).
+The configuration is found as usual; `config` is laid over the file (code, then file, then defaults).
 """
 
 from __future__ import annotations
@@ -67,15 +67,16 @@ Json = dict[str, Any]
 
 
 class AgentClient:
-    """Talks to the lead agent in this process, and manages what belongs to it.
+    """Talks to the lead agent in this process and manages its skills, servers, files and memory.
 
-    `home` is `ROEBOT_HOME` or `.roebot`. Without `read_file` neither `config.yaml` nor
-    `extensions_config.json` is read: skills and MCP servers are then set for the life of the client.
-    `features` stand for those of the configuration; `extra_middleware` finds its places by `agent.features`.
-    `checkpointer` keeps threads; without one they last as long as the client. Blocking methods run on a loop
-    of the client's own, so they work with and without a running loop; `achat` and `astream` run on the
-    caller's. Use as a context manager, or call `close`. Raises ConfigErrors for a `config` that is wrong in
-    itself; what only shows together with the file is raised by the first method that needs it.
+    `home` defaults to `ROEBOT_HOME`, then `.roebot`. Without `read_file` neither `config.yaml` nor
+    `extensions_config.json` is read, and skills and MCP servers are set for the lifetime of the client.
+    `features` replace those of the configuration; `extra_middleware` is placed as `agent.features` describes.
+    `checkpointer` stores threads; without one they last as long as the client. Blocking methods run on the
+    client's background loop, so they work with and without a running loop; `achat` and `astream` run on the
+    caller's loop. Use it as a context manager, or call `close`. Raises ConfigErrors for a `config` that is
+    invalid by itself; problems that only show together with the file are raised by the first method that
+    needs it.
     """
 
     def __init__(
@@ -112,19 +113,19 @@ class AgentClient:
         self._loop = BackgroundLoop()
 
     def chat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
-        """The answer to a message; see `achat`."""
+        """Return the answer to a message; see `achat`."""
         return self._loop.run(self.achat(message, thread_id, **switches))
 
     def stream(self, message: str, thread_id: str | None = None, **switches: Any) -> Iterator[StreamEvent]:
-        """The events of a turn as they come; see `astream`."""
+        """Yield the events of a turn as they arrive; see `astream`."""
         return self._loop.iterate(self._stream_events(message, thread_id, switches))
 
     async def achat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
-        """The answer to a message, or the question that the agent asks: the next message answers it.
+        """Return the answer to a message, or the agent's question, which the next message answers.
 
-        Without `thread_id` each message has a thread of its own. `switches`: `model_name`,
-        `thinking_enabled`, `reasoning_effort`, `is_plan_mode`, `subagent_enabled`, `agent_name`, and what
-        `agent.core.run_context.RunContext` knows. Raises TypeError for others, AgentError or ConfigErrors.
+        Without `thread_id` each message gets its own thread. `switches` are `model_name`, `thinking_enabled`,
+        `reasoning_effort`, `is_plan_mode`, `subagent_enabled`, `agent_name`, and the fields of
+        `agent.core.run_context.RunContext`. Raises TypeError for any other name, AgentError or ConfigErrors.
         """
         answer, asked = "", []
         async with aclosing(self._stream_events(message, thread_id, switches)) as events:
@@ -138,100 +139,102 @@ class AgentClient:
     def astream(
         self, message: str | Mapping[str, str], thread_id: str | None = None, **switches: Any
     ) -> AsyncIterator[StreamEvent]:
-        """The events of a turn as they come (see `agent.core.client_events`). Raises as `achat` does.
+        """Yield the events of a turn (see `agent.core.client_events`). Raises as `achat` does.
 
-        Where several things are asked at once (approvals of tools), `message` has the answer of each by the
-        id of its interrupt; Conflict where nothing is asked.
+        If several questions are open at once (tool approvals), `message` maps each interrupt id to its
+        answer; Conflict if none is open.
         """
         return self._stream_events(message, thread_id, switches)
 
     def reset_agent(self) -> None:
-        """Make the agent anew for the next message, from what the configuration says then."""
+        """Rebuild the agent for the next message from the configuration of that moment."""
         self._source.expire()
         self._extensions.expire()
         for agent in list(self._agents.values()):
             agent.reset()
 
     def get_config_problems(self) -> Json:
-        """What of the configuration can't be used, as `agent.core.schemas.ConfigReport`. Raises
-        ConfigErrors.
+        """List unusable parts of the configuration (`agent.core.schemas.ConfigReport`).
+
+        Raises ConfigErrors.
         """
         self._source.expire()
         return self._loop.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
 
     def list_models(self) -> Json:
-        """`{"models": [...], "default", "reason"}`, as `agent.core.schemas.ModelList`."""
+        """Return `{"models": [...], "default", "reason"}` (`agent.core.schemas.ModelList`)."""
         return self._loop.run(self._source.catalog()).describe_all().model_dump()
 
     def get_model(self, name: str) -> Json:
-        """One of them, as `agent.core.schemas.ModelInfo`. Raises ModelUnknown."""
+        """Return one model (`agent.core.schemas.ModelInfo`). Raises ModelUnknown."""
         catalog = self._loop.run(self._source.catalog())
         return catalog.describe(catalog.pick(name)).model_dump()
 
     def list_agents(self) -> Json:
-        """The agents of one's own: `{"agents": [...]}`, as `agent.core.schemas.AgentList`."""
+        """Return the custom agents as `{"agents": [...]}` (`agent.core.schemas.AgentList`)."""
         return describe_profiles(self._home, self._environ, self._offer()).model_dump()
 
     def get_agent(self, name: str) -> Json:
-        """One of them, as `agent.core.schemas.AgentInfo`. Raises ProfileUnknown."""
+        """Return one custom agent (`agent.core.schemas.AgentInfo`). Raises ProfileUnknown."""
         return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
 
     def create_agent(self, name: str, **parts: Any) -> Json:
-        """Make one (`agent.core.schemas.AgentInfo`).
+        """Create a custom agent (`agent.core.schemas.AgentInfo`).
 
-        `parts`: `description`, `model`, `tool_groups`, `skills`, `personality`. Raises Invalid or Conflict.
+        `parts` are `description`, `model`, `tool_groups`, `skills` and `personality`. Raises Invalid or
+        Conflict.
         """
         body = NewProfileBody.of({**parts, "name": name})
         return make_profile(self._home, body, self._environ, self._offer()).model_dump()
 
     def update_agent(self, name: str, **parts: Any) -> Json:
-        """Change some of its parts; None is the usual again (`agent.core.schemas.AgentInfo`).
+        """Change parts of a custom agent; None restores the default (`agent.core.schemas.AgentInfo`).
 
-        Raises ProfileUnknown, Invalid or Conflict, and nothing is changed then.
+        Raises ProfileUnknown, Invalid or Conflict and changes nothing then.
         """
         body = ProfileBody.of(parts)
         return change_profile(self._home, name, body, self._environ, self._offer()).model_dump()
 
     def delete_agent(self, name: str) -> Json:
-        """Delete it with its folder, as `agent.core.schemas.Outcome`. Raises ProfileUnknown."""
+        """Delete a custom agent with its folder (`OperationResult`). Raises ProfileUnknown."""
         return remove_profile(self._home, name).model_dump()
 
     def get_mcp_config(self) -> Json:
-        """`{"mcp_servers": {...}}`, secrets hidden, as `agent.core.schemas.McpConfig`."""
+        """Return `{"mcp_servers": {...}}` with hidden secrets (`agent.core.schemas.McpConfig`)."""
         return self._loop.run(self._mcp.config()).model_dump()
 
     def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
-        """Put these in the place of all servers; the agent is made anew (`agent.core.schemas.McpConfig`).
+        """Replace all MCP servers and rebuild the agent (`agent.core.schemas.McpConfig`).
 
-        What is sent back as it was shown stays as it is. Raises Invalid, and nothing is changed then.
+        A hidden secret that is sent back unchanged is kept. Raises Invalid and changes nothing then.
         """
         return self._apply_change(self._loop.run(self._mcp.update(servers)))
 
     def list_mcp_servers(self) -> Json:
-        """How the servers do, and their tools (`agent.core.schemas.McpServerList`); starts enabled ones."""
+        """List the MCP servers with state and tools (`McpServerList`); starts enabled ones."""
         return self._loop.run(self._mcp.servers()).model_dump()
 
     def update_mcp_server(self, name: str, enabled: bool) -> Json:
-        """Switch one on or off; the agent is made anew (`agent.core.schemas.McpServerState`).
+        """Enable or disable an MCP server and rebuild the agent (`McpServerState`).
 
         Raises NotFound or Invalid.
         """
         return self._apply_change(self._loop.run(self._mcp.switch(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
-        """`{"skills": [...], "problems": [...]}`, as `agent.core.schemas.SkillList`."""
+        """Return `{"skills": [...], "problems": [...]}` (`agent.core.schemas.SkillList`)."""
         return self._loop.run(self._skills.listed()).model_dump()
 
     def get_skill(self, name: str) -> Json:
-        """One of them, as `agent.core.schemas.SkillInfo`. Raises SkillUnknown."""
+        """Return one skill (`agent.core.schemas.SkillInfo`). Raises SkillUnknown."""
         return self._loop.run(self._skills.one(name)).model_dump()
 
     def update_skill(self, name: str, enabled: bool) -> Json:
-        """Switch it on or off; the agent is made anew (`agent.core.schemas.SkillInfo`). Raises SkillError."""
+        """Enable or disable a skill and rebuild the agent (`SkillInfo`). Raises SkillError."""
         return self._apply_change(self._loop.run(self._skills.switch(name, enabled=enabled)))
 
     def install_skill(self, path: Path | str) -> Json:
-        """Install it from a `.skill` archive (`agent.core.schemas.SkillInstalled`). Raises SkillRefused."""
+        """Install a skill from a `.skill` archive (`SkillInstalled`). Raises SkillRefused."""
         return self._apply_change(self._loop.run(self._skills.install(Path(path))))
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
@@ -239,57 +242,57 @@ class AgentClient:
         return self._loop.run(self._files.upload(thread_id, [Path(file) for file in files])).model_dump()
 
     def list_uploads(self, thread_id: str) -> Json:
-        """The thread's uploads, as `agent.core.schemas.UploadList`. Raises BadIdentifier."""
+        """List the thread's uploads (`agent.core.schemas.UploadList`). Raises BadIdentifier."""
         return self._loop.run(self._files.listed(thread_id)).model_dump()
 
     def delete_upload(self, thread_id: str, filename: str) -> Json:
-        """Delete one of them, as `agent.core.schemas.Outcome`. Raises BadIdentifier or FileMissing."""
+        """Delete an upload (`OperationResult`). Raises BadIdentifier or FileMissing."""
         return self._loop.run(self._files.delete(thread_id, filename)).model_dump()
 
     def get_artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
-        """The content of a file of the thread and its type. Raises BadIdentifier or FileMissing."""
+        """Return a thread file's content and MIME type. Raises BadIdentifier or FileMissing."""
         return self._loop.run(self._files.artifact(thread_id, path))
 
     def delete_thread_data(self, thread_id: str) -> Json:
-        """Delete the thread's local files, as `agent.core.schemas.Deleted`. Raises BadIdentifier."""
+        """Delete the thread's local files (`DeletionResult`). Raises BadIdentifier."""
         return self._loop.run(self._files.forget(thread_id)).model_dump()
 
     def get_suggestions(self, thread_id: str, **wanted: Any) -> Json:
-        """What a person may want to say next: `{"suggestions": [...]}` (`agent.core.schemas.SuggestionList`).
+        """Suggest follow-up messages: `{"suggestions": [...]}` (`SuggestionList`).
 
-        `wanted`: `n`, `model_name`, and `messages` in the place of what was said in the thread. Raises
+        `wanted` may hold `n`, `model_name` and `messages`, which replace the thread's messages. Raises
         Invalid, ModelUnknown, ModelCallFailed or ConfigErrors.
         """
         return self._loop.run(self._suggest(thread_id, SuggestionsBody.of(wanted))).model_dump()
 
     def get_memory(self, scope: str | None = None) -> Json:
-        """All that is remembered, as `agent.core.memory_document.MemoryDocument`; also what an export is.
+        """Return all memory (`agent.core.memory_document.MemoryDocument`), which is also the export.
 
-        `scope`, here and below: `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is who uses the client.
-        Raises BadIdentifier.
+        `scope`, here and below, is `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is the user of the
+        client. Raises BadIdentifier.
         """
         return self._loop.run(self._memory.get(parse_scope(scope))).model_dump()
 
     def reload_memory(self, scope: str | None = None) -> Json:
-        """The same, read anew from its file. Raises BadIdentifier."""
+        """Read the memory again from its file and return it. Raises BadIdentifier."""
         return self._loop.run(self._memory.reload(parse_scope(scope))).model_dump()
 
     def get_memory_config(self, scope: str | None = None) -> Json:
-        """How memory is configured (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
+        """Return the memory settings (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
 
         parse_scope(scope)
         return self._loop.run(self._memory.settings()).model_dump()
 
     def get_memory_status(self, scope: str | None = None) -> Json:
-        """How much is remembered (`agent.core.schemas.MemoryStatus`). Raises BadIdentifier."""
+        """Return size and pending updates of the memory (`MemoryStatus`). Raises BadIdentifier."""
         return self._loop.run(self._memory.status(parse_scope(scope))).model_dump()
 
     def forget_memory(self, scope: str | None = None) -> Json:
-        """Erase it all (`agent.core.schemas.Outcome`). Raises BadIdentifier."""
+        """Delete all memory (`OperationResult`). Raises BadIdentifier."""
         return self._loop.run(self._memory.forget(parse_scope(scope))).model_dump()
 
     def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Add a fact; `parts` are `category` and `confidence` (`agent.core.schemas.MemoryChange`).
+        """Add a fact (`MemoryChange`); `parts` are `category` and `confidence`.
 
         Raises BadIdentifier, Invalid or Conflict.
         """
@@ -297,7 +300,7 @@ class AgentClient:
         return self._loop.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
 
     def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Change a fact's `content`, `category` or `confidence` (`agent.core.schemas.MemoryChange`).
+        """Change a fact's `content`, `category` or `confidence` (`MemoryChange`).
 
         Raises BadIdentifier, NotFound, Invalid or Conflict.
         """
@@ -307,13 +310,13 @@ class AgentClient:
         ).model_dump()
 
     def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
-        """Forget one fact (`agent.core.schemas.Outcome`). Raises BadIdentifier or NotFound."""
+        """Delete one fact (`OperationResult`). Raises BadIdentifier or NotFound."""
         return self._loop.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
 
     def close(self) -> None:
-        """End the client's loop with its MCP sessions and sandboxes; what still runs on it is cancelled.
+        """Stop the client's loop with its MCP sessions and sandboxes; running work is cancelled.
 
-        What waits to be remembered is kept. Sessions of a loop of the caller's end with that loop.
+        Exchanges that wait to be remembered stay on disk. Sessions on a caller's loop end with that loop.
         """
         for loop, agent in list(self._agents.items()):
             if self._loop.owns(loop):
@@ -371,7 +374,7 @@ class AgentClient:
         return await self._lead_agent().get_graph(RunOptions.of(config["configurable"]))
 
     def _lead_agent(self) -> LeadAgent:
-        """The agent of the running loop."""
+        """Return the agent of the running loop."""
         loop = asyncio.get_running_loop()
         agent = self._agents.get(loop)
         if agent is None:
@@ -390,7 +393,7 @@ def _run_config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:
 
 
 def _last_answer(messages: Sequence[Json]) -> str:
-    """The text of the last answer since a person wrote."""
+    """Return the text of the last answer after the latest human message."""
     for message in reversed(messages):
         if message["type"] == "human":
             return ""
@@ -400,7 +403,7 @@ def _last_answer(messages: Sequence[Json]) -> str:
 
 
 def render_question(value: Any) -> str:
-    """A question of the agent as text, with its options."""
+    """Render a question of the agent as text with its options."""
     if not isinstance(value, Mapping):
         return str(value)
     options = [f"- {option}" for option in value.get("options") or ()]

@@ -42,11 +42,11 @@ from __future__ import annotations
 
 
 class AgentError(Exception):
-    """Something in the agent failed; `str()` is fit for a person."""
+    """Base class of the agent's errors; `str()` is fit to show to a person."""
 
 
 class ModelError(AgentError):
-    """A model can't be used."""
+    """A model cannot be used."""
 
 
 class ModelUnknown(ModelError):
@@ -59,14 +59,14 @@ class ModelUnknown(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """The model is configured or found, but something it needs is missing."""
+    """The model is configured or was found, but something it needs is missing."""
 
 
 class ModelCallFailed(ModelError):
-    """The provider did not give an answer.
+    """The provider did not answer.
 
-    `category` is one of `agent.models.errors.Category`; `retryable`: whether the same call may work later;
-    `retry_after`: the seconds that the provider asks to wait, None where it said nothing.
+    `category` is one of `agent.models.errors.Category`. `retryable` is true if the same call may work later;
+    `retry_after` is the delay that the provider asks for (s), None if it did not say.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ModelCallFailed(ModelError):
 
 
 class ToolUnavailable(AgentError):
-    """A tool of the configuration can't be made; the text says what is missing."""
+    """A configured tool cannot be created; the text says what is missing."""
 
     def __init__(self, message: str, *, name: str) -> None:
         self.name = name
@@ -87,9 +87,9 @@ class ToolUnavailable(AgentError):
 
 
 class GuardrailUnavailable(AgentError):
-    """Who decides about tool calls can't be made; so no call may be made either.
+    """The guardrail provider cannot be created, so no tool call may be made.
 
-    `at` is the path of the setting that is wrong, as far as that is known.
+    `at` is the path of the invalid setting, as far as it is known.
     """
 
     def __init__(self, message: str, *, at: tuple[str | int, ...] = ()) -> None:
@@ -98,7 +98,7 @@ class GuardrailUnavailable(AgentError):
 
 
 class ProfileError(AgentError):
-    """An agent of one's own can't be used."""
+    """A custom agent cannot be used."""
 
     def __init__(self, message: str, *, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ class ProfileError(AgentError):
 
 
 class ProfileUnknown(ProfileError):
-    """There is no agent of this name."""
+    """No custom agent has this name."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.known = known
@@ -117,20 +117,20 @@ class ProfileUnknown(ProfileError):
 
 
 class ProfileBroken(ProfileError):
-    """The agent's files can't be used; the text says where and why."""
+    """The files of a custom agent cannot be used; the text says where and why."""
 
     def __init__(self, message: str, *, name: str) -> None:
         super().__init__(f'The agent "{name}" can\'t be used: {message}.', name=name)
 
 
 class SkillError(AgentError):
-    """A skill can't be used or installed."""
+    """A skill cannot be used or installed."""
 
     status = 400
 
 
 class SkillUnknown(SkillError):
-    """There is no skill of this name."""
+    """No skill has this name."""
 
     status = 404
 
@@ -149,7 +149,7 @@ class SkillRefused(SkillError):
 
 
 class McpError(AgentError):
-    """Something about an MCP server."""
+    """Base class of MCP server errors."""
 
     def __init__(self, message: str, *, server: str) -> None:
         self.server = server
@@ -157,7 +157,7 @@ class McpError(AgentError):
 
 
 class McpUnavailable(McpError):
-    """The server can't be started or reached; the text says why and what helps."""
+    """The server cannot be started or reached; the text says why and how to fix it."""
 
 
 class McpCallFailed(McpError):
@@ -165,7 +165,7 @@ class McpCallFailed(McpError):
 
 
 class AcpError(AgentError):
-    """Something about an agent that tasks are handed to."""
+    """Base class of errors of external (ACP) agents."""
 
     def __init__(self, message: str, *, agent: str) -> None:
         self.agent = agent
@@ -173,23 +173,23 @@ class AcpError(AgentError):
 
 
 class AcpUnavailable(AcpError):
-    """The agent can't be started, or opens no session; the text says why and what helps."""
+    """The agent cannot be started or opens no session; the text says why and how to fix it."""
 
 
 class AcpFailed(AcpError):
-    """The agent did not bring a task to its end."""
+    """The agent did not finish a task."""
 
 
 class WebError(AgentError):
-    """A search of the web, or a page, could not be had."""
+    """A web search or a page fetch failed."""
 
 
 class WebRefused(WebError):
-    """The address must not be asked; the text says why."""
+    """The address must not be requested; the text says why."""
 
 
 class WebFailed(WebError):
-    """There was no answer, or none that can be used; the text says why."""
+    """There was no usable response; the text says why."""
 
 
 class FileError(AgentError):
@@ -199,17 +199,17 @@ class FileError(AgentError):
 
 
 class BadIdentifier(FileError):
-    """A thread id, file name or path outside its grammar or its root."""
+    """A thread id, file name or path is outside its grammar or its root."""
 
 
 class FileMissing(FileError):
-    """No such file in this thread."""
+    """The thread has no such file."""
 
     status = 404
 
 
 class FileRefused(FileError):
-    """The file or the batch breaks a limit."""
+    """The file or the batch exceeds a limit."""
 
     def __init__(self, message: str, *, status: int = 400) -> None:
         self.status = status
@@ -217,13 +217,13 @@ class FileRefused(FileError):
 
 
 class ApiError(AgentError):
-    """A request that the runtime refuses; `str()` becomes the `detail` of the answer."""
+    """A request that the runtime refuses; `str()` becomes the `detail` of the response."""
 
     status = 400
 
 
 class BadRequest(ApiError):
-    """The request is well-formed, but makes no sense here."""
+    """The request is well-formed but makes no sense here."""
 
 
 class Invalid(ApiError):
@@ -233,30 +233,30 @@ class Invalid(ApiError):
 
 
 class NotFound(ApiError):
-    """No such thread, run, assistant or checkpoint."""
+    """The thread, run, assistant or checkpoint does not exist."""
 
     status = 404
 
 
 class Conflict(ApiError):
-    """It exists already, or the thread is busy."""
+    """The object already exists, or the thread is busy."""
 
     status = 409
 
 
 class NotSupported(ApiError):
-    """This version does not offer it."""
+    """This version does not offer the operation."""
 
     status = 501
 
 
 class GraphLoadError(AgentError):
-    """A graph that the configuration names can't be loaded."""
+    """A configured graph cannot be loaded."""
 
 
 class CheckpointLost(AgentError):
-    """A checkpoint that something waited for was not stored."""
+    """A checkpoint that was waited for was not stored."""
 
 
 class HomeInUse(AgentError):
-    """Another process owns the runtime's database below this home."""
+    """Another process uses the runtime's database in this data directory."""

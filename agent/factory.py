@@ -1,4 +1,4 @@
-"""The pure-argument factory: from a model and its companions to a compiled graph."""
+"""Build a compiled agent graph from arguments alone."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def create_agent_graph(
     checkpointer: Checkpointer = None,
     name: str = "default",
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Assemble an agent from its arguments alone: no file, environment or global is read.
+    """Assemble an agent from its arguments; reads no file, environment or global.
 
-    Without `middleware`, the chain is the built-in one that `features` and `plan_mode` switch, with
-    `extra_middleware` in its places (see `agent.features`). A default's parameters are changed by giving an
-    instance. `middleware` is the whole chain instead, outermost first, and excludes those three.
-    `state_schema` extends `ThreadState`, which is also its default. Without `checkpointer` the graph takes
-    the one of the server that runs it. Raises ValueError for a chain that can't be built.
+    Without `middleware` the chain is the built-in one, controlled by `features` and `plan_mode`, with
+    `extra_middleware` at its places (see `agent.features`). To change a default's parameters, pass an
+    instance. `middleware` is the complete chain instead, outermost first, and excludes those three.
+    `state_schema` extends `ThreadState`, which is also its default. Without `checkpointer` the graph uses
+    that of the server that runs it. Raises ValueError for a chain that cannot be built.
     """
     own = list(tools or ())
     if middleware is None:
@@ -67,9 +67,10 @@ def create_agent_graph(
 def _default_subagents(
     model: BaseChatModel, tools: Sequence[BaseTool | Callable[..., Any]], features: RuntimeFeatures
 ) -> Mapping[str, Middleware]:
-    """The default for subagents, unless a tool `task` is given: it works with the agent's model and tools.
+    """Return the default subagent middleware, which uses the agent's model and tools.
 
-    With it comes the middleware that the agent shares with its subagents.
+    It includes the middleware that the agent shares with its subagents. Empty if subagents are off or a tool
+    `task` is passed.
     """
     made = [one if isinstance(one, BaseTool) else as_tool(one) for one in tools]
     if features.subagent is False or any(one.name == TASK for one in made):

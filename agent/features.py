@@ -1,11 +1,11 @@
-"""What an agent is made of: switches for the built-in middleware, and places for other people's.
+"""Choose the built-in middleware of an agent and the places of additional middleware.
 
     class Audit(AgentMiddleware): ...
 
     @Next(SandboxMiddleware)      # runs just inside of it
     class Audit(AgentMiddleware): ...
 
-Only the lead agent listens to them; subagents have a chain of their own.
+The places apply to the lead agent only; subagents have their own chain.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MARK = "__roebot_places__"
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFeatures:
-    """The switches. Raises ValueError for a value that is neither a switch nor a middleware instance.
+    """Feature switches. Raises ValueError for a value that is neither a bool nor a middleware instance.
 
-    `sandbox` stands for the thread's folders and the announcement of its new files too; an instance
-    replaces the sandbox alone. `vision` and `subagent` bring their tools, whoever implements them.
+    `sandbox` includes the thread's folders and the announcement of new files; an instance replaces the
+    sandbox alone. `vision` and `subagent` bring their tools, whatever implements them.
     """
 
     sandbox: Feature = True
@@ -52,7 +52,7 @@ class RuntimeFeatures:
 
 
 class Side(StrEnum):
-    """Where a middleware goes, seen from its anchor."""
+    """Position of a middleware relative to its anchor."""
 
     NEXT = "Next"
     PREV = "Prev"
@@ -60,7 +60,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Beside a middleware class."""
+    """A position next to a middleware class."""
 
     side: Side
     anchor: type[Middleware]
@@ -70,23 +70,23 @@ class Place:
 
 
 def Next(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
-    """Place the decorated class right after the anchor: inside of it, where hooks wrap.
+    """Place the decorated class right after the anchor, inside of it for hooks that wrap.
 
-    Raises ValueError where either is not a middleware class.
+    Raises ValueError if either is not a middleware class.
     """
     return _make_decorator(Side.NEXT, anchor)
 
 
 def Prev(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
-    """Place the decorated class right before the anchor: around it, where hooks wrap.
+    """Place the decorated class right before the anchor, around it for hooks that wrap.
 
-    Raises ValueError where either is not a middleware class.
+    Raises ValueError if either is not a middleware class.
     """
     return _make_decorator(Side.PREV, anchor)
 
 
 def places_of(kind: type[Middleware]) -> tuple[Place, ...]:
-    """The places that the class was given, or else its nearest base that was given any."""
+    """Return the places set on the class, or those of its nearest base class that has any."""
     found: tuple[Place, ...] = getattr(kind, _MARK, ())
     return found
 
@@ -111,5 +111,5 @@ def _is_middleware(value: object) -> bool:
 
 
 def _describe_value(value: object) -> str:
-    """How a wrong value is named: a class by its name, anything else by what it is."""
+    """Describe an invalid value: a class by its name, anything else by its repr."""
     return f"the class {value.__name__}" if isinstance(value, type) else f"{value!r}"

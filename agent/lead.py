@@ -1,4 +1,4 @@
-"""The lead agent: what `langgraph.json` registers as `lead_agent`."""
+"""Build the lead agent, registered as `lead_agent` in `langgraph.json`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What code adds to the configuration. `features` None: those of the configuration."""
+    """Code-level additions to the configuration; `features` None uses the configured ones."""
 
     features: RuntimeFeatures | None = None
     extra_middleware: Sequence[Middleware] = ()
@@ -70,7 +70,7 @@ class Additions:
 
 @dataclass(frozen=True, slots=True)
 class _GraphKey:
-    """What a graph is made for."""
+    """Everything that determines a graph."""
 
     options: RunOptions
     today: date
@@ -80,7 +80,7 @@ class _GraphKey:
 
 
 class LeadAgent:
-    """Makes the lead agent's graphs; one is kept for each (switches, agent of one's own, day)."""
+    """Builds the lead agent's graphs and caches one per run options, custom agent and day."""
 
     def __init__(
         self,
@@ -111,11 +111,10 @@ class LeadAgent:
         self._old_providers: list[SandboxProvider] = []
 
     async def get_graph(self, switches: RunOptions) -> Graph:
-        """The graph for a run.
+        """Return the graph for a run.
 
-        Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable,
-        SandboxUnavailable, ProfileError or
-        ConfigErrors; ValueError where extra middleware finds no place.
+        Raises ModelUnknown, ModelUnavailable, ToolUnavailable, GuardrailUnavailable, SandboxUnavailable,
+        ProfileError or ConfigErrors, and ValueError if extra middleware finds no place.
         """
         config, catalog = await self._source.config(), await self._source.catalog()
         if self._current is None or self._current[0] is not catalog or self._current[1] is not config:
@@ -144,7 +143,10 @@ class LeadAgent:
     def _build_once(
         self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
     ) -> tuple[Graph, bool]:
-        """`_build`, once for all runs of a burst that want the same."""
+        """Build a graph once for all simultaneous runs with the same key.
+
+        The flag is False if a model had to be left out.
+        """
         with self._building:
             last = self._last_built
             if last is not None and last[0] == wanted and last[1] is catalog and last[2] is config:
@@ -159,22 +161,22 @@ class LeadAgent:
         return await self.mcp_pool().tools(extensions.mcpServers)
 
     def mcp_pool(self) -> McpPool:
-        """What runs the MCP servers: the one it was given, the running loop's, or one of its own."""
+        """Return the MCP pool: the one passed in, the running loop's, or a new one."""
         pool = self._mcp or open_pool()
         if pool is None:
             pool = self._mcp = McpPool()
         return pool
 
     async def aclose(self) -> None:
-        """Stop what goes on beside the runs: memory, and MCP sessions of its own. On the loop of the runs."""
+        """Stop background work: memory, and MCP sessions of this agent. Call it on the loop of the runs."""
         await self.memory.close()
         if self._mcp is not None:
             await self._mcp.aclose()
 
     async def close_sandboxes(self) -> None:
-        """End the sandboxes that are kept warm. On the loop of the runs, which are over.
+        """Close the warm sandboxes. Call it on the loop of the runs, after they ended.
 
-        A server does not: its next start finds them warm.
+        A server does not call it, so that its next start finds them warm.
         """
         used = [*self._old_providers, *([self._provider[1]] if self._provider else [])]
         for provider in used:
@@ -184,7 +186,7 @@ class LeadAgent:
                 log.warning("a sandbox could not be ended: %s", error)
 
     def reset(self) -> None:
-        """Forget the graphs that are kept; the next run makes its own."""
+        """Drop the cached graphs, so that the next run builds its own."""
         self._graphs.clear()
         self._last_built = None
 
@@ -199,7 +201,7 @@ class LeadAgent:
     def _build_graph(
         self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
     ) -> tuple[Graph, bool]:
-        """The graph, and whether all of its models could be made; if not, the next run tries again."""
+        """Return the graph and whether all of its models could be built; if not, the next run retries."""
         profile = wanted.profile
         line = self._build_models(catalog, config, spec, wanted.options)
         spec, model = line.models[0]
@@ -244,7 +246,7 @@ class LeadAgent:
         return graph, line.complete and (writers is None or writers.complete)
 
     def _sandbox_provider(self, config: AgentConfig) -> SandboxProvider:
-        """The configured provider; the same one for all graphs, since it knows what is held."""
+        """Return the configured provider; one for all graphs, since it tracks the acquired sandboxes."""
         wanted = (config.sandbox, config.skills)
         if self._provider is None or self._provider[0] != wanted:
             folders = UploadStore(ThreadFolders(self._home)).folders
@@ -260,7 +262,7 @@ class LeadAgent:
     def _build_models(
         self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: RunOptions
     ) -> FallbackChain:
-        """The model and those that it falls back on."""
+        """Build the model and its fallbacks."""
 
         def make(one: ModelSpec) -> BaseChatModel:
             fit = fit_options(one, switches, degrade=True)
@@ -271,12 +273,12 @@ class LeadAgent:
 
 
 def _visible_skills(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
-    """The skills that the agent is told of."""
+    """Return the skills that the agent's prompt lists."""
     return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
 
 
 def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunOptions:
-    """The switches without what the model lacks; raises ModelUnavailable instead unless `degrade`."""
+    """Drop the options that the model does not support; raise ModelUnavailable unless `degrade`."""
     lacking = []
     if switches.thinking and not spec.supports_thinking:
         lacking.append("thinking")
@@ -301,10 +303,10 @@ _agents: dict[Path, LeadAgent] = {}
 
 
 async def make_lead_agent(config: RunnableConfig) -> Graph:
-    """The graph factory: reads `configurable` for the switches, environment and file for the rest.
+    """Return the graph for a run; `configurable` holds the run options.
 
-    The configuration is found by `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; the home by
-    `ROEBOT_HOME`. Raises ModelUnknown (naming the known ones), ModelUnavailable or ConfigErrors.
+    The configuration comes from `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`, the data directory
+    from `ROEBOT_HOME`. Raises ModelUnknown (listing the known names), ModelUnavailable or ConfigErrors.
     """
     return await get_lead_agent(home_from_environment()).get_graph(
         RunOptions.of(config.get("configurable") or {})
@@ -312,7 +314,7 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
 
 
 def get_lead_agent(home: Path) -> LeadAgent:
-    """The lead agent of this process for a home, on the configuration that is kept for it."""
+    """Return this process's lead agent for a data directory, using its registered configuration."""
     if home not in _agents:
         _agents[home] = LeadAgent(find_source(home), home, extensions=ExtensionsSource())
     return _agents[home]

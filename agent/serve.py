@@ -1,4 +1,4 @@
-"""The runtime process: `python -m agent.serve`, and `run_server` for whoever has the settings already."""
+"""Run the agent runtime: `python -m agent.serve`, or `run_server` with existing settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAD_AGENT = "agent.lead:make_lead_agent"
 
 
 def run_server(settings: ServeSettings) -> int:
-    """Serve until a signal or the parent's end; the exit code. One clear line on stderr when it can't."""
+    """Serve until a signal or the parent's exit and return the exit code; errors are one line on stderr."""
     pause_gc()
     os.environ["ROEBOT_HOME"] = str(settings.home)
     if settings.config is not None:
@@ -69,14 +69,14 @@ def _serve(settings: ServeSettings) -> None:
 
 
 def port_number(text: str) -> int:
-    """A port, 0 for any free one. Raises ArgumentTypeError."""
+    """Parse a port; 0 means any free one. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}")
     return int(text)
 
 
 def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """What to serve by name, and descriptions. Raises `GraphLoadError`."""
+    """Return graph loaders and descriptions by name. Raises `GraphLoadError`."""
     from agent.runtime.loader import load, read_graphs_file
 
     if settings.graphs is None:
@@ -86,7 +86,7 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
 
 
 def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
-    """Settings from the command line; the token comes from the environment, and leaves it."""
+    """Parse the command line; the token is taken from the environment and removed there."""
     parser = argparse.ArgumentParser(
         prog="python -m agent.serve", description="Serve graphs by the LangGraph API."
     )

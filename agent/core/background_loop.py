@@ -1,4 +1,4 @@
-"""A loop of one's own in a thread, for callers that have none, or that must not wait for theirs."""
+"""Run an event loop in a thread, for callers without a loop or that must not block theirs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUE_LIMIT = 64
 
 
 class BackgroundLoop:
-    """Runs coroutines to their end while the caller waits; the thread starts when it is first needed."""
+    """Runs coroutines while the caller blocks; the thread starts on first use."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -24,7 +24,7 @@ class BackgroundLoop:
         self._lock = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work, or what it raised."""
+        """Return the coroutine's result or raise its exception."""
         future = asyncio.run_coroutine_threadsafe(work, self._ensure_started())
         try:
             return future.result()
@@ -33,7 +33,7 @@ class BackgroundLoop:
             raise
 
     def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
-        """The items as they come, at most some ahead; to stop early ends the work."""
+        """Yield items as they arrive, buffering up to QUEUE_LIMIT; closing the iterator cancels the work."""
         queue: Queue[Any] = Queue()
         # Waited for on the loop: a thread that waits could not be cancelled when the loop is closed.
         room = asyncio.Semaphore(QUEUE_LIMIT)
@@ -57,11 +57,11 @@ class BackgroundLoop:
             future.cancel()
 
     def owns(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether it is this one, and runs."""
+        """Return whether `loop` is the running background loop."""
         return loop is self._loop
 
     def close(self) -> None:
-        """End the thread; what still runs is cancelled."""
+        """Stop the thread and cancel what still runs."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None

@@ -1,8 +1,8 @@
-"""Waiting until what a step stands on is on disk.
+"""Wait until the checkpoint behind a step is on disk.
 
-With durability `async` a step runs while the checkpoint that it began from is still being written. A call
-that must not happen twice waits for that checkpoint: after a crash the run would else go on from an older
-one, ask the model again and get another call, which nothing tells from one that was never made.
+With durability `async` a step runs while the checkpoint it started from is still being written. A call that
+must not happen twice waits for that checkpoint. Otherwise the run could resume from an older checkpoint after
+a crash, ask the model again and get another call, which cannot be told from one that was never made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _waiter: ContextVar[CheckpointWaiter | None] = ContextVar("roebot_stored", defau
 
 @contextmanager
 def use_checkpoint_barrier(waiter: CheckpointWaiter) -> Iterator[None]:
-    """Graphs that run inside store their checkpoints there, step by step."""
+    """Make graphs that run in this context wait with `waiter`."""
     token = _waiter.set(waiter)
     try:
         yield
@@ -31,10 +31,9 @@ def use_checkpoint_barrier(waiter: CheckpointWaiter) -> Iterator[None]:
 
 
 async def wait_for_checkpoint(step: ExecutionInfo | None) -> None:
-    """Wait until the checkpoint is on disk that this step began from. Raises CheckpointLost.
+    """Wait until the checkpoint that this step started from is on disk. Raises CheckpointLost.
 
-    Returns at once where nobody stores the steps one by one, and for those of a graph inside another one,
-    which may have no checkpoints of its own.
+    Returns at once without a barrier, and for steps of a nested graph, which may have no checkpoints.
     """
     waiter = _waiter.get()
     if waiter is not None and step is not None and NESTED not in step.checkpoint_ns:

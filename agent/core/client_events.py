@@ -1,8 +1,8 @@
-"""What the embedded client streams: one frozen event at a time, made from what langgraph streams.
+"""Events of the embedded client, translated from LangGraph's stream.
 
 | type | data |
 |---|---|
-| `messages-tuple` | `{type: "ai", id, content}`: a piece of the answer's text |
+| `messages-tuple` | `{type: "ai", id, content}`: a chunk of the answer's text |
 | | `{type: "ai", id, content: "", tool_calls: [{id, name, args}]}`: the calls of an answer |
 | | `{type: "tool", id, name, tool_call_id, content, status}`: the result of a call |
 | `values` | `{title, messages, artifacts, todos}` after each step |
@@ -25,7 +25,7 @@ MODES: Sequence[Literal["messages", "values"]] = ("messages", "values")
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event; see the module."""
+    """One event; the module lists the types."""
 
     type: Literal["values", "messages-tuple", "end"]
     data: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class StreamEvent:
 async def translate_stream(
     parts: AsyncIterator[Any], before: Mapping[str, Any]
 ) -> AsyncGenerator[StreamEvent, None]:
-    """The events of a run. `parts` is langgraph's stream in `MODES`, `before` the values it began with."""
+    """Translate a run's LangGraph stream in `MODES`; `before` holds the state at its start."""
     seen = {message.id for message in before.get("messages", ())}
     values: Mapping[str, Any] = before
     interrupts: list[Interrupt] = []
@@ -56,7 +56,7 @@ async def translate_stream(
 
 
 def serialize_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a thread as plain data."""
+    """Return a thread's values as plain data."""
     return {
         "title": values.get("title"),
         "messages": [serialize_message(message) for message in values.get("messages", ())],
@@ -66,7 +66,7 @@ def serialize_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serialize_message(message: BaseMessage) -> dict[str, Any]:
-    """A message as plain data."""
+    """Return a message as plain data."""
     found: dict[str, Any] = {"type": message.type, "id": message.id, "content": message.content}
     if isinstance(message, AIMessage) and message.tool_calls:
         found["tool_calls"] = _serialize_calls(message)
@@ -76,7 +76,7 @@ def serialize_message(message: BaseMessage) -> dict[str, Any]:
 
 
 def _new_tool_events(messages: list[AnyMessage], seen: set[str | None]) -> Iterator[StreamEvent]:
-    """Tool calls and results of messages that were not there before."""
+    """Yield tool calls and results of messages that were not seen before."""
     for message in messages:
         if message.id in seen:
             continue

@@ -1,4 +1,4 @@
-"""Where the agent keeps what is its own."""
+"""The agent's data directory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ FOLDER_MODE = 0o700
 
 
 def home_from_environment() -> Path:
-    """`ROEBOT_HOME`, else `.roebot` in the current folder."""
+    """Return `ROEBOT_HOME`, or `.roebot` in the current directory."""
     return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, for their owner alone. Blocking.
+    """Create the folder and its missing parents with access for the owner only. Blocking.
 
-    The mode of one that is there stays as it is.
+    The mode of an existing folder stays unchanged.
     """
     if not folder.is_dir():
         make_private_folder(folder.parent)

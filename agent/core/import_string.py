@@ -1,4 +1,4 @@
-"""What a `use:` of the configuration names, imported: `package.module:name`."""
+"""Import the object that a `use:` key names as `package.module:name`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent.shared.install_hints import install_command, known_requirement
 
 
 class ImportProblem(StrEnum):
-    """Why something can't be imported."""
+    """Reason why an import failed."""
 
     PACKAGE = "package"
     UNKNOWN = "unknown"
@@ -40,7 +40,7 @@ _CACHE_LOCK = threading.Lock()
 
 
 class ImportStringError(Exception):
-    """A `use:` that can't be imported; `str()` is one line that says what to do, `problem` which it is."""
+    """An import string that cannot be resolved; `str()` is one line that says how to fix it."""
 
     def __init__(self, problem: ImportProblem, **facts: str) -> None:
         self.problem = problem
@@ -48,13 +48,16 @@ class ImportStringError(Exception):
 
 
 def add_import_folder(folder: Path) -> None:
-    """Look for modules in this folder, too, after all other places."""
+    """Search this folder for modules after all other places."""
     if (entry := str(folder)) not in sys.path:
         sys.path.append(entry)
 
 
 def import_object(use: str) -> Any:
-    """What `use` names; what was installed or written a moment ago is found. Blocking. Raises NotImported."""
+    """Import the object, including from packages installed a moment ago. Blocking.
+
+    Raises ImportStringError.
+    """
     module, _, name = use.partition(":")
     if module not in sys.modules:
         # Two at once take the same entries out of the same cache, and the second one fails.
@@ -73,7 +76,7 @@ def import_object(use: str) -> Any:
 
 
 def _missing_module(use: str, module: str, error: ModuleNotFoundError) -> ImportStringError:
-    """A package that is not installed, or a module that its package does not have."""
+    """Tell a package that is not installed from a module that its package lacks."""
     if error.name is None:
         return _broken_module(module, error)
     package = error.name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""A library prints nothing of its own accord."""
+"""Logging defaults of a library: it prints nothing unless the program asks for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import structlog
 
 
 def route_logs_to_stdlib() -> None:
-    """Where the program has not set structlog up, what there is to tell goes to `logging`, by module."""
+    """Send structlog events to `logging` by module, unless the program configured structlog."""
     if structlog.is_configured():
         return
     structlog.configure(

@@ -1,7 +1,7 @@
-"""Reads a pipe by its descriptor, which is closed once.
+"""Read a pipe by its file descriptor, which is closed exactly once.
 
-`connect_read_pipe` is of no use here: uvloop 0.23 closes the descriptor twice, the second time maybe that
-of a file that another thread opened meanwhile (github.com/MagicStack/uvloop/issues/763).
+`connect_read_pipe` cannot be used: uvloop 0.23 closes the descriptor twice, the second time possibly that of
+a file that another thread opened meanwhile (github.com/MagicStack/uvloop/issues/763).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ READ_BYTES = 65_536
 
 
 class PipeReader:
-    """Hands a protocol what comes through a pipe; `connection_lost` follows its end, or `close`."""
+    """Passes a pipe's data to a protocol; `connection_lost` follows its end or `close`."""
 
     def __init__(self, descriptor: int, protocol: asyncio.Protocol) -> None:
         self._loop = asyncio.get_running_loop()
@@ -23,7 +23,7 @@ class PipeReader:
         self._loop.add_reader(descriptor, self._on_readable)
 
     def close(self) -> None:
-        """Read no more, and let the descriptor go."""
+        """Stop reading and close the descriptor."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return

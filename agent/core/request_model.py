@@ -1,4 +1,4 @@
-"""What callers give: bodies that the embedded client and the HTTP API share."""
+"""Request bodies shared by the embedded client and the HTTP API."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agent.errors import Invalid
 
 
 class RequestModel(BaseModel):
-    """A body; unknown keys are refused."""
+    """A request body; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def of(cls, parts: Any) -> Self:
-        """The body that plain data stands for. Raises Invalid, naming what does not fit."""
+        """Validate plain data. Raises Invalid, naming the field that does not fit."""
         try:
             return cls.model_validate(parts)
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a run says about itself: whose it is and where it came from. Every part may be missing."""
+"""The origin of a run: person, roles and chat. Every field may be missing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from langgraph.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The bot sends all but the first two with the run, in `configurable` or as its context.
+    """Read from a run's `configurable` or context; the bot sends all fields but the first two.
 
-    `user_id` is `platform:id` of the person. `roles` are those that they have now with what these include,
-    the highest first: owner, admin, member. Who may not write any more has none. Of a turn that several
-    people wrote, `user_id` is the last of them and `roles` are what all of them have. `chat_kind` is private
-    or group; `locale` is en or zh. `approved` are tools of which a person said before that they need not be
-    asked about.
+    `user_id` is `platform:id` of the person. `roles` are the current ones with those they include, highest
+    first: owner, admin, member; empty for a person without access. For a turn of several people, `user_id` is
+    the last author and `roles` are those that all of them have. `chat_kind` is private or group; `locale` is
+    en or zh. `approved` lists tools that a person allowed without asking again.
     """
 
     thread_id: str | None = None
@@ -36,10 +35,10 @@ class RunContext:
 
     @classmethod
     def of(cls, source: RunnableConfig | Runtime[Any] | None = None) -> RunContext:
-        """Read it from a run's config, or from the runtime that hooks and tools get.
+        """Read it from a run's config, or from the runtime passed to hooks and tools.
 
-        A runtime without a config of its own (and no source at all) stands for the run that is under way;
-        outside of one there is nothing to read, and everything is missing.
+        A runtime without a config, and no source at all, mean the current run; outside of a run every field
+        is missing.
         """
         config, context = _config_and_context(source)
         known = {**(config.get("configurable") or {}), **context}
@@ -54,7 +53,7 @@ class RunContext:
 
 
 def _config_and_context(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The config and the context that the source holds."""
+    """Return the config and the context that the source holds."""
     if isinstance(source, Mapping):
         return source, {}
     context = getattr(source, "context", None)

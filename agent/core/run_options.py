@@ -1,4 +1,4 @@
-"""The run-time switches that come with a run, in `config["configurable"]`."""
+"""Options of a single run, read from `config["configurable"]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MODEL_HEADER = "x-model"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the caller asks for; None and False mean the model's own way, of subagents the configuration's."""
+    """Requested options; None and False mean the model's default (for subagents: the configured one)."""
 
     model_name: str | None = None
     thinking: bool = False

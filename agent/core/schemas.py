@@ -1,4 +1,4 @@
-"""What the management methods and routes return; shared by the embedded client and the HTTP API."""
+"""Results of the management methods and routes, shared by the embedded client and the HTTP API."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ class ResultModel(BaseModel):
 
 
 class Page(ResultModel):
-    """A list, or a page of one: `next` is the cursor of the page that follows, left out at the end."""
+    """A list or a page of one; `next` is the cursor of the next page, omitted on the last."""
 
     next: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class ModelInfo(ResultModel):
-    """One model that may be chosen.
+    """A model that can be selected.
 
-    `source` says where it was found: `config`, `env:NAME`, `ollama` or `local`. `note` is what a person
-    should know before choosing it.
+    `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
     """
 
     name: str
@@ -37,7 +36,7 @@ class ModelInfo(ResultModel):
 
 
 class ModelList(Page):
-    """All models; `default` is the name of the one in use unless another is chosen, `reason` says why."""
+    """All models; `default` is used unless another is selected, `reason` explains the default."""
 
     models: list[ModelInfo]
     default: str | None
@@ -45,7 +44,7 @@ class ModelList(Page):
 
 
 class ModelProbe(ResultModel):
-    """Whether a model answers, after so many `seconds`; `detail` tells a person why it does not."""
+    """Result of a test prompt after `seconds`; `detail` explains a failure."""
 
     name: str
     ok: bool
@@ -54,10 +53,10 @@ class ModelProbe(ResultModel):
 
 
 class AgentInfo(ResultModel):
-    """An agent of one's own. `model` None: the usual one, `tool_groups` and `skills` None: all of them;
-    `personality` None: not said here, as in lists.
+    """A custom agent. None means the default `model`, all `tool_groups` or all `skills`.
 
-    `problem` is a line that says why it can't be used, None where it can; what can't be read is not said.
+    `personality` is None in lists. `problem` says why the agent cannot be used, None if it can; fields that
+    cannot be read are omitted.
     """
 
     name: str
@@ -70,23 +69,23 @@ class AgentInfo(ResultModel):
 
 
 class AgentList(Page):
-    """All agents of one's own, in the order of their names."""
+    """All custom agents, sorted by name."""
 
     agents: list[AgentInfo]
 
 
 class OutlineEntry(ResultModel):
-    """A heading of a document's Markdown, and its line, from 1 on."""
+    """A heading of a document's Markdown and its line number, from 1."""
 
     title: str
     line: int
 
 
 class MarkdownInfo(ResultModel):
-    """What became of a document: its Markdown lies beside it, `lines` long, `size` in bytes.
+    """The Markdown version of a document: `lines` long, `size` in bytes.
 
-    `path` (as the agent sees it) and `artifact_url` are null where there is none; `note` says why, or what is
-    not in it.
+    `path` (as the agent sees it) and `artifact_url` are null if there is none; `note` says why, or what it
+    lacks.
     """
 
     path: str | None
@@ -98,9 +97,9 @@ class MarkdownInfo(ResultModel):
 
 
 class ConfigProblem(ResultModel):
-    """Something that is configured and can't be used: where, and what it is with what to do about it.
+    """A configured item that cannot be used: its place, and the problem with its remedy.
 
-    `serious`: the configuration is refused for it while a better one is in force.
+    `serious` problems refuse a changed configuration while a better one is in force.
     """
 
     where: str
@@ -109,8 +108,9 @@ class ConfigProblem(ResultModel):
 
 
 class ConfigReport(ResultModel):
-    """Everything that is wrong; empty where all is well. `kept`: a change was refused for it, and what was
-    read before is in force.
+    """All problems of the configuration; empty if there are none.
+
+    `kept` is true if a change was refused and the previous configuration is in force.
     """
 
     problems: list[ConfigProblem]
@@ -118,9 +118,9 @@ class ConfigReport(ResultModel):
 
 
 class UploadInfo(ResultModel):
-    """A file in a thread's uploads: `size` in bytes, `path` as the agent sees it.
+    """An uploaded file: `size` in bytes, `path` as the agent sees it.
 
-    `markdown` is null for what is no document. A document's Markdown is not listed by itself.
+    `markdown` is null for files that are not documents. A document's Markdown is not listed separately.
     """
 
     filename: str
@@ -132,7 +132,7 @@ class UploadInfo(ResultModel):
 
 
 class UploadResult(ResultModel):
-    """The outcome of an upload."""
+    """Result of an upload."""
 
     success: bool
     files: list[UploadInfo]
@@ -149,7 +149,7 @@ class UploadList(Page):
 class SkillInfo(ResultModel):
     """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
 
-    `allowed_tools` null: it does not say which tools it needs.
+    `allowed_tools` is null if the skill does not name the tools it needs.
     """
 
     name: str
@@ -165,21 +165,21 @@ class SkillInfo(ResultModel):
 
 
 class SkillProblem(ResultModel):
-    """A folder whose SKILL.md can't be used, and why."""
+    """A folder whose SKILL.md cannot be used, and the reason."""
 
     path: str
     error: str
 
 
 class SkillList(Page):
-    """All skills, and the folders that hold none that can be used."""
+    """All skills, and the folders without a usable one."""
 
     skills: list[SkillInfo]
     problems: list[SkillProblem]
 
 
 class SkillInstalled(ResultModel):
-    """A skill was installed; `executables` are its files that could be run as programs."""
+    """Result of an installation; `executables` are files that could be run as programs."""
 
     success: bool
     skill_name: str
@@ -188,7 +188,7 @@ class SkillInstalled(ResultModel):
 
 
 class McpOAuthInfo(ResultModel):
-    """How a token for a server is got; secrets are shown as `***`."""
+    """OAuth settings of a server; secrets are shown as `***`."""
 
     grant_type: str = "client_credentials"
     token_url: str = ""
@@ -201,7 +201,7 @@ class McpOAuthInfo(ResultModel):
 
 
 class McpServerInfo(ResultModel):
-    """An MCP server as it is configured; secrets are shown as `***`, `$NAME` as it stands."""
+    """Configuration of an MCP server; secrets are shown as `***`, `$NAME` is not resolved."""
 
     enabled: bool = True
     type: str
@@ -224,16 +224,16 @@ class McpConfig(ResultModel):
 
 
 class McpToolInfo(ResultModel):
-    """A tool of a server, as the server calls it."""
+    """A tool of a server, with the server's name for it."""
 
     name: str
     description: str = ""
 
 
 class McpServerState(ResultModel):
-    """How an MCP server is doing.
+    """State of an MCP server.
 
-    `state` is off, idle (it starts with the next run), starting, ready or unavailable (why: `detail`).
+    `state` is off, idle (starts with the next run), starting, ready or unavailable (explained by `detail`).
     """
 
     name: str
@@ -250,20 +250,20 @@ class McpServerList(Page):
 
 
 class OperationResult(ResultModel):
-    """Done, and what was done."""
+    """Success and description of an operation."""
 
     success: bool
     message: str
 
 
 class DeletionResult(ResultModel):
-    """Local data is gone (`success` also when there was none)."""
+    """Local data was deleted; `success` also if there was none."""
 
     success: bool
 
 
 class Health(ResultModel):
-    """The process is up."""
+    """The process is running."""
 
     status: str
 
@@ -275,13 +275,13 @@ class ErrorBody(ResultModel):
 
 
 class SuggestionList(ResultModel):
-    """What a person may want to say next."""
+    """Suggested follow-up messages."""
 
     suggestions: list[str]
 
 
 class MemorySettings(ResultModel):
-    """How memory is configured; see the section `memory`."""
+    """The section `memory` of the configuration."""
 
     enabled: bool
     injection_enabled: bool
@@ -293,9 +293,9 @@ class MemorySettings(ResultModel):
 
 
 class MemoryStatus(ResultModel):
-    """How much is remembered in a scope; `updates_waiting` counts the threads that are still to be read.
+    """Size of a scope's memory; `updates_waiting` counts the threads that are still to be read.
 
-    `last_updated` is ISO 8601 in UTC, "" where nothing was remembered yet.
+    `last_updated` is ISO 8601 in UTC, "" for an empty memory.
     """
 
     enabled: bool
@@ -306,7 +306,7 @@ class MemoryStatus(ResultModel):
 
 
 class MemoryChange(ResultModel):
-    """A fact as it is now remembered."""
+    """A stored fact after a change."""
 
     success: bool
     fact: Fact

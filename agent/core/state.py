@@ -1,7 +1,7 @@
-"""The state of a thread: its channels and how writes to them merge.
+"""Thread state: its channels and their reducers.
 
-`messages` is stored as deltas (langgraph's `DeltaChannel`, in beta, known only to this module): each
-checkpoint holds what was written, with a whole snapshot every `SNAPSHOT_EVERY` writes. The default
+`messages` is stored as deltas (LangGraph's `DeltaChannel`, in beta, used only in this module): each
+checkpoint holds the writes of its step, with a full snapshot every `SNAPSHOT_EVERY` writes. The default
 channel would store the whole list at every step, which grows with the square of the thread's length.
 """
 
@@ -30,7 +30,7 @@ SNAPSHOT_EVERY = 50
 
 
 class UploadedFile(TypedDict):
-    """A file that a person put into the thread: `size` in bytes, `path` as the agent sees it."""
+    """A file that a person uploaded: `size` in bytes, `path` as the agent sees it."""
 
     filename: str
     size: int
@@ -45,7 +45,7 @@ class ViewedImage(TypedDict):
 
 
 class ThreadData(TypedDict, total=False):
-    """The thread's own folders, as host paths."""
+    """The thread's folders as host paths."""
 
     workspace_path: str
     uploads_path: str
@@ -59,14 +59,14 @@ class SandboxRef(TypedDict, total=False):
 
 
 class Steered(TypedDict):
-    """The messages that joined the turn while it was worked on, by their ids."""
+    """Ids of the messages that joined the turn while it was running."""
 
     turn: str
     ids: list[str]
 
 
 class TodoItem(TypedDict):
-    """One line of the plan: `status` is pending, in_progress or completed."""
+    """One item of the plan: `status` is pending, in_progress or completed."""
 
     content: str
     status: str
@@ -75,9 +75,9 @@ class TodoItem(TypedDict):
 def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
     """Apply writes in order: append, replace by id, remove by id, or remove all.
 
-    Each write is one message-like or a list of them. Deterministic and independent of how writes are
-    grouped, as replay demands; a message without id gets one derived from its place and content.
-    Removing an id that is not there does nothing.
+    Each write is one message-like object or a list of them. Deterministic and independent of how writes are
+    grouped, as replay requires; a message without id gets one derived from its position and content. Removing
+    an unknown id does nothing.
     """
     merged: dict[str, BaseMessage] = {}
     for message in _to_messages(state):
@@ -93,12 +93,12 @@ def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessa
 
 
 def merge_artifacts(current: list[str] | None, new: list[str] | None) -> list[str]:
-    """Append paths that are not listed yet, first mention first."""
+    """Append new paths in order of first mention."""
     return merge_names(current, new)
 
 
 def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
-    """A set of names as a list, first mention first."""
+    """Append new names in order of first mention."""
     return list(dict.fromkeys([*(current or []), *(new or [])]))
 
 
@@ -112,7 +112,7 @@ def merge_viewed_images(
 
 
 class ThreadState(AgentState[Any]):
-    """What one thread remembers."""
+    """The stored state of a thread."""
 
     messages: Required[
         Annotated[list[AnyMessage], DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)]
@@ -144,9 +144,7 @@ def _to_messages(items: Sequence[Any]) -> list[BaseMessage]:
 
 
 def _drop_fields_set(message: BaseMessage) -> BaseMessage:
-    """The message without pydantic's note of which fields were given: of a short one that is a third, and a
-    burst holds every message of every thread in it.
-    """
+    """Drop pydantic's record of the fields that were set: a third of a short message's memory."""
     if message.__pydantic_fields_set__:
         object.__setattr__(message, "__pydantic_fields_set__", set())
     return message

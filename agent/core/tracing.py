@@ -1,7 +1,7 @@
-"""LangSmith's spans around every middleware, without a thread each where nothing is traced.
+"""Run LangSmith's middleware spans without a thread hop while tracing is off.
 
-langchain wraps each hook of a middleware in such a span, and langsmith begins and ends it in a thread: two
-dozen changes of threads for each call of a model, though there is nothing to do that could block.
+langchain wraps each middleware hook in a span that langsmith starts and ends in a thread: two dozen thread
+switches per model call, although nothing in it blocks.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ async def run_span_step(
     *args: Any,
     **more: Any,
 ) -> Any:
-    """See `langsmith.set_runtime_overrides`."""
+    """Run a span's start or end inline while tracing is off; see `langsmith.set_runtime_overrides`."""
     if tracing_is_enabled():
         return await in_thread(context, work, *args, **more)
     return context.run(work, *args, **more)
 
 
 def trace_inline() -> None:
-    """For the whole process: begin and end spans at once while tracing is off, else as langsmith does."""
+    """Start and end spans inline while tracing is off. Applies to the whole process."""
     set_runtime_overrides(aio_to_thread=run_span_step)

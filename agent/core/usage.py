@@ -1,4 +1,4 @@
-"""Tokens that models took and gave: counted for each answer, added up for the thread."""
+"""Token usage: counted per answer, summed per thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 
 class TokenUsage(TypedDict):
-    """Numbers of tokens; `total_tokens` is what the provider says, mostly the sum of the others."""
+    """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of the other two."""
 
     input_tokens: int
     output_tokens: int
@@ -17,18 +17,18 @@ class TokenUsage(TypedDict):
 
 
 def sum_usage(messages: Iterable[BaseMessage]) -> TokenUsage | None:
-    """What the answers among the messages cost; None where no provider said."""
+    """Return the total usage of the answers among `messages`; None if no provider reported any."""
     said = [m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata]
     return _add_up(said) if said else None
 
 
 def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> TokenUsage:
-    """Both together; the reducer of the channel `usage`."""
+    """Add two usages; the reducer of the channel `usage`."""
     return _add_up([part for part in (current, new) if part])
 
 
 def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> TokenUsage:
-    """What was added between two states of a thread: a run's own usage, from its first and last values."""
+    """Return the usage of a run, from the first and last values of its thread."""
     earlier, later = _add_up([before or {}]), _add_up([after or {}])
     return TokenUsage(
         input_tokens=later["input_tokens"] - earlier["input_tokens"],

@@ -1,4 +1,4 @@
-"""Who may call which tool: decisions, and providers that make them."""
+"""Tool permissions: decisions and the providers that make them."""
 
 from agent.guardrails.allowlist import AllowlistProvider
 from agent.guardrails.decisions import (

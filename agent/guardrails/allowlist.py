@@ -1,4 +1,4 @@
-"""Tools by name: allowed, denied, or only after asking."""
+"""Allow or deny tools by name, or ask first."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError
 
 
 class AllowlistProvider:
-    """Denies what `denied` names, and what `allowed` does not where it is given; asks for what `ask` names.
+    """Denies the tools in `denied` and, if `allowed` is set, all tools not in it; asks for those in `ask`.
 
-    Names may hold `*`. `denied` beats `ask`, which beats `allowed`. Without any list everything is allowed; a
-    configuration has to name one. Raises SettingsError for what is no list of names.
+    Names may contain `*`. `denied` beats `ask`, which beats `allowed`. Without any list everything is
+    allowed; a configuration must set at least one. Raises SettingsError for an invalid list.
     """
 
     def __init__(
@@ -23,11 +23,10 @@ class AllowlistProvider:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no list, and so allows everything."""
+        """True if it has no list and therefore allows everything."""
         return self._allowed is None and not self._denied and not self._ask
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
-        """See `GuardrailProvider`."""
         name = request.tool
         if matches_any(name, self._denied):
             return Deny(f"the tool {name} is not allowed here", "tool_denied")
@@ -39,7 +38,7 @@ class AllowlistProvider:
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns covers the name."""
+    """Return whether a pattern matches the name."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

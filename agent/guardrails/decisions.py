@@ -1,4 +1,4 @@
-"""What is asked of a guardrail, and what it may answer."""
+"""Requests to a guardrail provider and its decisions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from agent.core.run_context import RunContext
 
 
 class SettingsError(ValueError):
-    """For a provider's constructor: settings that don't fit. People read the text, so it holds no value.
+    """Raised by a provider's constructor for invalid settings. People read the text: no values in it.
 
-    `at` is the path of the wrong one, such as `("policy", "limits")`: its line is told.
+    `at` is the path of the invalid setting, such as `("policy", "limits")`, from which its line is found.
     """
 
     def __init__(self, text: str, *, at: tuple[str | int, ...] = ()) -> None:
@@ -22,7 +22,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call that is about to be made, and whose run it is (`context.user_id`, `context.roles`)."""
+    """A tool call about to be made, with its run's context (`context.user_id`, `context.roles`)."""
 
     tool: str
     args: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Don't. `reason` goes to the model; `code` is for the log and for programs."""
+    """Refuse the call. `reason` goes to the model; `code` is for logs and programs."""
 
     reason: str
     code: str = "denied"
@@ -45,8 +45,9 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person decides; `question` is what they read. `remember` says that their yes may be taken for later
-    calls of the same tool, whatever its arguments.
+    """Let a person decide; `question` is the text for them.
+
+    With `remember` an approval may apply to later calls of the same tool, whatever the arguments.
     """
 
     question: str
@@ -57,8 +58,8 @@ Decision = Allow | Deny | Ask
 
 
 class GuardrailProvider(Protocol):
-    """Decides. An exception, a time-out and anything that is no decision count as a denial."""
+    """Decides about tool calls. Exceptions, time-outs and invalid decisions count as a denial."""
 
     def evaluate(self, request: ToolRequest, /) -> Decision | Awaitable[Decision]:
-        """The decision. A plain function runs in a thread of its own, so it may block."""
+        """Return the decision. A plain function runs in a thread, so it may block."""
         ...

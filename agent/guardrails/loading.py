@@ -1,4 +1,4 @@
-"""A guardrail provider by its name in the configuration."""
+"""Load the configured guardrail provider."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NO_LIST = (
 
 
 def load_guardrail(use: str, settings: Mapping[str, Any] | None = None) -> GuardrailProvider:
-    """Import `package.module:Class` and make it with the settings as arguments.
+    """Import `package.module:Class` and create it with the settings as arguments.
 
-    Raises GuardrailUnavailable, which names what is wrong but no setting's value. An AllowlistProvider
-    without any list is refused too, since it would allow everything.
+    Raises GuardrailUnavailable, which names the problem but no setting's value. An AllowlistProvider without
+    any list is refused too, since it would allow everything.
     """
     try:
         found = import_object(use)
@@ -59,7 +59,7 @@ def _make_provider(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _format_detail(detail: ErrorDetails) -> str:
-    """The place and what is wrong there; of a message that may hold the value only its kind."""
+    """Format the key and the problem; a message that may hold the value is reduced to its kind."""
     kind = detail["type"]
     if kind in {"missing", "extra_forbidden"}:
         what = {"missing": "is missing", "extra_forbidden": "unknown key"}[kind]
@@ -69,7 +69,7 @@ def _format_detail(detail: ErrorDetails) -> str:
 
 
 def _check_arguments(found: Any, settings: Mapping[str, Any]) -> str:
-    """The keys that it does not take, or those that it lacks; empty where the keys are right."""
+    """Name unknown or missing keys; empty if there are none."""
     taken = inspect.signature(found).parameters.values()
     named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     takes_any = any(one.kind is one.VAR_KEYWORD for one in taken)

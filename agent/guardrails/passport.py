@@ -1,4 +1,4 @@
-"""What a passport is, and how it is read."""
+"""Parse and load a passport."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Strict(BaseModel):
 
 
 class Capability(_Strict):
-    """Something that the agent may do: the tools that do it, for whom (empty: for everybody)."""
+    """A permission of the agent: the tools that exercise it, and its roles (empty for everybody)."""
 
     id: str
     tools: tuple[str, ...] = Field(min_length=1)
@@ -34,14 +34,14 @@ class Capability(_Strict):
 
 
 class ArgumentLimit(_Strict):
-    """By argument: patterns of which one has to fit, and patterns of which none may."""
+    """Patterns by argument: at least one of `allowed` must match, none of `blocked` may."""
 
     allowed: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     blocked: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class Passport(BaseModel):
-    """The whole policy; keys that are not known are left to other readers of the same file."""
+    """The whole policy; unknown keys are left to other readers of the same file."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -52,7 +52,7 @@ class Passport(BaseModel):
 
 
 def parse_passport(policy: Any) -> Passport:
-    """The passport. Raises SettingsError that says of each wrong part what is expected."""
+    """Parse a passport. Raises SettingsError that says what is expected of each invalid part."""
     try:
         passport = Passport.model_validate(policy)
     except ValidationError as error:
@@ -77,7 +77,7 @@ def _format_detail(detail: ErrorDetails) -> str:
 
 
 def read_version(path: Path) -> tuple[int, int]:
-    """What changes with the file. Raises SettingsError."""
+    """Return modification time (ns) and size (bytes) of the file. Raises SettingsError."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -86,7 +86,7 @@ def read_version(path: Path) -> tuple[int, int]:
 
 
 def load_passport(path: Path) -> Passport:
-    """The passport of a YAML or JSON file. Raises SettingsError."""
+    """Load a passport from a YAML or JSON file. Raises SettingsError."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -104,7 +104,7 @@ def _unreadable_file(path: Path, error: OSError) -> SettingsError:
 
 
 def _check_keys(policy: Any) -> None:
-    """Other readers of the file may have keys of their own, but none that looks like ours."""
+    """Refuse unknown keys that resemble a known one; other readers may have their own keys."""
     for key in policy if isinstance(policy, Mapping) else ():
         near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=SIMILARITY)
         if near and key not in Passport.model_fields:

@@ -1,4 +1,4 @@
-"""A passport for the agent, in the manner of the Open Agent Passport: what it may do, within which limits.
+"""Decide by a passport in the manner of the Open Agent Passport: permissions and their limits.
 
     status: active
     expires_at: 2027-01-01T00:00:00Z
@@ -14,8 +14,8 @@
         allowed: {command: ["git *", "ls*"]}
         blocked: {command: ["*sudo*"]}
 
-A tool that no capability names is denied, and so is a call without an argument that has a limit. Patterns are
-shell-like (`*`), against the whole argument as text.
+A tool that no capability names is denied, and so is a call that lacks a limited argument. Patterns are
+shell-like (`*`) and match the whole argument as text.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from agent.guardrails.passport import (
 
 
 class PolicyProvider:
-    """Decides by a passport: a mapping, or the path of a YAML or JSON file, read again when it changes.
+    """Decides by a passport: a mapping, or the path of a YAML or JSON file that is reloaded on change.
 
-    Raises SettingsError for a file that can't be read, and for what is no passport. A file that becomes so
-    later denies everything. Blocking.
+    Raises SettingsError for an unreadable file and an invalid passport. A file that becomes invalid later
+    denies everything. Blocking.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PolicyProvider:
         self._passport = parse_passport(policy) if self._path is None else self._read_file(self._path)
 
     def warnings(self) -> tuple[tuple[KeyPath, str], ...]:
-        """Why every call would be denied as the passport was read: the setting, and what to do. Blocking."""
+        """Return why the passport denies every call: the setting and the remedy. Blocking."""
         assert self._passport is not None
         if (why := _check_validity(self._passport, self._now())) is None:
             return ()
@@ -70,7 +70,6 @@ class PolicyProvider:
         return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
-        """See `GuardrailProvider`."""
         passport = (
             self._passport if self._path is None else await asyncio.to_thread(self._read_file, self._path)
         )
@@ -91,7 +90,7 @@ class PolicyProvider:
 
 @dataclass(frozen=True, slots=True)
 class _Invalidity:
-    """Why a passport does not count, by which of its keys, and what helps."""
+    """The reason why a passport does not apply: its key, the denial and the remedy."""
 
     key: str
     denial: Deny
@@ -127,7 +126,7 @@ def _decide_capability(capability: Capability, limit: ArgumentLimit | None, requ
 
 
 def _most_permissive(decisions: Sequence[Decision]) -> Decision:
-    """What allows most: several capabilities may cover one tool."""
+    """Return the most permissive decision, since several capabilities may cover one tool."""
     for kind in (Allow, Ask):
         for decision in decisions:
             if isinstance(decision, kind):
@@ -136,7 +135,7 @@ def _most_permissive(decisions: Sequence[Decision]) -> Decision:
 
 
 def _missing_arguments(limit: ArgumentLimit, args: Mapping[str, Any]) -> list[str]:
-    """The limited arguments that the call does not name: what they will be is not known."""
+    """Return the limited arguments that the call lacks; their values would be unknown."""
     return [name for name in dict.fromkeys([*limit.blocked, *limit.allowed]) if name not in args]
 
 

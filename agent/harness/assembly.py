@@ -1,6 +1,6 @@
-"""From features and extra middleware to one ordered chain. Nothing but the arguments counts.
+"""Turn features and extra middleware into one ordered chain, from the arguments alone.
 
-The built-in middleware is data here, outermost first, and is imported when it is used.
+The built-in middleware is listed as data, outermost first, and imported on use.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from agent.harness.middleware_order import Slot, order_middleware
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """The place of a built-in middleware.
+    """A built-in middleware in the chain.
 
     `use` is its class as `module:class`. `feature` switches it (`plan_mode`, or a field of RuntimeFeatures);
-    without one it is always there. An instance given for a feature takes the slot of the feature's name.
+    without one it is always present. An instance passed for a feature replaces the built-in of that feature's
+    name.
     """
 
     name: str
@@ -29,7 +30,7 @@ class BuiltIn:
     feature: str | None = None
 
     def make_default(self) -> Middleware:
-        """The default implementation."""
+        """Create the default implementation."""
         module, _, name = self.use.partition(":")
         made: Middleware = getattr(import_module(module), name)()
         return made
@@ -70,11 +71,10 @@ def assemble_chain(
     defaults: Mapping[str, Middleware] = _NOTHING,
     inner: Sequence[Middleware] = (),
 ) -> list[Middleware]:
-    """The chain, outermost first; Clarification is always its last.
+    """Return the chain, outermost first; ClarificationMiddleware is always its last.
 
-    `given`: what stands for `True` and for what is always there, by the name of the slot; `inner`: what goes
-    around the model call itself, inside of the extras. Raises ValueError as
-    `agent.harness.middleware_order.place` does.
+    `defaults` replace the default implementations by name; `inner` goes around the model call itself, inside
+    the extras. Raises ValueError as `agent.harness.middleware_order.order_middleware` does.
     """
     seats = []
     for slot in BUILT_INS[:-1]:
@@ -102,9 +102,9 @@ def _requested_feature(slot: BuiltIn, features: RuntimeFeatures, *, plan_mode: b
 def missing_feature_tools(
     features: RuntimeFeatures, defaults: Mapping[str, Middleware] = _NOTHING
 ) -> list[BaseTool]:
-    """The tools of `vision` and `subagent` that an instance given for them does not bring itself.
+    """Return the tools of `vision` and `subagent` that an instance passed for them lacks.
 
-    `defaults` as `given` of `assemble`.
+    `defaults` are those of `assemble_chain`.
     """
     missing: list[BaseTool] = []
     for slot in BUILT_INS:
@@ -117,5 +117,5 @@ def missing_feature_tools(
 
 
 def middleware_tools(middleware: Middleware) -> Sequence[BaseTool]:
-    """The tools that it brings."""
+    """Return the tools that a middleware brings."""
     return getattr(middleware, "tools", ())

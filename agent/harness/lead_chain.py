@@ -1,4 +1,4 @@
-"""The lead agent's chain as the configuration has it: its features, and what stands around model calls."""
+"""The lead agent's chain as configured: its features and the middleware around model calls."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ from agent.uploads.store import UploadStore
 
 @dataclass(frozen=True, slots=True)
 class ChainParts:
-    """What a chain is made from: `fallbacks` come with their built models; `summarizers` write summaries in
-    turn where one is configured.
+    """Input of a chain. `fallbacks` come with their built models; `summarizers` write summaries in order.
 
-    `sandbox` None is the local one; `sandbox_tools` None are all that it brings. `always_shown` None: the
-    model sees all tools; else the names of those that are not left to a search. `subagents_model` and `tools`
-    are what subagents work with; without that model there are none.
+    `sandbox` None is the local one; `sandbox_tools` None are all of its tools. `always_shown` None shows all
+    tools to the model, else it names those that need no search. `subagents_model` and `tools` are for
+    subagents; without that model there are none.
     """
 
     config: AgentConfig
@@ -66,10 +65,10 @@ class ChainParts:
 def build_chain(
     parts: ChainParts, features: RuntimeFeatures | None = None, extra: Sequence[Middleware] = ()
 ) -> list[Middleware]:
-    """The chain, outermost first. `features` stand for those of the configuration where they are given.
+    """Return the chain, outermost first; `features` replace the configured ones.
 
-    A model without tools gets no middleware that brings some. Blocking. Raises ValueError for extras that
-    find no place, GuardrailUnavailable for a provider that can't be made.
+    A model without tool support gets no middleware that brings tools. Blocking. Raises ValueError for extras
+    that cannot be placed, GuardrailUnavailable for a provider that cannot be created.
     """
     wanted = features or select_features(parts)
     files = UploadsMiddleware(
@@ -89,7 +88,7 @@ def build_chain(
 
 
 def select_features(parts: ChainParts) -> RuntimeFeatures:
-    """The features that configuration, model and switches ask for."""
+    """Return the features requested by configuration, model and run options."""
     config, spec = parts.config, parts.spec
     sandbox = config.sandbox.enabled
     return RuntimeFeatures(
@@ -106,14 +105,14 @@ def select_features(parts: ChainParts) -> RuntimeFeatures:
 
 
 def _has_subagents(parts: ChainParts, *, has_tools: bool) -> bool:
-    """Whether there are subagents: when asked for, else where they would have tools."""
+    """Return whether to offer subagents: as requested, by default only if they would have tools."""
     wanted = parts.options.subagents
     able = parts.spec.supports_tools and parts.config.subagents.enabled
     return able and (has_tools if wanted is None else wanted)
 
 
 def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, Middleware]:
-    """The built-in middleware as the configuration and the disk have it, by slot."""
+    """Return the configured built-in middleware by name."""
     given = {**_build_configured(parts, features), **_build_file_middleware(parts)}
     if features.subagent is not False and parts.subagents_model is not None:
         config = parts.config.subagents
@@ -129,7 +128,7 @@ def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, M
 
 
 def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str, Middleware]:
-    """The built-in middleware that has parameters in the configuration, by slot."""
+    """Return the built-in middleware with configurable parameters, by name."""
     title = parts.config.title
     made: dict[str, Middleware] = {
         "memory": MemoryMiddleware(store=parts.memory),
@@ -153,7 +152,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
 
 
 def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
-    """The built-in middleware that works with the thread's folders, by slot."""
+    """Return the built-in middleware that uses the thread's folders, by name."""
     store = UploadStore(parts.folders)
     provider = parts.sandbox or LocalSandboxProvider(store.folders)
     return {
@@ -163,7 +162,7 @@ def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
 
 
 def _build_call_middleware(parts: ChainParts) -> list[Middleware]:
-    """What stands around the model itself: fits the messages to it, tries again, names what went wrong."""
+    """Return the middleware around the model: capabilities, retries, error mapping."""
     spec = parts.spec
     strict = not parts.config.allow_degradation
     chain = capability_middleware(spec, strict=strict)

@@ -1,6 +1,6 @@
-"""Where extra middleware goes in a chain: beside its anchor, or just before the end.
+"""Place extra middleware in a chain: next to its anchor, or just before the end.
 
-Works on the classes and their marks alone; every refusal is a ValueError that names the classes.
+Only classes and their marks count; every refusal is a ValueError that names the classes.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from agent.features import Middleware, Place, Side, places_of
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A middleware in the chain. `use` (`module:class`) is the built-in whose place it takes, if any."""
+    """A middleware in the chain. `use` (`module:class`) is the built-in that it replaces, if any."""
 
     middleware: Middleware
     use: str = ""
 
     def matches_anchor(self, anchor: type[Middleware]) -> bool:
-        """Whether it stands where the anchor belongs."""
+        """Return whether it stands in the anchor's place."""
         return type(self.middleware) is anchor or self.use == import_string_of(anchor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """An extra and where it wants to be."""
+    """An extra middleware and its place."""
 
     middleware: Middleware
     at: Place
 
 
 def order_middleware(chain: Sequence[Slot], extra: Sequence[Middleware]) -> list[Slot]:
-    """The chain with the extras in it; its last seat stays the last.
+    """Return the chain with the extras placed; the last slot stays last.
 
-    Those without an anchor go just before it, in their order. Raises ValueError: not an instance, a
-    duplicate, two places, one place for two, an anchor that is not there, a circle, or after the end.
+    Extras without an anchor go just before it, in order. Raises ValueError for a class instead of an
+    instance, a duplicate, two places, one place for two, a missing anchor, a circle, or a place after the
+    end.
     """
     _check_instances(extra)
     _check_duplicates([*(seat.middleware for seat in chain), *extra])
@@ -59,7 +60,7 @@ def order_middleware(chain: Sequence[Slot], extra: Sequence[Middleware]) -> list
 
 
 def import_string_of(kind: type) -> str:
-    """The class as `module:class`."""
+    """Return the class as `module:class`."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
@@ -84,7 +85,7 @@ def _check_duplicates(members: Sequence[Middleware]) -> None:
 
 
 def _find_placements(extra: Sequence[Middleware]) -> list[Placement]:
-    """The wishes of the extras that have an anchor."""
+    """Return the placements of the extras that have an anchor."""
     wishes: list[Placement] = []
     for one in extra:
         places = places_of(type(one))
@@ -124,7 +125,7 @@ def _find_anchor(placed: Sequence[Slot], at: Place) -> int | None:
 
 
 def _explain_unplaced(placed: Sequence[Slot], wishes: Sequence[Placement]) -> str:
-    """Why none of the wishes can be met: an anchor that is not there, or a circle among them."""
+    """Explain why none of the placements is possible: a missing anchor or a circle."""
     path: list[Placement] = []
     wish: Placement | None = wishes[0]
     while wish is not None and wish not in path:

@@ -30,10 +30,9 @@ def system_prompt(
     acp: str = "",
     personality: str = "",
 ) -> str:
-    """The prompt for `today`; a small model gets one of a few words, since its context is short.
+    """Return the prompt for `today`; small models get a short one, since their context is short.
 
-    `skills` and `acp` are the sections about these. `personality` is the text of an agent of one's own; it
-    comes last, in marks of its own.
+    `skills` and `acp` are sections. `personality` is the text of a custom agent, appended in its own tags.
     """
     template = _SHORT if small_model else _FULL
     text = template.format(today=f"{today:%A, %d %B %Y}", tools=_WITH_TOOLS if tools else _WITHOUT_TOOLS)

@@ -1,4 +1,4 @@
-"""The middleware of subagents: ThreadData, Sandbox, Guardrail, ToolErrorHandling, and the count of tokens."""
+"""Middleware of subagents: thread data, sandbox, guardrail, tool errors and token usage."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SHARED = frozenset({"thread_data", "sandbox", "guardrail"})
 
 
 def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -> list[Middleware]:
-    """The chain of the subagents of an agent with these features; `given` stands for `True`, by slot.
+    """Return the subagents' chain for an agent with these features.
 
-    They work in the lead agent's thread: in its folders and in its sandbox, which the lead agent's run gives
-    back, not they. Its guardrail, also one of another class, decides about their calls too.
+    Subagents work in the lead agent's thread, folders and sandbox, which only the lead agent's run releases.
+    Its guardrail, also one of another class, decides about their calls too.
     """
     chain: list[Middleware] = []
     if features.sandbox is not False:

@@ -1,4 +1,4 @@
-"""What a person may want to say next in a conversation, as a model proposes it."""
+"""Suggest follow-up messages for a conversation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MARK = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
 
 
 class ConversationMessage(BaseModel):
-    """One message: its content is a text or a list of blocks."""
+    """One message; its content is a text or a list of blocks."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     role: Literal["user", "assistant"]
@@ -44,9 +44,7 @@ class ConversationMessage(BaseModel):
 
 
 class SuggestionsBody(RequestModel):
-    """What is wanted: `n` proposals, by the default model unless another is named, for the thread as it
-    stands unless `messages` say what was said.
-    """
+    """Request for `n` suggestions by a model; `messages` replace those of the thread."""
 
     n: int = Field(DEFAULT_COUNT, ge=1, le=MAX_COUNT)
     model_name: str | None = None
@@ -54,20 +52,20 @@ class SuggestionsBody(RequestModel):
 
     @property
     def conversation(self) -> list[BaseMessage] | None:
-        """The messages that were given."""
+        """The messages of the request, None if there are none."""
         if self.messages is None:
             return None
         return to_messages(message.model_dump() for message in self.messages)
 
 
 class SuggestionService:
-    """Asks the model that is wanted; none of its tokens reaches a stream."""
+    """Asks a model for suggestions; its tokens reach no stream."""
 
     def __init__(self, source: ModelSource, make_model: Callable[..., BaseChatModel] = build_model) -> None:
         self._source, self._make_model = source, make_model
 
     async def suggest(self, messages: Sequence[BaseMessage], wanted: SuggestionsBody) -> SuggestionList:
-        """Proposals for what was said, none where nothing was.
+        """Suggest follow-ups for a conversation; none for an empty one.
 
         Raises ModelUnknown, ModelCallFailed or ConfigErrors.
         """
@@ -87,13 +85,13 @@ class SuggestionService:
 
 
 def to_messages(found: Iterable[Any]) -> list[BaseMessage]:
-    """What people and the assistant said, of messages as plain data; anything else is left out."""
+    """Convert user and assistant messages from plain data and skip all others."""
     kept = [one for one in found if isinstance(one, dict) and one.get("role", one.get("type")) in _WHO]
     return convert_to_messages(kept)
 
 
 def parse_suggestions(text: str) -> list[str]:
-    """The proposals in an answer: those of a JSON list, else the lines that are marked as a list's."""
+    """Parse the suggestions of an answer: a JSON list, else lines marked as list items."""
     plain = _THOUGHT.sub("", text)
     marked = (line for line in plain.splitlines() if _MARK.match(line))
     found = _parse_json_list(plain) or [_MARK.sub("", line, count=1) for line in marked]

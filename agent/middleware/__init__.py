@@ -1,1 +1,1 @@
-"""The middleware of the agent, one class a module; see `agent.harness.assembly` for their order."""
+"""The agent's middleware, one class per module; `agent.harness.assembly` lists their order."""

@@ -1,4 +1,4 @@
-"""A long conversation as pieces of text that each fit one call: nothing is left out, nothing reworded."""
+"""Split a long conversation into chunks of text that each fit one model call, complete and verbatim."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _WHO = {"human": "Person", "ai": "Assistant", "system": "System"}
 
 
 def split_conversation(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
-    """The messages as texts of about `tokens` at most each, cut between messages wherever that is possible.
+    """Return the messages as texts of at most about `tokens`, split between messages if possible.
 
-    A message that is longer alone is split, and its parts overlap, so that no sentence is only found in two
-    halves.
+    A longer message is split into overlapping parts, so that no sentence exists only in two halves.
     """
     found: list[str] = []
     open_piece: list[str] = []
@@ -34,7 +33,7 @@ def split_conversation(messages: Sequence[AnyMessage], tokens: int) -> list[str]
 
 
 def render_message(message: AnyMessage) -> str:
-    """Who said what, tool calls and results included; of what is no text only that it was there."""
+    """Render a message with author, tool calls and results; other content becomes a placeholder."""
     who = _WHO.get(message.type, message.type.capitalize())
     if isinstance(message, ToolMessage):
         who = f"Result of {message.name or 'a tool'}"
@@ -70,7 +69,7 @@ def _message_parts(messages: Iterable[AnyMessage], tokens: int) -> Iterator[str]
 
 
 def split_text(text: str, tokens: int) -> Iterator[str]:
-    """Parts of at most `tokens`, ended at a space where there is one, each starting inside of the last."""
+    """Yield overlapping parts of at most `tokens`, ending at a space if there is one."""
     at = 0
     while at < len(text):
         size = max(tokens // 3, 1)

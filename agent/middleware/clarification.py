@@ -1,4 +1,4 @@
-"""Lets the agent ask the person, and wait for the answer."""
+"""Let the agent ask the person a question and wait for the answer."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ ask_clarification.metadata = {"idempotent": True}
 
 
 class ClarificationMiddleware(AgentMiddleware[Any, Any]):
-    """Brings the tool `ask_clarification`, which stops the run with an interrupt until it is answered.
+    """Brings the tool `ask_clarification`, which interrupts the run until a person answers.
 
     The interrupt's value has `type` "clarification", `question`, `kind`, `options` and `context`; it is
     resumed with a text, or a mapping with `answer`. A question stands alone: other calls of the same answer
-    are taken out of it, since what the person says may make them wrong; the model makes them afterwards if
-    they still fit. Hook: `wrap_model_call`, so that those calls never get into the state; always the last of
-    the chain, so that nothing adds calls after it.
+    are removed, since the person's answer may make them wrong; the model repeats them if they still fit.
+    Hook: `wrap_model_call`, so that those calls never get into the state; always the last of the chain, so
+    that nothing adds calls after it.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = [ask_clarification]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and leave a question alone in its answer."""
+        """Call the model and keep only the question of its answer."""
         response = await handler(request)
         answer = get_answer(response)
         calls = answer.tool_calls if answer else []

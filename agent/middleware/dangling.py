@@ -1,4 +1,4 @@
-"""Every tool call gets a result before a model sees it; providers refuse a conversation where one lacks."""
+"""Give every tool call a result before a model sees it, as providers require."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ _Results = dict[str, ToolMessage]
 
 
 class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
-    """Gives unanswered tool calls an error as their result, right after the message that made them.
+    """Completes unanswered tool calls with an error result, right after their message.
 
-    A result that stands elsewhere is moved there, one that belongs to no call is left out. An answer whose
-    calls all have unreadable arguments is asked for again, at most `tries` times, since a run would end with
-    it; beside other calls such a call is taken out. Arguments that broke off are unreadable, although
-    langchain completes them. Where people have seen the text of such an answer, the next one is not streamed
-    and takes its place, as in `agent.models.retry`. Hook: `wrap_model_call`, since nobody but the model
-    needs it. The repair is stored together with the answer, and only where no older answer would have to be
-    written again (clients would take it for a new one); otherwise it is made for each call. What the answers
-    cost that were asked for again is stored too.
+    A result elsewhere is moved there, one without a call is dropped. An answer whose calls all have
+    unreadable arguments is requested again, at most `retries` times, since the run would end with it; next to
+    other calls such a call is removed. Truncated arguments count as unreadable, although langchain completes
+    them. If people have seen the text of such an answer, the next one is not streamed and replaces it, as in
+    `agent.models.retry`. Hook: `wrap_model_call`, since only the model needs it. The repair is stored with
+    the answer, and only if no older answer would have to be rewritten (clients would take it for a new one);
+    otherwise it is repeated for each call. The usage of repeated answers is stored too.
     """
 
     state_schema = ThreadState
@@ -57,7 +56,7 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with a conversation that is whole."""
+        """Call the model with a complete conversation."""
         whole = repair_history(request.messages)
         response, lost = await self._retry_unreadable(request.override(messages=whole), handler)
         stored = request.state["messages"]
@@ -69,7 +68,7 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         return with_update(response, **update) if update else response
 
     async def _retry_unreadable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
-        """The response, and the answers that were asked for again."""
+        """Return the response and the discarded answers before it."""
         lost: list[AIMessage] = []
         shown = VisibleOutput()
         response = await _call_model(request, handler, shown)
@@ -92,7 +91,7 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
 
 
 async def _call_model(request: Request, handler: Handler, shown: VisibleOutput) -> Response:
-    """The response, whose calls are only those whose arguments came whole, in the place of what was shown."""
+    """Return the response with truncated calls marked; it replaces the text that was shown."""
     raw = StreamedArguments()
     with attach_callback(raw), shown.watch_attempt() as place:
         response = await handler(request)
@@ -103,9 +102,9 @@ async def _call_model(request: Request, handler: Handler, shown: VisibleOutput) 
 
 
 def repair_history(messages: Sequence[AnyMessage], candidates: Sequence[AnyMessage] = ()) -> list[AnyMessage]:
-    """The messages with each call's result behind it; the same messages where nothing is wrong.
+    """Return the messages with each call's result after it.
 
-    `found`: messages among which lacking results may be.
+    `candidates` are further messages that may contain missing results.
     """
     results = _results_by_message(candidates)
     for maker, own in _results_by_message(messages).items():
@@ -121,10 +120,10 @@ def repair_history(messages: Sequence[AnyMessage], candidates: Sequence[AnyMessa
 
 
 def _results_by_message(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
-    """The results by the id of the message that made their call: the last one before them with such a call.
+    """Return results by the id of the message that made the call: the last such message before them.
 
-    A call's id alone would not do, since some providers start counting anew in each answer. Under None are
-    results that stand before any such message.
+    A call id alone is ambiguous, since some providers restart counting in each answer. Results before any
+    such message are under None.
     """
     found: dict[str | None, _Results] = {}
     makers: dict[str | None, str | None] = {}
@@ -138,7 +137,7 @@ def _results_by_message(messages: Sequence[AnyMessage]) -> dict[str | None, _Res
 
 
 def _complete_results(message: AIMessage, results: dict[str | None, _Results]) -> Iterator[ToolMessage]:
-    """The results of the message's calls in the order in which they came, then what stands for the others."""
+    """Yield the results of the message's calls in their order, then placeholders for missing ones."""
     calls: list[tuple[str | None, str, str]] = []
     calls += [(call["id"], call["name"], UNANSWERED) for call in message.tool_calls]
     calls += [(call["id"], call["name"] or "unknown", UNREADABLE) for call in message.invalid_tool_calls]
@@ -156,7 +155,7 @@ def _complete_results(message: AIMessage, results: dict[str | None, _Results]) -
 def _repair_writes(
     stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response: Response
 ) -> list[Any]:
-    """What makes the stored messages whole: from the first difference on, all is taken out and put back."""
+    """Return the state update that repairs the stored messages from the first difference on."""
     same = 0
     for old, new in zip(stored, whole, strict=False):
         if old.id != new.id:

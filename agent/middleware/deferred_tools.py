@@ -1,4 +1,4 @@
-"""Keeps a long list of tools out of the prompt: the model searches, and what it finds joins its list."""
+"""Keep a long tool list out of the prompt: the model searches and adds what it needs."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ NOTHING = "No tool fits. Try other words, or go on without."
 
 
 class ToolSearchArgs(BaseModel):
-    """The arguments of `tool_search`."""
+    """Arguments of `tool_search`."""
 
     query: str = Field(description="Words for what you want to do, or names of tools split by commas.")
 
 
 class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
-    """Shows the first `threshold` tools and those named by `always`; the others are found by `tool_search`.
+    """Shows the first `threshold` tools and those in `always`; `tool_search` finds the others.
 
-    What is found is added to the thread's `promoted_tools`, so other threads don't see it. With no more than
-    `threshold` tools nothing is hidden and there is no search. A call of a hidden tool is refused, since the
-    model has not seen its arguments. `catalogue` searches the agent's own tools unless another is given.
-    Hooks: `wrap_model_call` for the list, `wrap_tool_call` for the refusal; the tool writes the state.
+    Found tools are added to the thread's `promoted_tools`, so other threads are unaffected. Up to `threshold`
+    tools nothing is hidden and there is no search. A call of a hidden tool is refused, since the model has
+    not seen its arguments. `catalogue` defaults to a search over the agent's tools. Hooks: `wrap_model_call`
+    for the list, `wrap_tool_call` for the refusal; the tool writes the state.
     """
 
     state_schema = ThreadState
@@ -89,7 +89,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
         return await handler(request)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run a tool that was shown."""
+        """Run the tool unless it is hidden."""
         call = request.tool_call
         if call["name"] in self._hidden_tools(request.runtime.tools, request.state):
             text = HIDDEN.format(name=call["name"])

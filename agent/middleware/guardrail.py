@@ -1,4 +1,4 @@
-"""Asks before a tool is called: allowed, denied, or a person decides."""
+"""Check every tool call: allowed, denied, or decided by a person."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ _SAID_BY = re.compile(r"^[^\n:]{1,100}: ")
 
 
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
-    """Has every tool call judged by `provider` (everything is allowed without one).
+    """Lets `provider` decide about every tool call (allows everything without one).
 
-    A denial becomes an error result that says why. A question becomes an interrupt whose value has `type`
-    "approval", `question`, `options`, `tool`, `args`, `call_id` and `remember` (whether a yes may hold for
-    later calls of the tool, too: then the run's context has the tool in `approved`, and nobody is asked). The
-    call is made when it is resumed with "approve" or another plain yes; anything else rejects it, and the
-    model hears what was said. An exception,
-    a decision that takes longer than `seconds` and anything that is no decision deny. Hook: `wrap_tool_call`,
-    around retries and the tool itself.
+    A denial becomes an error result with the reason. A question becomes an interrupt whose value has `type`
+    "approval", `question`, `options`, `tool`, `args`, `call_id` and `remember` (an approval may apply to
+    later calls of the tool: then the run's context has the tool in `approved`, and nobody is asked). The call
+    is made if it is resumed with "approve" or another plain yes; anything else rejects it and is passed to
+    the model. An exception, a decision that takes longer than `seconds` and an invalid decision deny the
+    call. Hook: `wrap_tool_call`, around retries and the tool itself.
     """
 
     def __init__(self, *, provider: GuardrailProvider | None = None, seconds: float = SECONDS) -> None:
@@ -56,7 +55,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         self._seconds = seconds
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool where it is allowed."""
+        """Run the tool if it is allowed."""
         call = request.tool_call
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         decision = await self._decide_call(ToolRequest(call["name"], call["args"], call["id"] or "", context))
@@ -93,12 +92,12 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
 
 def is_approved(answer: Any) -> bool:
-    """Whether the answer to an approval is a yes: one word, maybe after the name of who says it."""
+    """Return whether the reply to an approval is a yes: one word, optionally after the author's name."""
     return not _YES.isdisjoint(_reply_forms(_reply_text(answer)))
 
 
 def _quote_reply(answer: Any) -> str:
-    """What somebody said who rejected a call with more than a no; quoted, so that it stays what they said."""
+    """Quote the person's words if they rejected a call with more than a no."""
     words = _reply_text(answer)
     if not _NO.isdisjoint(_reply_forms(words)):
         return ""
@@ -112,7 +111,7 @@ def _reply_text(answer: Any) -> str:
 
 
 def _reply_forms(words: str) -> set[str]:
-    """The words, and the words without the name of who says them."""
+    """Return the words with and without the author's name in front."""
     return {form.strip(" .!。！").casefold() for form in (words, _SAID_BY.sub("", words, count=1))}
 
 

@@ -1,7 +1,7 @@
-"""Sees to it that no tool is called with half of its arguments.
+"""Detect tool calls with truncated arguments.
 
-langchain completes arguments that break off in a stream, be it at the provider's limit of tokens or because
-the model wrote no JSON: what is left looks whole. Only the pieces themselves tell.
+langchain completes arguments that break off in a stream, at the provider's token limit or because the model
+wrote invalid JSON, so that they look complete. Only the streamed pieces show it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
 @dataclass(slots=True)
 class _Piece:
-    """What came of a call so far. Without an index each piece is a call of its own."""
+    """The streamed part of a call. Without an index each piece is a separate call."""
 
     run_id: UUID
     index: int | str | None
@@ -27,13 +27,13 @@ class _Piece:
     args: str
 
     def continues_with(self, new: _Piece) -> bool:
-        """Whether the new piece belongs to the same call."""
+        """Return whether the new piece belongs to the same call."""
         is_same = self.index is not None and (self.run_id, self.index) == (new.run_id, new.index)
         return is_same and (not new.call_id or not self.call_id or new.call_id == self.call_id)
 
 
 class StreamedArguments(AsyncCallbackHandler):
-    """Collects the arguments of tool calls as they were streamed."""
+    """Collects the arguments of tool calls as they are streamed."""
 
     run_inline = True
 
@@ -48,7 +48,7 @@ class StreamedArguments(AsyncCallbackHandler):
         run_id: UUID,
         **_: Any,
     ) -> None:
-        """A piece of an answer."""
+        """Record a piece of an answer."""
         message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
         for piece in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
             self._add_piece(_Piece(run_id, piece["index"], piece["id"] or "", piece["args"] or ""))
@@ -62,7 +62,7 @@ class StreamedArguments(AsyncCallbackHandler):
         self._pieces.append(new)
 
     def mark_broken_calls(self, answer: AIMessage) -> AIMessage:
-        """The answer, with the calls among `invalid_tool_calls` whose arguments are no whole JSON."""
+        """Move calls without valid JSON arguments to `invalid_tool_calls`."""
         raw = {piece.call_id: piece.args for piece in self._pieces if piece.call_id}
         broken = [call for call in answer.tool_calls if not _is_json(raw.get(call["id"] or "", ""))]
         if not broken:
@@ -80,7 +80,7 @@ class StreamedArguments(AsyncCallbackHandler):
 
 
 def _is_json(args: str) -> bool:
-    """Whether it can be read; nothing at all are no arguments."""
+    """Return whether the arguments can be parsed; an empty text means no arguments."""
     try:
         return not args.strip() or isinstance(json.loads(args, strict=False), dict)
     except ValueError:

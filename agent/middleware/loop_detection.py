@@ -1,4 +1,4 @@
-"""Notices that the model calls the same again and again: warns it, then stops it."""
+"""Detect a model that repeats the same tool calls: warn it, then stop it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ STOPPED = "I stopped here: I was making the same call again and again ({tools}) 
 
 
 class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
-    """Warns when the same calls were made `warn_at` times in a turn, stops at `stop_at`.
+    """Warns after the same calls were made `warn_at` times in a turn, stops at `stop_at`.
 
-    The same: tools and arguments, in any order, among the last `window` answers since a person wrote. An
-    answer that makes those calls again and more of the same tools is the same too, since others may have cut
-    what they found too much out of the earlier ones. The warning is only shown to the model. Stopping takes
-    the calls out of the answer and says so in it, which ends the run. Everything is read from the messages,
-    so it counts on after a restart, for each thread alone. Hook: `wrap_model_call`, so that calls that are
-    stopped never get into the state.
+    Calls are the same if tools and arguments match, in any order, among the last `window` answers since a
+    person wrote. An answer that repeats those calls and adds more of the same tools counts too, since other
+    middleware may have cut the earlier ones. Only the model sees the warning. Stopping removes the calls and
+    appends a note, which ends the run. Everything is read from the messages, so counting survives a restart,
+    separately for each thread. Hook: `wrap_model_call`, so that stopped calls never get into the state.
     """
 
     def __init__(self, *, warn_at: int = WARN_AT, stop_at: int = STOP_AT, window: int = WINDOW) -> None:
@@ -51,7 +50,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
         self._warn_at, self._stop_at, self._window = warn_at, stop_at, window
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model, with a warning where it is due, and stop it where that did not help."""
+        """Call the model with a warning if it is due, and remove calls that continue the loop."""
         made = self._recent_calls(request.state["messages"])
         count = made.count(made[-1]) if made else 0
         if count >= self._warn_at:
@@ -73,7 +72,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _call_signature(message: AIMessage) -> _Calls:
-    """The tool and the arguments of each call, in an order of its own."""
+    """Return tool and arguments of each call, sorted."""
     return tuple(
         sorted(
             (call["name"], json.dumps(call["args"], sort_keys=True, default=str))
@@ -83,7 +82,7 @@ def _call_signature(message: AIMessage) -> _Calls:
 
 
 def _count_repeats(answer: AIMessage, made: Sequence[_Calls]) -> int:
-    """How often the answer's calls were made before."""
+    """Return the number of times that the answer's calls were made before."""
     new = Counter(_call_signature(answer))
     tools = {name for name, _ in new}
     return max(

@@ -1,4 +1,4 @@
-"""Puts what is remembered before the model, and has the memory learn from what was said."""
+"""Put the memory into the prompt and record new messages for it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RecordMessages = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any]):
-    """Adds the memory of the person, or of the group, to the system prompt; queues what a run adds to it.
+    """Adds the person's or the group's memory to the system prompt and queues new messages for it.
 
-    Queued are what people wrote and the final answers, when a final answer is there; of a person, nothing
-    that others wrote. Without a store it is `ProcessMemory`. A store that fails is logged and costs the run
-    nothing. Hook: `wrap_model_call` for both: nothing of it is state.
+    After a final answer it queues the messages of people and the final answers; for a person's memory,
+    nothing that others wrote. The default store is `ProcessMemory`. A failing store is logged and does not
+    affect the run. Hook: `wrap_model_call` for both, since nothing of it is state.
     """
 
     def __init__(self, *, store: MemoryStore | None = None) -> None:
@@ -38,7 +38,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         self._store = store or ProcessMemory()
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the memory in view; queue when it has answered."""
+        """Call the model with the memory in the prompt, then queue the exchange."""
         context = RunContext.of(request.runtime)
         scope = MemoryScope.of(context)
         if scope is None:
@@ -60,7 +60,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
 
 
 def make_recorder(store: MemoryStore) -> RecordMessages:
-    """A function that queues messages of a run: what summarization takes as `before_cut`."""
+    """Return a function that queues messages of a run; summarization uses it as `before_cut`."""
 
     async def remember(context: RunContext, messages: Sequence[BaseMessage]) -> None:
         scope = MemoryScope.of(context)

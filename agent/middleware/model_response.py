@@ -1,4 +1,4 @@
-"""Looking into and changing the answer of a model inside of `wrap_model_call`."""
+"""Read and change a model's answer inside `wrap_model_call`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "input_json_
 
 
 def get_answer(response: Response) -> AIMessage | None:
-    """The model's message."""
+    """Return the model's message."""
     return next((message for message in response.result if isinstance(message, AIMessage)), None)
 
 
 def with_answer(response: Response, answer: AIMessage) -> Response:
-    """The response with another message in place of the model's."""
+    """Return the response with the model's message replaced."""
     result = [answer if isinstance(message, AIMessage) else message for message in response.result]
     return replace(response, result=result)
 
 
 def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:
-    """The message as if it had never made the calls with these ids, in every form that providers use."""
+    """Return the message without the calls of these ids, in every form that providers use."""
     content: Any = message.content
     if isinstance(content, list):
         content = [block for block in content if not _is_cut_call(block, cut)]
@@ -43,14 +43,14 @@ def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:
 
 
 def with_text(message: AIMessage, text: str) -> AIMessage:
-    """The message with a paragraph more."""
+    """Return the message with a paragraph appended."""
     if isinstance(message.content, list):
         return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
     return message.model_copy(update={"content": "\n\n".join(filter(None, [message.content, text]))})
 
 
 def with_system(request: Request, text: str) -> Request:
-    """The request with a paragraph more in its system message."""
+    """Return the request with a paragraph appended to its system message."""
     system = request.system_message
     if system is None:
         return request.override(system_message=SystemMessage(text))
@@ -62,13 +62,13 @@ def with_system(request: Request, text: str) -> Request:
 
 
 def messages_since_user(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """The messages after the last one of a person."""
+    """Return the messages after the last human one."""
     last = max((at for at, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
     return messages[last + 1 :]
 
 
 def with_update(response: Response, **update: Any) -> ExtendedModelResponse[Any]:
-    """The response together with a change of the state, in one step."""
+    """Return the response with a state update in the same step."""
     return ExtendedModelResponse(model_response=response, command=Command(update=update))
 
 

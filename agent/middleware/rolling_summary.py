@@ -1,4 +1,4 @@
-"""A summary in the making: one piece after the other, by whichever model answers."""
+"""Write a summary chunk by chunk, with whichever model answers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SMALLEST_PIECE = 500
 
 
 class RollingSummary:
-    """Folds messages into a summary: each piece is read together with the summary so far.
+    """Summarizes messages: each chunk is read together with the summary so far.
 
-    What was folded before a failure stays: whoever goes on goes on from there. `prompt` names {summary} and
-    {messages}; a piece has about `tokens` at most.
+    The summary so far survives a failure, and the next model continues from it. `prompt` has the fields
+    {summary} and {messages}; a chunk has at most about `tokens`.
     """
 
     def __init__(self, going: Sequence[AnyMessage], *, prompt: str, tokens: int) -> None:
@@ -37,9 +37,9 @@ class RollingSummary:
         """What is folded so far."""
 
     async def summarize_rest(self, request: Request) -> list[BaseMessage]:
-        """Fold what is left, by the model of the request; its answers. Pieces too large are made smaller.
+        """Summarize the remaining chunks with the request's model and return its answers.
 
-        Raises ModelCallFailed.
+        Chunks that are too large are split further. Raises ModelCallFailed.
         """
         answers: list[BaseMessage] = []
         while self._left:

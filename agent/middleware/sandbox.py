@@ -1,4 +1,4 @@
-"""Gives a run its sandbox and the tools that work in it, and takes it back."""
+"""Acquire a run's sandbox with its tools, and release it."""
 
 from __future__ import annotations
 
@@ -25,36 +25,34 @@ REMEMBERED = 10_000
 
 
 class BorrowedSandboxes:
-    """A provider whose sandboxes are somebody else's to give up. See `SandboxProvider`."""
+    """A provider that shares another one's sandboxes and never releases them."""
 
     def __init__(self, provider: SandboxProvider) -> None:
         self._provider = provider
 
     async def acquire(self, thread_id: str) -> str:
-        """See `SandboxProvider`."""
         return await self._provider.acquire(thread_id)
 
     def get(self, sandbox_id: str) -> Sandbox | None:
-        """See `SandboxProvider`."""
         return self._provider.get(sandbox_id)
 
     async def release(self, sandbox_id: str) -> None:
-        """Not theirs to give up."""
+        """Do nothing: the owner releases it."""
 
     async def close(self) -> None:
-        """Nor to end."""
+        """Do nothing: the owner closes it."""
 
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
-    """Acquires the thread's sandbox when an answer calls tools, and releases it with the last answer.
+    """Acquires the thread's sandbox when an answer calls tools and releases it with the last answer.
 
-    `sandbox` in the state has its id, stored with the answer, before any of its tools runs. Each tool call
-    acquires again, since a run that goes on after a question or a crash starts with one. A run that fails, is
+    `sandbox` in the state holds its id, stored with the answer before any of its tools runs. Each tool call
+    acquires again, since a run that resumes after a question or a crash starts with one. A run that fails, is
     cancelled or stops to ask ends without a last answer: then the call that ended it releases, once no other
-    call of the thread is under way. What slips through (a killed process, a failure between two calls) is the
-    provider's to give up. A run without tool calls never has one. Results of any tool that are longer than
-    `characters` become a file in the sandbox and a synopsis. Hooks: `wrap_model_call` and `wrap_tool_call`;
-    hooks of their own would be two steps of every run, with and without tools.
+    call of the thread is running. The provider handles the rest (a killed process, a failure between two
+    calls). A run without tool calls never has a sandbox. A result of any tool longer than `characters`
+    becomes a file in the sandbox and a synopsis. Hooks: `wrap_model_call` and `wrap_tool_call`; separate
+    hooks would be two steps of every run, with and without tools.
     """
 
     state_schema = ThreadState
@@ -66,7 +64,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         tools: Sequence[BaseTool] | None = None,
         characters: int = CHARACTERS,
     ) -> None:
-        """`provider` is the local one below the folder `.roebot` otherwise, `tools` are all there are."""
+        """`provider` defaults to the local one under `.roebot`, `tools` to all sandbox tools."""
         super().__init__()
         self._provider = provider or LocalSandboxProvider(default_store().folders)
         self.tools = list(sandbox_tools() if tools is None else tools)
@@ -75,9 +73,9 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._ended: set[str] = set()
 
     def for_subagents(self) -> SandboxMiddleware:
-        """One for subagents: they use the sandboxes of this one's runs, and never give one up.
+        """Return a middleware for subagents that uses these sandboxes and never releases one.
 
-        Files are presented by who speaks with people, so that tool is not theirs.
+        Presenting files is left to the agent that speaks with people.
         """
         tools = [tool for tool in self.tools if tool is not present_files]
         return SandboxMiddleware(
@@ -87,7 +85,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, told where the files are; then acquire for the tools that it calls, or release."""
+        """Call the model, then acquire the sandbox if it calls tools, else release it."""
         if self.tools:
             request = with_system(request, PROMPT)
         thread_id = RunContext.of(request.runtime).thread_id
@@ -112,7 +110,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         return response if sandbox_id == known else with_update(response, sandbox={"sandbox_id": sandbox_id})
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run a tool with the sandbox in use; a long result becomes a file."""
+        """Run a tool with the sandbox; a long result becomes a file."""
         thread_id = RunContext.of(request.runtime).thread_id  # type: ignore[arg-type]
         if thread_id is None:
             return await self._run_tool(request, handler, None)
@@ -141,14 +139,14 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         return result if text is result.content else result.model_copy(update={"content": text})
 
     async def _finish_call(self, sandbox_id: str, *, ending: bool) -> None:
-        """A tool call is over; one that ends the run has the last one release."""
+        """Count the end of a tool call; the last call of an ended run releases."""
         if not self._calls[sandbox_id]:
             del self._calls[sandbox_id]
         if ending or sandbox_id in self._ended:
             await self._release_when_idle(sandbox_id)
 
     async def _release_when_idle(self, sandbox_id: str) -> None:
-        """The run ends: release now, or with the last call that is under way or begins late."""
+        """Mark the run as ended and release now, or when its last call ends."""
         if not sandbox_id:
             return
         if len(self._ended) >= REMEMBERED:

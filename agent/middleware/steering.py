@@ -1,4 +1,4 @@
-"""Takes in what people write while the agent works."""
+"""Add messages that people write while the agent works."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ MAX_ITEMS = 100
 
 
 class SteeringMiddleware(AgentMiddleware[Any, Any]):
-    """Adds the messages of the run's inbox to the thread.
+    """Moves messages from the run's inbox into the thread.
 
-    The inbox is the namespace `("steer", thread)` of the graph's store. An item is for the run whose
-    `turn_id` it names: `{"turn", "number", "message"}`, by the message's id; `number` gives the order.
-    `steered` says which ones the turn has taken in. Those, and items of other turns, are dropped. Without a
-    store, a thread or a turn there is no inbox. Hook: `before_model`, a step of its own, since message and
-    record have to be in one checkpoint, whatever becomes of the model call, and before anything reads them.
+    The inbox is the namespace `("steer", thread)` of the graph's store. An item is meant for the run of its
+    `turn_id`: `{"turn", "number", "message"}`, keyed by the message id; `number` is the order. `steered`
+    records the messages that the turn has taken. Those, and items of other turns, are deleted. Without a
+    store, a thread or a turn there is no inbox. Hook: `before_model`, a separate step, since message and
+    record must be in one checkpoint, whatever happens to the model call, and before anything reads them.
     """
 
     state_schema = ThreadState
 
     async def abefore_model(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Take in what is new."""
+        """Take the new messages."""
         context, store = RunContext.of(runtime), runtime.store
         if store is None or context.thread_id is None or context.turn_id is None:
             return None
@@ -55,7 +55,7 @@ def _steered_ids(state: ThreadState, turn: str) -> Sequence[str]:
 
 
 def _is_for(item: Item, turn: str) -> bool:
-    """Whether an item is a message for this turn, in the form in which they are given."""
+    """Return whether an item is a well-formed message for this turn."""
     message, number = item.value.get("message"), item.value.get("number")
     fits = isinstance(message, Mapping) and isinstance(message.get("content"), str)
     return fits and isinstance(number, int) and item.value.get("turn") == turn

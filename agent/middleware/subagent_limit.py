@@ -1,4 +1,4 @@
-"""Lets a model hand work to subagents, and keeps it from starting more at once than may run."""
+"""Let a model delegate to subagents, and limit the number of tasks per answer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ results of one answer, then start the next ones in your next answer. People see 
 
 
 class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
-    """Cuts the `task` calls of one answer beyond `most`; the first ones stay, and those of other tools.
+    """Keeps the first `most` calls of `task` in an answer, and all calls of other tools.
 
-    What is cut was never called, so nothing dangles: with the results of the others in view, the model
-    starts what is left. With a `runner` it brings the tool too, and the prompt says how to use it. Hook:
-    `wrap_model_call`, so that the calls never get into the state.
+    Removed calls were never made, so none dangles: with the other results in view, the model starts the rest.
+    With a `runner` it brings the tool too, and the prompt explains it. Hook: `wrap_model_call`, so that
+    removed calls never get into the state.
     """
 
     def __init__(self, *, most: int = MOST, tool: str = TASK, runner: SubagentRunner | None = None) -> None:
@@ -46,7 +46,7 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
         self._tool = tool
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and cut its answer."""
+        """Call the model and limit its answer."""
         if self._prompt:
             request = with_system(request, self._prompt)
         response = await handler(request)

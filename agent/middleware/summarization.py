@@ -1,4 +1,4 @@
-"""Replaces the older part of a long conversation by a summary of it."""
+"""Replace the older part of a long conversation with a summary."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ and nothing but the summary.
 
 
 class SummarizationMiddleware(AgentMiddleware[Any, Any]):
-    """Summarizes the older messages when `trigger` is met, and keeps the newest as `keep` says.
+    """Summarizes the older messages when `trigger` is met and keeps the newest as `keep` says.
 
-    Both are langchain's, as is the choice of where to cut: tool calls stay with their results. Every message
-    that goes is read by the summarizer in full, in pieces of `piece_tokens`, each with the summary so far;
-    `model` writes it, or the agent's own; `attempts` tries again and falls back on other models, without it
-    each piece is asked for once. The last message of a person stays even where the rest of its turn goes.
-    `before_cut` gets the messages first. A summary that fails in the end is logged, and the call is made
-    with everything. `fraction` needs a model whose profile says how much it takes.
+    Both are langchain's, as is the choice of the cut: tool calls stay with their results. The summarizer
+    reads every removed message in full, in chunks of `piece_tokens`, each with the summary so far. `model`
+    writes it, or the agent's model; `attempts` retries and falls back on other models, without it each chunk
+    is tried once. The last human message stays even if the rest of its turn is removed. `before_cut` gets the
+    messages first. If the summary fails it is logged, and the call is made with all messages. `fraction`
+    needs a model whose profile has its context size.
 
     Hook: `wrap_model_call`, which knows the agent's model and costs no step; the cut is stored with the
-    answer. The summary takes the place and id of the first message that goes, so that no other message is
-    written again. Its tokens reach no stream.
+    answer. The summary takes the position and id of the first removed message, so that no other message is
+    rewritten. Its tokens reach no stream.
     """
 
     state_schema = ThreadState
@@ -73,7 +73,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         prompt: str = PROMPT,
         before_cut: BeforeCut | None = None,
     ) -> None:
-        """Raises ValueError for pieces too small, or a prompt with a field that there is not."""
+        """Raises ValueError for chunks that are too small, or a prompt with an unknown field."""
         super().__init__()
         if piece_tokens < SMALLEST_PIECE:
             raise ValueError(f"A piece has at least {SMALLEST_PIECE} tokens.")
@@ -108,7 +108,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def _summarize(
         self, request: Request, going: Sequence[AnyMessage]
     ) -> tuple[HumanMessage, TokenUsage | None] | None:
-        """The message that replaces what goes, and what it cost; None where it could not be made."""
+        """Return the message that replaces `going` and its usage; None if it failed."""
         try:
             if self._before_cut is not None:
                 await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
@@ -126,7 +126,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def _write_summary(
         self, request: Request, going: Sequence[AnyMessage]
     ) -> tuple[str, TokenUsage | None]:
-        """The summary, by the first model that gets through with it, and what all tries cost."""
+        """Return the summary of the first model that completes it, and the usage of all attempts."""
         folding = RollingSummary(going, prompt=self._prompt, tokens=self._piece_tokens)
         answers: list[BaseMessage] = []
 
@@ -141,7 +141,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         return folding.summary, merge_usage(*costs) if any(costs) else None
 
     def _rules_for(self, model: BaseChatModel) -> _Rules:
-        """langchain's rules for a model, which depend on how it counts and how much it takes."""
+        """Return langchain's rules for a model; they depend on its token counter and context size."""
         if self._rules is None or self._rules[0] is not model:
             try:
                 self._rules = (model, _Rules(model, trigger=self._trigger, keep=self._keep))
@@ -151,16 +151,16 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _failed_usage(response: Response | ExtendedModelResponse[Any]) -> Any:
-    """What tries cost that failed, as `ModelAttempts` tells it."""
+    """Return the usage of failed attempts as `ModelRetry` reports it."""
     command = response.command if isinstance(response, ExtendedModelResponse) else None
     return command.update.get("usage") if command and isinstance(command.update, dict) else None
 
 
 class _Rules(LangchainSummarization[Any, Any]):
-    """When to cut, and where."""
+    """langchain's rules for when and where to cut."""
 
     def select_messages(self, messages: list[AnyMessage]) -> list[AnyMessage]:
-        """The messages that go; none where there is room."""
+        """Return the messages to summarize; none if there is room."""
         if not self._should_summarize(messages, self.token_counter(messages)):
             return []
         going = messages[: max(self._determine_cutoff_index(messages), 0)]

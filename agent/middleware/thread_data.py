@@ -1,4 +1,4 @@
-"""Says where a thread's folders are."""
+"""Store the paths of a thread's folders in its state."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ HOME = Path(".roebot")
 class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
     """Writes `thread_data`: the host paths of the thread's workspace, uploads and outputs.
 
-    The folders are made by whoever writes into them first. Without a thread there is nothing to write.
-    Hook: `before_agent`, since middleware and tools after it read the state; it writes only what changed.
+    The first writer creates the folders. Without a thread there is nothing to write. Hook: `before_agent`,
+    since later middleware and tools read the state; it writes only changes.
     """
 
     state_schema = ThreadState
 
     def __init__(self, *, store: ThreadFileStore | None = None) -> None:
-        """`store` is the one of the folder `.roebot` otherwise."""
+        """`store` defaults to the one under `.roebot`."""
         super().__init__()
         self._store = store or default_store()
 
@@ -41,5 +41,5 @@ class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
 
 
 def default_store() -> LocalUploadStore:
-    """The files below `.roebot` in the current folder."""
+    """Return the store under `.roebot` in the current directory."""
     return LocalUploadStore(ThreadFolders(HOME))

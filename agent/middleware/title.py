@@ -1,4 +1,4 @@
-"""Gives a thread its title."""
+"""Give a thread its title."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 
 
 class TitleMiddleware(AgentMiddleware[Any, Any]):
-    """Titles a thread after its first full exchange, when the first answer without tool calls is there.
+    """Titles a thread after its first full exchange, with the first answer without tool calls.
 
-    Asks `model` (the agent's own without one) and holds the answer up for at most `hold` seconds; when there
-    is no title by then, the first words of the person are it. In that case the model is asked once more,
-    beside the first call of the second exchange, for at most `seconds` and no longer than `hold` after that
-    call. It never fails a run, and its tokens reach no stream. `prompt_template` may name {user}, {assistant}
-    and {max_words}. Hook: `wrap_model_call`; the title goes into the state with the answer.
+    It asks `model` (default: the agent's) and delays the answer by at most `hold` seconds; without a title by
+    then, the person's first words are used. In that case the model is asked once more, parallel to the first
+    call of the second exchange, for at most `seconds` and no longer than `hold` after that call. It never
+    fails a run, and its tokens reach no stream. `prompt_template` may use {user}, {assistant} and
+    {max_words}. Hook: `wrap_model_call`; the title is stored with the answer.
     """
 
     state_schema = ThreadState
@@ -56,7 +56,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         seconds: float = SECONDS,
         hold: float = HOLD,
     ) -> None:
-        """Raises ValueError for a limit below 1 or a template with another field."""
+        """Raises ValueError for a limit below 1 or a template with an unknown field."""
         super().__init__()
         if max_words < 1 or max_chars < 1:
             raise ValueError("A title needs room for one word and one character at least.")
@@ -70,7 +70,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, and title the thread when it has answered."""
+        """Call the model and title the thread after its answer."""
         messages, title = request.state["messages"], request.state.get("title")
         if not title:
             return await self._title_first_exchange(request, await handler(request))
@@ -86,7 +86,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     async def _title_first_exchange(
         self, request: Request, response: Response
     ) -> Response | ExtendedModelResponse[Any]:
-        """Title the first exchange, which this response may end."""
+        """Title the thread if this response ends the first exchange."""
         answer = get_answer(response)
         if answer is None or answer.tool_calls:
             return response
@@ -97,7 +97,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     async def _title_second_exchange(
         self, request: Request, handler: Handler, first: AIMessage
     ) -> Response | ExtendedModelResponse[Any]:
-        """Make up for a title while the model answers the second time."""
+        """Make up for a missing title while the model answers the second time."""
         asked = self._ask_title(request.model, request.state["messages"], first, self._seconds)
         naming = asyncio.create_task(asked, name="title")
         try:
@@ -111,7 +111,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     def _with_title(
         self, response: Response, said: BaseMessage | None, otherwise: str = ""
     ) -> Response | ExtendedModelResponse[Any]:
-        """The response with the title that was said, and what it cost."""
+        """Return the response with the generated title and its usage."""
         usage = sum_usage([said]) if said is not None else None
         title = (self._shorten_title(said.text) if said is not None else "") or otherwise
         update = {**({"title": title} if title else {}), **({"usage": usage} if usage else {})}
@@ -130,11 +130,11 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
             return None
 
     def _fallback_title(self, messages: Sequence[AnyMessage], answer: AIMessage) -> str:
-        """The title where no model gives one."""
+        """Return the title to use without a model."""
         return self._shorten_title(first_user_text(messages)) or self._shorten_title(answer.text)
 
     def _shorten_title(self, text: str) -> str:
-        """The first line of a text as a title, cut at a word where that is possible."""
+        """Return the first line of a text as a title, cut between words if possible."""
         lines = [line.strip() for line in _THOUGHT.sub("", text).splitlines()]
         line = next(filter(None, lines), "").strip("\"'`*#“”‘’«»「」 ").removesuffix(".")
         words = " ".join(line.split()[: self._max_words])
@@ -145,18 +145,18 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
 
 
 def final_answers(messages: Sequence[AnyMessage]) -> list[AIMessage]:
-    """The answers that ended an exchange."""
+    """Return the answers that ended an exchange."""
     said = (message for message in messages if isinstance(message, AIMessage))
     return [message for message in said if not message.tool_calls and message.text.strip()]
 
 
 def _starts_exchange(messages: Sequence[AnyMessage]) -> bool:
-    """Whether an exchange begins: the newest message is a person's."""
+    """Return whether an exchange starts: the newest message is a person's."""
     newest = messages[-1]
     return isinstance(newest, HumanMessage) and "lc_source" not in newest.additional_kwargs
 
 
 def first_user_text(messages: Sequence[AnyMessage]) -> str:
-    """The text of the first message of a person, without what a middleware put there."""
+    """Return the text of a person's first message, ignoring messages of middleware."""
     people = (m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs)
     return next((message.text for message in people if message.text.strip()), "")

@@ -1,4 +1,4 @@
-"""Plan mode: the agent's list of what is to be done."""
+"""Plan mode: the agent's to-do list."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NONE_IN_PROGRESS = (
 
 
 class TodoArgument(TypedDict):
-    """One line of the list."""
+    """One item of the list."""
 
     content: str
     status: Literal["pending", "in_progress", "completed"]
@@ -42,7 +42,7 @@ class TodoArgument(TypedDict):
 async def write_todos(
     todos: list[TodoArgument], tool_call_id: Annotated[str, InjectedToolCallId]
 ) -> Command[Any] | str:
-    """Check and store the list."""
+    """Validate and store the list."""
     problem = check_todos(todos)
     status: Literal["success", "error"] = "error" if problem else "success"
     text = (
@@ -56,11 +56,11 @@ write_todos.metadata = {"idempotent": True}
 
 
 class TodoListMiddleware(LangchainTodoList[Any, Any]):
-    """langchain's, with exactly one item in progress and one call in an answer.
+    """langchain's to-do list with exactly one item in progress and one call per answer.
 
-    A list that breaks the rule is refused, and the model hears why. Of several calls in one answer only the
-    last counts. Hook: `wrap_model_call` for the prompt and for the answer; langchain's `after_model`, a step
-    of its own after each answer, is not needed then.
+    An invalid list is refused with the reason. Of several calls in one answer only the last counts. Hook:
+    `wrap_model_call` for the prompt and the answer; this replaces langchain's `after_model`, a separate step
+    after each answer.
     """
 
     state_schema = ThreadState  # type: ignore[assignment]
@@ -72,7 +72,7 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
         self.tools = [write_todos]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> ModelResponse[Any] | AIMessage:
-        """Call the model with the rules, and keep one list of its answer."""
+        """Call the model with the rules and keep one list of its answer."""
 
         async def single(inner: Request) -> ModelResponse[Any]:
             response = await handler(inner)
@@ -86,7 +86,7 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
 
 
 def check_todos(todos: Sequence[Mapping[str, Any]]) -> str | None:
-    """What breaks the rule of one item in progress, in words for the model."""
+    """Explain to the model how the list breaks the rules; None if it does not."""
     doing = _count_status(todos, "in_progress")
     if doing > 1:
         return TOO_MANY.format(count=doing)

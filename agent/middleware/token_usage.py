@@ -1,4 +1,4 @@
-"""Counts the tokens of a thread."""
+"""Count the tokens of a thread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.middleware.model_response import Handler, Request, Response, with_upd
 
 
 class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
-    """Adds what an answer cost to the thread's `usage`.
+    """Adds an answer's usage to the thread's `usage`.
 
-    Middleware that asks a model for itself (title, summary) adds the cost of that to the same channel. What a
-    run cost is the difference between its last and first values: `agent.core.usage.spent`. Hook:
-    `wrap_model_call`; the count goes with the answer.
+    Middleware that calls a model itself (title, summary) adds its usage to the same channel. A run's usage is
+    the difference between its last and first values: `agent.core.usage.usage_between`. Hook:
+    `wrap_model_call`; the usage is stored with the answer.
     """
 
     state_schema = ThreadState
@@ -24,7 +24,7 @@ class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model and count."""
+        """Call the model and count its tokens."""
         response = await handler(request)
         usage = sum_usage(response.result)
         return response if usage is None else with_update(response, usage=usage)

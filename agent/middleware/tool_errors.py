@@ -1,4 +1,4 @@
-"""A tool that fails tells the model so, and the run goes on."""
+"""Report a failing tool to the model, so that the run continues."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ FAILED = "The tool {tool} failed: {error}: {detail}"
 
 
 class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
-    """Turns an exception of a tool into an error result, and runs no call twice that may have had an effect.
+    """Turns a tool's exception into an error result and never repeats a call with possible effects.
 
     The text names the exception's class and its message without keys and host paths. `retry` is langchain's
-    ToolRetryMiddleware, or how often a call is repeated that raised; it repeats inside of what is recorded.
-    The record (see `tool_journal`) is kept in the graph's store, or in memory where it has none; a call that
-    was begun before gets "interrupted, outcome unknown" as its result, unless its tool declares
-    `{"idempotent": True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call`
-    to forget calls whose results a model has answered.
+    ToolRetryMiddleware, or the number of retries of a call that raised; retries count as one recorded call.
+    The journal (see `tool_journal`) is stored in the graph's store, or in memory without one. A call that was
+    started before gets "interrupted, outcome unknown" as its result, unless its tool declares `{"idempotent":
+    True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call` to delete calls
+    whose results a model has answered.
     """
 
     def __init__(self, *, retry: ToolRetryMiddleware | int = 0, journal: ToolJournal | None = None) -> None:
@@ -50,7 +50,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         self._memory = MemoryJournal()
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool; see the class."""
+        """Run the tool with journal and retries."""
         run = handler if self._retry is None else partial(_run_with_retry, self._retry, handler)
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         journal = self._journal_of(request.runtime.store)
@@ -58,7 +58,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         return await super().awrap_tool_call(request, recorded)
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model, then forget the calls whose results it has seen."""
+        """Call the model, then delete the journal entries of the results it has seen."""
         response = await handler(request)
         journal = self._journal_of(request.runtime.store)
         thread_id = RunContext.of(request.runtime).thread_id or ""
@@ -73,7 +73,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
 
 
 def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
-    """What the model hears of a tool's failure; the log hears of it too."""
+    """Return the error text for the model and log the failure."""
     tool = request.tool_call["name"]
     detail = redact_line(_HOST_FOLDERS.sub("…/", str(error))) or "(no message)"
     log.warning("tool_failed", tool=tool, error=type(error).__name__, detail=detail)

@@ -1,10 +1,10 @@
-"""A tool that may have had an effect is not run twice: the record of what was begun.
+"""Record started tool calls, so that a call with possible effects never runs twice.
 
     the call is checkpointed -> begin -> the tool runs -> its result is checkpointed
-    -> the next model call sees it -> done
+    -> the next model call sees it -> finish
 
-An entry stays until a model has answered with the result in view, and the checkpoint with that result is on
-disk. So whatever kills the process, the call is either in the record or its result is in a checkpoint.
+An entry stays until a model has answered with the result in view and the checkpoint with that result is on
+disk. So whenever the process is killed, either the call is in the journal or its result is in a checkpoint.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ ToolHandler = Callable[[ToolCallRequest], Awaitable[Result]]
 
 
 class StoreJournal:
-    """The journal in a langgraph store; as durable as that store is."""
+    """The journal in a LangGraph store; as durable as that store."""
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
-        """See `ToolJournal`."""
         namespace = (NAMESPACE, thread_id)
         # One transaction; stores read before they write, in whatever order a batch is given.
         found, _ = await self._store.abatch(
@@ -50,19 +49,17 @@ class StoreJournal:
         return found is not None
 
     async def finish(self, thread_id: str, call_id: str) -> None:
-        """See `ToolJournal`."""
         await self._store.adelete((NAMESPACE, thread_id), call_id)
 
 
 class MemoryJournal:
-    """The journal of a process, for graphs without a store. The oldest entries go beyond `kept`."""
+    """The journal of a process, for graphs without a store; drops the oldest beyond `max_entries`."""
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
         self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
-        """See `ToolJournal`."""
         key = (thread_id, call_id)
         if key in self._begun:
             return True
@@ -72,12 +69,11 @@ class MemoryJournal:
         return False
 
     async def finish(self, thread_id: str, call_id: str) -> None:
-        """See `ToolJournal`."""
         self._begun.pop((thread_id, call_id), None)
 
 
 def is_idempotent(tool: BaseTool) -> bool:
-    """Whether its metadata or extras say `{"idempotent": True}`: running it twice does no harm."""
+    """Return whether metadata or extras say `{"idempotent": True}`: running it twice does no harm."""
     said = (tool.metadata or {}, tool.extras or {})
     return any(part.get("idempotent") is True for part in said)
 
@@ -85,7 +81,7 @@ def is_idempotent(tool: BaseTool) -> bool:
 async def run_journaled(
     journal: ToolJournal, thread_id: str, request: ToolCallRequest, handler: ToolHandler
 ) -> Result:
-    """Run the call unless it was begun before; see the module. Raises CheckpointLost."""
+    """Run the call unless it was started before. Raises CheckpointLost."""
     tool = request.tool
     if tool is None or is_idempotent(tool):
         return await handler(request)
@@ -109,8 +105,9 @@ async def forget_answered_calls(
     tools: Sequence[Any],
     step: ExecutionInfo | None,
 ) -> None:
-    """Forget the calls of the last message that made some: their results were seen by this step of a model,
-    and are stored once what it began from is. Raises CheckpointLost.
+    """Delete the entries of the last message with calls, since this model step has seen the results.
+
+    They are deleted once the checkpoint that the step started from is stored. Raises CheckpointLost.
     """
     calling = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
     if calling is None or not calling.tool_calls:
@@ -129,7 +126,7 @@ async def forget_answered_calls(
 
 
 def _entry_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
-    """The call's id within its message: some providers start counting anew in each."""
+    """Return a key from message and call id: some providers restart counting in each message."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
             return f"{message.id}/{call_id}"

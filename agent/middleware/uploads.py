@@ -1,4 +1,4 @@
-"""Tells the agent of new files in its thread."""
+"""Announce new files of a thread to the agent."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, listed_in
 
 
 class UploadsMiddleware(ShowUploads):
-    """Announces files that came since the last turn, and shows them to the model.
+    """Announces files that arrived since the last turn and shows them to the model.
 
-    The last message of a person lists what no message has listed yet, once; `uploaded_files` says what is
-    known. Files that the bot sends with a message are listed there already. Hook: `wrap_model_call`, around
-    everything that reads messages; the first call of a turn looks for new files, what is inside of it finds
-    them in its request's state, and the list is stored with the answer. A call that fails announces them
+    The last human message lists the files that no message has listed yet, once; `uploaded_files` records the
+    known ones. Files that the bot sends with a message are already listed there. Hook: `wrap_model_call`,
+    around everything that reads messages; the first call of a turn looks for new files, inner middleware
+    finds them in the request's state, and the list is stored with the answer. A failed call announces them
     again. Names, small texts and images are never stored.
     """
 
     state_schema = ThreadState
 
     def __init__(self, *, store: ThreadFileStore | None = None, limits: ShowLimits | None = None) -> None:
-        """`store` is the one of the folder `.roebot` otherwise."""
+        """`store` defaults to the one under `.roebot`."""
         super().__init__(store or default_store(), limits or ShowLimits())
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the files in view, the new ones announced."""
+        """Call the model with the files in view and new ones announced."""
         update = await self._find_new_files(request)
         if update is None:
             return await handler(await self._showing(request))
@@ -47,7 +47,7 @@ class UploadsMiddleware(ShowUploads):
         return with_update(await handler(await self._showing(announcing)), **update)
 
     async def _find_new_files(self, request: Request) -> dict[str, Any] | None:
-        """What the thread's files change in the state; None where nothing is new, or it was looked before."""
+        """Return the state update for new files; None if there are none or the turn was checked before."""
         thread_id = RunContext.of(request.runtime).thread_id
         state: Mapping[str, Any] = request.state
         message = _last_user_message(state["messages"])

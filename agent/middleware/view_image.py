@@ -1,4 +1,4 @@
-"""Shows a model the images that a tool has opened for it."""
+"""Show a model the images that a tool opened for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from agent.tools.images import view_image
 
 
 class ViewImageMiddleware(AgentMiddleware[Any, Any]):
-    """Puts `viewed_images` into the next model call, then clears them; for models that can see. It brings the
-    tool that opens them.
+    """Puts `viewed_images` into the next model call, then clears them; brings the tool that opens them.
 
-    They are shown once and never stored as a message, since an image in the history is paid for with every
-    call. Hook: `wrap_model_call`; they are cleared together with the answer, so a call that fails shows them
-    again.
+    For models with vision. Images are shown once and never stored as a message, since an image in the history
+    is paid for with every call. Hook: `wrap_model_call`; they are cleared together with the answer, so a
+    failed call shows them again.
     """
 
     state_schema = ThreadState
@@ -42,7 +41,7 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
 
 
 def render_images(images: Mapping[str, ViewedImage]) -> HumanMessage:
-    """A message with the images, each after its path."""
+    """Return a message with the images, each after its path."""
     blocks: list[str | dict[Any, Any]] = [{"type": "text", "text": "The images that you opened:"}]
     for path, image in images.items():
         blocks.append({"type": "text", "text": path})

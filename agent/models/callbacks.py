@@ -1,4 +1,4 @@
-"""Hears what models say while a step of a graph calls them."""
+"""Observe model calls inside a graph step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langchain_core.runnables.config import ensure_config, merge_configs, var_ch
 
 @contextmanager
 def attach_callback(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
-    """While this is open, the handler hears every call of a model, which carries the tags."""
+    """Attach a handler to every model call in this context and add the tags to the call."""
     added = RunnableConfig(callbacks=[handler], tags=list(tags))
     token = var_child_runnable_config.set(merge_configs(ensure_config(), added))
     try:

@@ -1,4 +1,4 @@
-"""The middleware around every model call: whatever goes wrong ends in one clear line."""
+"""Map every failed model call to one clear error."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 
 
 class ModelCalls(AgentMiddleware[Any, Any]):
-    """Maps a provider's failures and refuses answers that broke off or are empty.
+    """Maps provider errors and refuses truncated or empty answers.
 
-    Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a scrubbed text. A model
-    that knows its configured name (see `agent.models.resolve.named`) is called by it, others `model_name`;
-    an answer says in its `response_metadata` which one gave it, under `roebot_model`.
+    Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
+    with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as
+    `model_name`; the answer's `response_metadata` names the model under `roebot_model`.
     """
 
     def __init__(self, *, model_name: str) -> None:
@@ -32,7 +32,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
         self._model_name = model_name
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model; see the class."""
+        """Call the model and map its errors."""
         name = get_model_name(request.model) or self._model_name
         try:
             response = await handler(request)
@@ -65,9 +65,9 @@ def _log_failure(found: ProviderFailure, error: BaseException | None, name: str)
 
 
 def find_answer_problem(message: BaseMessage) -> Category | None:
-    """What is wrong with an answer that arrived without an error, if anything.
+    """Return the problem of an answer that arrived without an error, if any.
 
-    Providers' clients end a stream that was cut as if it were whole; only the missing reason tells.
+    Providers' clients end a truncated stream like a complete one; only the finish reason is missing.
     """
     if not isinstance(message, AIMessage):
         return None

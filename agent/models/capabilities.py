@@ -1,4 +1,4 @@
-"""What a request must lose before a model of less ability gets it."""
+"""Adapt a request to a model with fewer capabilities."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 
 
 class WithoutTools(AgentMiddleware[Any, Any]):
-    """Asks without tools."""
+    """Removes the tools from a request."""
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with none."""
+        """Call the model without tools."""
         return await handler(request.override(tools=[]))
 
 
 class FallbackCapabilities(AgentMiddleware[Any, Any]):
-    """Fits each request to the model that gets it in place of another, by the model's configured name."""
+    """Adapts each request to the fallback model that gets it, by the model's configured name."""
 
     def __init__(self, specs: Iterable[ModelSpec], *, strict: bool = False) -> None:
         super().__init__()
@@ -38,14 +38,17 @@ class FallbackCapabilities(AgentMiddleware[Any, Any]):
         }
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with what it can take."""
+        """Call the model with an adapted request."""
         for one in reversed(self._around.get(get_model_name(request.model) or "", [])):
             handler = partial(one.awrap_model_call, handler=handler)
         return await handler(request)
 
 
 def capability_middleware(spec: ModelSpec, *, strict: bool) -> list[AgentMiddleware[Any, Any]]:
-    """What fits messages to the model, outermost first; `strict`: new images are an error for a blind one."""
+    """Return the middleware that adapts messages to the model, outermost first.
+
+    With `strict`, new images are an error for a model without vision.
+    """
     chain: list[AgentMiddleware[Any, Any]] = []
     if not spec.supports_vision:
         chain.append(WithoutVision(model_name=spec.name, strict=strict))

@@ -1,9 +1,8 @@
-"""Asks every model for a word and ends: `python -m agent.models.check [--config FILE]`.
+"""Send a test prompt to every model and exit: `python -m agent.models.check [--config FILE]`.
 
-Standard output gets a line of JSON as soon as it is known: first an `agent.core.schemas.ModelList` or
-`{"problem": "…"}`, then an `agent.core.schemas.ModelProbe` for each model, in the order of their answers.
-What
-anything else prints goes to standard error.
+Standard output gets one JSON line per result: first an `agent.core.schemas.ModelList` or `{"problem": "…"}`,
+then an `agent.core.schemas.ModelProbe` for each model, in the order of their answers. Everything else goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from agent.models.spec import ModelSpec
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask all of them at the same time."""
+    """Check all models at the same time."""
     parser = argparse.ArgumentParser(prog="python -m agent.models.check")
     parser.add_argument("--config", type=Path)
     options = parser.parse_args(arguments)

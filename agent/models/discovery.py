@@ -1,4 +1,4 @@
-"""What can be used when no models are configured; the order is documented in `agent.models.providers`."""
+"""Find usable models if none are configured; `agent.models.providers` documents the order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OllamaProbe = Callable[[Mapping[str, str]], Awaitable[ModelSpec | None]]
 
 
 async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = ollama.find_ollama) -> Catalog:
-    """All models at hand, the one to use first."""
+    """Return the available models, the default first."""
     found = [spec for provider in PROVIDERS if (spec := provider.find_model(environ))]
     if running := await probe(environ):
         found.append(running)
@@ -30,7 +30,7 @@ async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = ol
 
 
 def _unmet_choice(found: list[ModelSpec], name: str) -> str:
-    """Why the choice of this name can't be met, "" where it can."""
+    """Explain why the selected model is not available, "" if it is."""
     if any(spec.name == name for spec in found):
         return ""
     for provider in PROVIDERS:
@@ -42,7 +42,7 @@ def _unmet_choice(found: list[ModelSpec], name: str) -> str:
 
 
 def _choose_first(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
-    """`found` with the chosen one first; the choice is a name, `name:model`, or a model of the first."""
+    """Return `found` with the selected one first: a name, `name:model`, or a model of the first."""
     name, _, model = choice.partition(":")
     for spec in found:
         if spec.name == name:

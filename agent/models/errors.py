@@ -1,4 +1,4 @@
-"""What a provider's failure means to a person: one clear line, without secrets, and whether to try again."""
+"""Classify provider errors: one clear line without secrets, and whether to retry."""
 
 from __future__ import annotations
 
@@ -96,8 +96,9 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A failure as people hear of it: `message` is one line; `retryable`: the same call may work later, after
-    `retry_after` seconds where the provider says so.
+    """A classified failure: `message` is one line for people.
+
+    `retryable` is true if the same call may work later, after `retry_after` seconds if the provider says so.
     """
 
     category: Category
@@ -106,7 +107,7 @@ class ProviderFailure:
     retry_after: float | None = None
 
     def to_error(self) -> ModelCallFailed:
-        """The exception to raise for it."""
+        """Return the exception to raise."""
         return ModelCallFailed(
             self.message, category=self.category, retryable=self.retryable, retry_after=self.retry_after
         )
@@ -115,14 +116,14 @@ class ProviderFailure:
 def make_failure(
     category: Category, *, model: str, detail: str = "", retry_after: float | None = None
 ) -> ProviderFailure:
-    """The failure of a category; `detail` is added in brackets."""
+    """Return the failure of a category; `detail` is appended in brackets."""
     line, retryable = _LINES[category]
     extra = f" ({detail})" if detail else ""
     return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable, retry_after)
 
 
 def describe_error(error: BaseException, *, model: str) -> ProviderFailure:
-    """What `error`, raised by a provider's package, means. Only a scrubbed detail of it is passed on."""
+    """Classify an error of a provider's package. Only a redacted detail of it is used."""
     if isinstance(error, ModelCallFailed):
         return ProviderFailure(Category(error.category), str(error), error.retryable, error.retry_after)
     if isinstance(error, ModelError):
@@ -170,5 +171,5 @@ def _failure_detail(category: Category, error: BaseException, retry_after: float
 
 
 def _round_up(seconds: float) -> str:
-    """Rounded up, so that nobody comes back too early."""
+    """Format seconds, rounded up so that nobody retries too early."""
     return f"{seconds:g}" if seconds < 1 else str(math.ceil(seconds))

@@ -1,4 +1,4 @@
-"""The models that may answer in turn, made; those that can't be made are left out."""
+"""Build a model and its fallbacks; models that cannot be built are skipped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FallbackChain:
-    """At least one model, each with what is known about it. `whole`: none had to be left out."""
+    """At least one model with its spec. `complete` is false if one had to be skipped."""
 
     models: Sequence[tuple[ModelSpec, BaseChatModel]]
     complete: bool
@@ -25,7 +25,7 @@ class FallbackChain:
 def build_fallback_chain(
     specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatModel]
 ) -> FallbackChain:
-    """Make the models. Blocking. Raises ModelUnavailable, that of the first, where none can be made."""
+    """Build the models. Blocking. Raises the first ModelUnavailable if none can be built."""
     made: list[tuple[ModelSpec, BaseChatModel]] = []
     failed: list[ModelUnavailable] = []
     for spec in specs:

@@ -1,8 +1,8 @@
-"""One HTTP client for the models of a server: aiohttp below httpx.
+"""One HTTP client for all models of a server: aiohttp under httpx.
 
-httpx's own transport looks at every connection of its pool whenever a request begins or ends; with some
-hundred answers at once that was an eighth of the agent's work. aiohttp's session belongs to a loop and has to
-be closed in it, so only who owns a loop opens one; elsewhere models use their own.
+httpx's own transport scans its whole connection pool whenever a request starts or ends; with a hundred
+parallel answers that was an eighth of the agent's CPU time. An aiohttp session belongs to a loop and must be
+closed in it, so only the owner of a loop opens one; elsewhere models use their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 class _Client(HttpxAiohttpClient):
-    """Names failures as httpx does; httpx-aiohttp 0.2 takes a refused or lost connection for a time-out."""
+    """Maps failures to httpx's classes; httpx-aiohttp 0.2 reports a lost connection as a time-out."""
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         try:
@@ -41,7 +41,7 @@ _open: list[httpx.AsyncClient] = []
 
 @asynccontextmanager
 async def shared_client() -> AsyncIterator[None]:
-    """While this is open, models that can take an HTTP client are made with one that they share."""
+    """Build models with a shared HTTP client in this context, if they accept one."""
     made = await asyncio.to_thread(
         _Client, limits=LIMITS, follow_redirects=True, event_hooks={"response": [stop_long_retries]}
     )
@@ -54,5 +54,5 @@ async def shared_client() -> AsyncIterator[None]:
 
 
 def open_client() -> httpx.AsyncClient | None:
-    """The shared client, if one is open."""
+    """Return the shared client, if one is open."""
     return _open[-1] if _open else None

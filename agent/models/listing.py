@@ -1,8 +1,8 @@
-"""Says which models there are to choose from, and ends: `python -m agent.models.listing`.
+"""List the models to choose from and exit: `python -m agent.models.listing`.
 
-Standard output gets one line of JSON, a list of offers in the order in which they are looked for. `entry` is
-what `models` of a configuration would have for it; a key stands there as the variable that holds it. The key
-of an offer that is not `here` is yet to be given.
+Standard output gets one JSON line: a list of offers in the order of discovery. `entry` is the item for
+`models` in a configuration; a key appears as the variable that holds it. An offer that is not `here` still
+needs its key.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _GIVEN = "given"
 
 
 def main() -> None:
-    """Tell once."""
+    """Print the list."""
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.write(out, orjson.dumps(asyncio.run(list_offers(os.environ))) + b"\n")
 
 
 async def list_offers(environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What is here, the one that answers unasked first; then the providers of which no key is here."""
+    """Return the available models, the default first, then the providers without a key."""
     here = (await discover_models(environ)).specs
     found = [
         _describe_offer(spec, spec.source.removeprefix("env:") if ":" in spec.source else "") for spec in here

@@ -1,4 +1,4 @@
-"""Finds a running Ollama: at `OLLAMA_HOST`, else on the loopback interface. Nothing else is ever asked."""
+"""Find a running Ollama at `OLLAMA_HOST`, or on the loopback interface; no other host is contacted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, never bound t
 
 
 def ollama_address(environ: Mapping[str, str]) -> str:
-    """The base address, as Ollama itself reads `OLLAMA_HOST` (host, host:port or URL), no slash last."""
+    """Return the base URL without trailing slash, reading `OLLAMA_HOST` as Ollama does."""
     given = environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1"
     url = urlsplit(given if "://" in given else f"http://{given}")
     host = _ANY.get(url.hostname or "", url.hostname or "127.0.0.1")
@@ -27,7 +27,7 @@ def ollama_address(environ: Mapping[str, str]) -> str:
 
 
 async def find_ollama(environ: Mapping[str, str], *, seconds: float = PROBE_SECONDS) -> ModelSpec | None:
-    """The newest model of a running Ollama, or None when there is none or it has no model."""
+    """Return the newest model of a running Ollama, None without one."""
     try:
         base = ollama_address(environ)
         async with httpx.AsyncClient(timeout=seconds, trust_env=False) as client:

@@ -1,4 +1,4 @@
-"""Asks a model for a word, to see whether it can be used."""
+"""Send a test prompt to a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
 async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS) -> ModelProbe:
-    """Build the model and let it answer; it costs a few tokens. Raises nothing that a model may."""
+    """Build the model and let it answer; costs a few tokens. Never raises a model's error."""
     began = time.monotonic()
     found = await _find_failure(spec, seconds)
     took = round(time.monotonic() - began, 3)
@@ -42,7 +42,7 @@ async def _find_failure(spec: ModelSpec, seconds: float) -> ProviderFailure | No
 
 
 def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
-    """Of what went wrong on the way: also which host and port were asked; nothing else of an address."""
+    """Add host and port to a connection failure; no other part of an address."""
     address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
     if not address:
         return found
@@ -50,7 +50,7 @@ def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec)
 
 
 def _request_hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:
-    """Where the request went that failed, else where the settings say."""
+    """Yield the host of the failed request, then those of the settings."""
     cause: BaseException | None = error
     while cause is not None:
         # httpx raises where an error has no request; the clients of providers have it as an attribute.

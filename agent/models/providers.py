@@ -34,8 +34,8 @@ ANTHROPIC_CLASS = "langchain_anthropic:ChatAnthropic"
 class Provider:
     """A provider that a key in the environment makes usable.
 
-    `base_url` as its documentation writes it; None: the client's own. `usage`: whether it must be asked to
-    report tokens while streaming (`stream_options`, which not every one knows).
+    `base_url` is as in its documentation; None uses the client's own. `usage` requests token counts while
+    streaming (`stream_options`, which not every provider supports).
     """
 
     name: str
@@ -48,7 +48,7 @@ class Provider:
     vision: bool = True
 
     def find_model(self, environ: Mapping[str, str]) -> ModelSpec | None:
-        """The model that the environment makes usable, if it does."""
+        """Return the model that the environment makes usable, if any."""
         for variable in self.variables:
             key = environ.get(variable, "").strip()
             if key:
@@ -126,6 +126,6 @@ LABELS: Mapping[str, str] = {
 
 
 def with_model(spec: ModelSpec, model: str) -> ModelSpec:
-    """The same provider with another of its models."""
+    """Return the spec with another model of the same provider."""
     label = LABELS.get(spec.name)
     return replace(spec, model=model, display_name=f"{model} ({label})" if label else model)

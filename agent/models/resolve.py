@@ -1,4 +1,4 @@
-"""From a description of a model to a chat model that can be called."""
+"""Build a chat model from its spec."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ NAME_KEY = "roebot_model"
 def load_model_class(use: str) -> type[BaseChatModel]:
     """Import `package.module:Class`.
 
-    Raises ModelUnavailable: it can't be imported (the cause is a NotImported), or is not a chat model.
+    Raises ModelUnavailable: it cannot be imported (the cause is an ImportStringError), or is not a chat
+    model.
     """
     try:
         found = import_object(use)
@@ -41,7 +42,7 @@ def load_model_class(use: str) -> type[BaseChatModel]:
 
 
 def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None = None) -> BaseChatModel:
-    """The chat model, with time-outs and no retries of its own unless its settings say otherwise. Blocking.
+    """Build the chat model with time-outs and without retries unless its settings say otherwise. Blocking.
 
     Raises ModelUnavailable; its text holds no setting's value.
     """
@@ -69,22 +70,22 @@ def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None =
 
 
 def set_model_name(model: BaseChatModel, name: str) -> BaseChatModel:
-    """The model, which now knows by which name it is configured; traces of its calls show it too."""
+    """Record the configured name on the model; traces of its calls show it too."""
     model.metadata = {**(model.metadata or {}), NAME_KEY: name}
     return model
 
 
 def get_model_name(model: object) -> str | None:
-    """The name by which the model is configured, if it knows it."""
+    """Return the model's configured name, if it was recorded."""
     metadata = getattr(model, "metadata", None)
     return metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
 
 
 def check_settings(spec: ModelSpec, chosen: type[BaseChatModel]) -> None:
-    """Refuse settings that the class does not know; many classes take them silently, as something else.
+    """Refuse settings that the class does not know; many classes silently take them as something else.
 
-    A class that says that it takes others (`extra` of pydantic) is given them. Raises ModelUnavailable, which
-    names the nearest setting but no value.
+    A class that accepts extra fields (pydantic's `extra`) gets them. Raises ModelUnavailable, which names the
+    nearest setting but no value.
     """
     if chosen.model_config.get("extra") == "allow":
         return
@@ -102,7 +103,7 @@ def _suggest_setting(name: str, known: Collection[str]) -> str:
 
 
 def _accepted_settings(chosen: type[BaseChatModel]) -> set[str]:
-    """The names of the arguments that the class takes."""
+    """Return the argument names that the class accepts."""
     accepted = {*chosen.model_fields, *signature(chosen.__init__).parameters}
     for field in chosen.model_fields.values():
         accepted.update(name for name in _field_aliases(field) if isinstance(name, str))

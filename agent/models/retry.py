@@ -1,4 +1,4 @@
-"""A model call that fails is made again, then made by other models. Nobody else tries again."""
+"""Retry a failed model call, then fall back on other models. No other layer retries."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ STANDBY_MAX_WAIT = 10.0
 
 
 class ModelRetry(AgentMiddleware[Any, Any]):
-    """Makes a failed call again, at most `retries` times for each model, then asks `fallbacks` in order.
+    """Retries a failed call at most `retries` times per model, then asks `fallbacks` in order.
 
-    Tried again is what may work later and is known (see `agent.models.errors`). Before each try it waits
-    `delay` seconds, doubled each time, or as long as the provider asks, and up to a quarter more by chance; a
-    provider that asks for more than `PATIENCE`, or `STANDBY_PATIENCE` while a model is left to fall back on,
-    is not waited for. A model whose class tries again by itself (`max_retries` above 0) is called once.
-    langchain's ModelFallbackMiddleware goes through the models; every failure counts for it.
+    Only known, temporary failures are retried (see `agent.models.errors`). Before each retry it waits `delay`
+    seconds, doubled each time, or as long as the provider asks, plus up to a quarter at random. A provider
+    that asks for more than `MAX_WAIT` (`STANDBY_MAX_WAIT` while a fallback is left) is not waited for. A
+    model whose class retries itself (`max_retries` above 0) is called once. langchain's
+    ModelFallbackMiddleware iterates over the models; every failure counts.
 
-    Text that was streamed before a failure stays in people's view: the tries after it are not streamed, and
-    their answer has the id of the message that broke off, so that it takes its place. What failed tries cost
-    is added to `usage`, if one succeeds. Hook: `wrap_model_call`, around `agent.models.calls.ModelCalls`,
-    which names the failures. Raises the last ModelCallFailed.
+    Text that was streamed before a failure stays visible: later attempts are not streamed, and their answer
+    has the id of the truncated message, which it replaces. The usage of failed attempts is added if one
+    succeeds. Hook: `wrap_model_call`, around `agent.models.calls.ModelCalls`, which classifies the failures.
+    Raises the last ModelCallFailed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`chance` gives numbers from 0 to 1."""
+        """`chance` returns numbers from 0 to 1."""
         super().__init__()
         self._retries, self._delay = retries, delay
         self._sleep, self._chance = sleep, chance
@@ -68,7 +68,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model until it, or another one, has answered."""
+        """Call the model until it, or a fallback, has answered."""
         shown = VisibleOutput()
 
         async def persistently(inner: Request) -> Response:
@@ -108,7 +108,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
             await self._sleep(pause)
 
     def _next_delay(self, model: BaseChatModel, tries: int, error: ModelCallFailed) -> float | None:
-        """The seconds before the next try; None where there is none."""
+        """Return the seconds before the next retry; None if there is none."""
         own = getattr(model, "max_retries", None) or 0
         if own > 0 or tries >= self._retries or not error.retryable or error.category == Category.UNEXPECTED:
             return None

@@ -1,7 +1,7 @@
-"""How long a provider that asks to come again later is waited for.
+"""Limit the wait that a provider may request with Retry-After.
 
-Providers say it in Retry-After. A person in a chat hears nothing meanwhile, so beyond `PATIENCE` the call is
-given up, and the failure says how long the provider wants.
+A person in a chat sees nothing meanwhile, so beyond `MAX_WAIT` the call fails, and the error says how long
+the provider asks to wait.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ MAX_WAIT = 60.0
 
 
 async def stop_long_retries(response: Any) -> None:
-    """A response hook of an HTTP client: a class that retries by itself gives up where it takes too long."""
+    """Stop a client's own retries if the response asks for a longer wait than MAX_WAIT."""
     if response.status_code >= 400 and (parse_retry_after(response.headers) or 0.0) > MAX_WAIT:
         response.headers["x-should-retry"] = "false"
 
 
 def limit_own_retries(model: Any) -> None:
-    """Let the model's own HTTP client, if it has one that takes hooks, give up in time."""
+    """Install the hook on the model's HTTP client, if it has one that takes hooks."""
     client = getattr(getattr(model, "_async_client", None), "_client", None)
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and stop_long_retries not in hooks.get("response", ()):
@@ -30,9 +30,9 @@ def limit_own_retries(model: Any) -> None:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that an answer asks to wait; None where it says nothing that can be read.
+    """Return the seconds that a response asks to wait; None if it does not say.
 
-    A date is taken against the answer's own Date, so that no clock of ours counts.
+    A date is compared with the response's own Date header, so that the local clock does not matter.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:

@@ -1,4 +1,4 @@
-"""Where the models come from: the configuration, reloaded when it changes, else what is found at hand."""
+"""Provide the current models: from the configuration, reloaded on change, or by discovery."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ DISCOVER_SECONDS = 30.0
 
 
 class ModelSource:
-    """The catalogue of models, current and cheap to ask for.
+    """The current model catalogue and configuration, cheap to query.
 
-    The file is looked at once a second at most; one that can't be used keeps the last good one. Without
-    configured models the environment is looked through again every half minute, so that an Ollama that is
-    started later is seen. `overrides` are laid over the file; without `read_file` they are all there is.
+    The file is checked at most once a second; an invalid one keeps the last good configuration. Without
+    configured models discovery runs again every 30 s, so that an Ollama started later is found. `overrides`
+    are laid over the file; without `read_file` they are the whole configuration.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class ModelSource:
         return file_stamp(find_config(self._config_path, self._environ, self._cwd or Path.cwd()))
 
     def check(self) -> None:
-        """Check the overrides by themselves, without any file. Raises ConfigErrors.
+        """Validate the overrides by themselves, without any file. Raises ConfigErrors.
 
-        Variables that are not set (yet) are left to `load`.
+        Unset variables are left to `load`.
         """
         try:
             load_agent_config(None, self._environ, Path(), overrides=self._overrides, read_file=False)
@@ -109,16 +109,15 @@ class ModelSource:
                 raise
 
     def expire(self) -> None:
-        """Look at the file, and for models at hand, the next time that anything is asked."""
+        """Check the file and discover models again on the next query."""
         self._good.expire()
         self._discover_at = -math.inf
 
     def verify(self) -> LoadedAgentConfig:
-        """Load the configuration and the class of every configured model, to stop a start that can't work.
+        """Load the configuration and every configured model's class, to refuse a start that cannot work.
 
-        Blocking. A missing package does not stop the start: it is named when the model is used. Raises
-        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or a key that it does not
-        know.
+        Blocking. A missing package does not stop the start; it is reported when the model is used. Raises
+        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or an unknown setting.
         """
         found = self._good.load()
         for entry in found.config.models:
@@ -132,15 +131,15 @@ class ModelSource:
         return found
 
     async def config(self) -> AgentConfig:
-        """The current configuration. Raises ConfigErrors when there never was a good one."""
+        """Return the current configuration. Raises ConfigErrors if there was never a valid one."""
         return (await self.loaded()).config
 
     async def loaded(self) -> LoadedAgentConfig:
-        """The current configuration with where it came from. Raises as `config` does."""
+        """Return the current configuration with its file. Raises as `config` does."""
         return await self._good.current()
 
     async def catalog(self) -> Catalog:
-        """The models that can be chosen now. The same object as long as nothing changed."""
+        """Return the selectable models. The same object as long as nothing changed."""
         config = await self.config()
         if config is not self._catalog_config:
             if config != self._catalog_config:
@@ -165,24 +164,24 @@ _sources: dict[Path, ModelSource] = {}
 
 
 def register_source(home: Path, source: ModelSource) -> ModelSource:
-    """Have all of this process that works below the home read the configuration by this one."""
+    """Use `source` for everything in this process that works in this data directory."""
     _sources[home] = source
     return source
 
 
 def find_source(home: Path) -> ModelSource:
-    """The one that is kept for the home, else one that finds the file as always."""
+    """Return the registered source of a data directory, else one that finds the file as usual."""
     return _sources.get(home) or ModelSource()
 
 
 def configured_catalog(config: AgentConfig) -> Catalog:
-    """The catalogue of a configuration's `models`."""
+    """Return the catalogue of a configuration's `models`."""
     specs = tuple(_entry_spec(entry) for entry in config.models)
     return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
 
 
 def _entry_spec(entry: ModelEntry) -> ModelSpec:
-    """The model of an entry; what the bundled one can't do holds wherever it is named."""
+    """Return the spec of an entry; the bundled model keeps its limits under any name."""
     spec = spec_from_entry(entry)
     if entry.use != CLASS:
         return spec

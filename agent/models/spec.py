@@ -1,4 +1,4 @@
-"""What Roebot knows about a model before it is built, wherever it was found."""
+"""Description of a model before it is built, wherever it was found."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agent.errors import ModelUnknown
 class ModelSpec:
     """A model that can be built: `use` is `package.module:Class`, `settings` its arguments.
 
-    `source`: `config`, `env:NAME`, `ollama` or `local`. `context_tokens` is set where the history must be
-    cut to fit; `note` is for people.
+    `source` is `config`, `env:NAME`, `ollama` or `local`. `context_tokens` is set if the history must be cut
+    to fit; `note` is for people.
     """
 
     name: str
@@ -36,9 +36,10 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The models in order; the first is the default, `reason` says why, `unmet` which wish could not be met.
+    """The models in order; the first is the default, explained by `reason`.
 
-    `allow_degradation`: a feature that a model lacks is left out (true) or an error (false).
+    `unmet_choice` explains a selection that is not available. `allow_degradation` drops unsupported features
+    instead of raising an error.
     """
 
     specs: tuple[ModelSpec, ...]
@@ -48,11 +49,11 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that may be asked for."""
+        """The selectable names."""
         return tuple(spec.name for spec in self.specs)
 
     def pick(self, name: str | None) -> ModelSpec:
-        """The model of this name, or the default for None. Raises ModelUnknown."""
+        """Return the model of this name, or the default for None. Raises ModelUnknown."""
         if not name and self.specs:
             return self.specs[0]
         for spec in self.specs:
@@ -61,7 +62,7 @@ class Catalog:
         raise ModelUnknown(name or "", self.names)
 
     def describe(self, spec: ModelSpec) -> ModelInfo:
-        """The public description of one."""
+        """Return the public description of a model."""
         return ModelInfo(
             name=spec.name,
             display_name=spec.display_name,
@@ -76,7 +77,7 @@ class Catalog:
         )
 
     def describe_all(self) -> ModelList:
-        """The public description of all."""
+        """Return the public description of all models."""
         default = self.specs[0].name if self.specs else None
         return ModelList(
             models=[self.describe(spec) for spec in self.specs], default=default, reason=self.reason
@@ -84,7 +85,7 @@ class Catalog:
 
 
 def spec_from_entry(entry: ModelEntry) -> ModelSpec:
-    """The model that an entry of the configuration describes."""
+    """Return the model that a configuration entry describes."""
     return ModelSpec(
         name=entry.name,
         use=entry.use,

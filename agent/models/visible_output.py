@@ -1,4 +1,4 @@
-"""What of an answer people have seen while it is still being asked for, and what the failed tries cost."""
+"""Track the part of an answer that people have seen, and the usage of failed attempts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from agent.models.callbacks import attach_callback
 
 
 class VisibleOutput(BaseCallbackHandler):
-    """Listens to every try of one answer. `failed`: what failed tries cost, None where no provider said.
+    """Observes every attempt of one answer. `failed_usage` is None if no provider reported any.
 
-    What was streamed can't be taken back: a try after that is made unheard, so that nothing is shown twice,
-    and its answer takes the place of the message that broke off.
+    Streamed text cannot be taken back: later attempts are not streamed, so that nothing is shown twice, and
+    their answer replaces the truncated message.
     """
 
     run_inline = True
@@ -34,14 +34,14 @@ class VisibleOutput(BaseCallbackHandler):
 
     @property
     def ignore_chat_model(self) -> bool:
-        """Nothing happens when a call begins."""
+        """The start of a call needs no handling."""
         return True
 
     @contextmanager
     def watch_attempt(self) -> Iterator[str | None]:
-        """While this is open, calls of models are listened to.
+        """Observe the model calls in this context.
 
-        They are unheard where text was shown before; then it gives the id of the message to replace.
+        If text was shown before, they are not streamed and it yields the id of the message to replace.
         """
         place = self._message_id
         tags = [] if place is None else [TAG_NOSTREAM]
@@ -49,7 +49,7 @@ class VisibleOutput(BaseCallbackHandler):
             yield place
 
     def record_failure(self) -> None:
-        """All tries so far have failed."""
+        """Record that all attempts so far failed."""
         self.failed_usage = sum_usage(AIMessage("", usage_metadata=cost) for cost in self._costs.values())
 
     def on_llm_new_token(
@@ -61,7 +61,7 @@ class VisibleOutput(BaseCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take note of a piece of an answer."""
+        """Record a chunk of an answer."""
         message = getattr(chunk, "message", None)
         if not isinstance(message, AIMessage):
             return
@@ -72,9 +72,7 @@ class VisibleOutput(BaseCallbackHandler):
     def on_llm_end(
         self, response: LLMResult, *, run_id: UUID, tags: list[str] | None = None, **kwargs: Any
     ) -> None:
-        """Take note of a whole answer, which may be refused all the same; one that did not come in pieces is
-        shown now.
-        """
+        """Record a complete answer, which may still be refused; without streaming it is shown now."""
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
@@ -90,7 +88,7 @@ class VisibleOutput(BaseCallbackHandler):
 
 
 def replace_message(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
-    """The response as the message with this id."""
+    """Give the response's message this id, so that it replaces that message."""
     for message in response.result:
         if isinstance(message, AIMessage):
             message.id = message_id

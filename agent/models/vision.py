@@ -1,4 +1,4 @@
-"""What becomes of images where the model can't see."""
+"""Handle images for models without vision."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 class WithoutVision(AgentMiddleware[Any, Any]):
-    """Leaves images out for a model that takes none, with a note in their place.
+    """Replaces images with a note for a model without vision.
 
-    `strict`: an image that nobody has answered yet is an error instead: raises ModelUnavailable.
+    With `strict`, an image that was not answered yet raises ModelUnavailable instead.
     """
 
     def __init__(self, *, model_name: str, strict: bool = False) -> None:
@@ -38,7 +38,7 @@ class WithoutVision(AgentMiddleware[Any, Any]):
 
 
 def without_images(message: AnyMessage) -> AnyMessage:
-    """The message with a note for each of its images."""
+    """Return the message with a note for each image."""
     if not _shows_images(message):
         return message
     content = [
@@ -48,7 +48,7 @@ def without_images(message: AnyMessage) -> AnyMessage:
 
 
 def _has_new_images(messages: Sequence[AnyMessage]) -> bool:
-    """Whether images came with what was said since the last answer."""
+    """Return whether there are images since the last answer."""
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return False
@@ -66,5 +66,5 @@ def _is_image(block: object) -> bool:
 
 
 def _brings_images(message: AnyMessage) -> bool:
-    """Whether it lists an image among its files, those that came with it or were new in the thread."""
+    """Return whether the message lists an image among its files."""
     return any(name.lower().endswith(_IMAGE_ENDINGS) for name in listed_in(message))

@@ -1,4 +1,4 @@
-"""Cuts a conversation to a small context window, so that a long one keeps working."""
+"""Cut a conversation to a small context window."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ CUT_MARK = " […] "
 
 
 class ContextWindow(AgentMiddleware[Any, Any]):
-    """Shows the model the newest messages that fit `tokens`, the system prompt included."""
+    """Shows the model the newest messages that fit `tokens`, including the system prompt."""
 
     def __init__(self, *, tokens: int) -> None:
         super().__init__()
         self._tokens = tokens
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with what fits."""
+        """Call the model with the messages that fit."""
         system = request.system_message
         room = self._tokens - (_message_tokens(system) if system is not None else 0)
         return await handler(request.override(messages=fit_messages(request.messages, room)))
 
 
 def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
-    """The newest messages within `tokens`, from a human one on; the last is cut rather than left out."""
+    """Return the newest messages within `tokens`, starting with a human one.
+
+    If not even the last one fits, it is cut.
+    """
     kept: list[AnyMessage] = []
     left = tokens
     for message in reversed(messages):
@@ -45,7 +48,7 @@ def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text, rather too many than too few: one for 3 ASCII characters, 3 for any other."""
+    """Estimate tokens on the high side: one per 3 ASCII characters, 3 for any other character."""
     ascii_characters = sum(character.isascii() for character in text)
     return (ascii_characters + 2) // 3 + 3 * (len(text) - ascii_characters)
 
@@ -55,7 +58,7 @@ def _message_tokens(message: AnyMessage | SystemMessage) -> int:
 
 
 def _shorten_message(message: AnyMessage, tokens: int) -> AnyMessage:
-    """The message with the middle of its text taken out until it fits."""
+    """Return the message with the middle of its text removed until it fits."""
     text = str(message.text)
     keep = len(text)
     shorter = text

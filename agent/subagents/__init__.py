@@ -1,1 +1,1 @@
-"""Agents that the lead agent hands work to."""
+"""Subagents, to which the lead agent delegates tasks."""

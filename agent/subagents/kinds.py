@@ -1,4 +1,4 @@
-"""The kinds of subagents: what each is for, what it is told, and which tools it gets."""
+"""Types of subagents: purpose, prompt and tools."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ to you."""
 
 @dataclass(frozen=True, slots=True)
 class SubagentType:
-    """`turns`: calls of its model unless the task says otherwise; `needs`: tools it can't do without.
+    """A type of subagent. `turns` limits its model calls unless the task does; `needs` names required tools.
 
-    `tools`: the names of those that it gets, None for every one but `task`.
+    `tools` names the tools that it gets, None for all but `task`.
     """
 
     name: str
@@ -30,7 +30,7 @@ class SubagentType:
     needs: frozenset[str] = frozenset()
 
     def select_tools(self, tools: Sequence[BaseTool]) -> list[BaseTool]:
-        """The tools that it gets of those that there are."""
+        """Return the tools that this type gets."""
         return [one for one in tools if one.name != TASK and (self.tools is None or one.name in self.tools)]
 
 
@@ -54,6 +54,6 @@ SUBAGENT_TYPES: Sequence[SubagentType] = (
 
 
 def available_types(tools: Sequence[BaseTool]) -> list[SubagentType]:
-    """The kinds that can work with these tools."""
+    """Return the types that can work with these tools."""
     names = {one.name for one in tools}
     return [kind for kind in SUBAGENT_TYPES if kind.needs <= names]

@@ -1,4 +1,4 @@
-"""What a subagent has done so far, read from its states as they come."""
+"""Progress of a subagent, read from its states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = "(nothing yet)"
 
 
 class SubagentProgress:
-    """The newest state; `told` hears of each answer of the model."""
+    """Holds the newest state and reports each model answer to `on_step`."""
 
     def __init__(self, on_step: StepListener | None) -> None:
         self._on_step = on_step
@@ -37,7 +37,7 @@ class SubagentProgress:
                 )
 
     def to_result(self) -> SubagentResult:
-        """The end that its last state is."""
+        """Return the result of the last state."""
         if self._values.get("__interrupt__"):
             return self.finish(SubagentStatus.FAILED, ASKS.format(text=self.last_text))
         answers = self._find_answers()
@@ -47,13 +47,13 @@ class SubagentProgress:
         return self.finish(SubagentStatus.COMPLETED, text)
 
     def finish(self, status: SubagentStatus, text: str) -> SubagentResult:
-        """An end with what it has cost and made so far."""
+        """Return a result with the usage and artifacts so far."""
         artifacts = tuple(self._values.get("artifacts") or ())
         return SubagentResult(status, shorten_text(text), self._total_usage, artifacts)
 
     @property
     def last_text(self) -> str:
-        """Its last words so far."""
+        """The last text of its model."""
         words = [answer.text.strip() for answer in self._find_answers()]
         return next((text for text in reversed(words) if text), NOTHING)
 
@@ -67,6 +67,6 @@ class SubagentProgress:
 
 
 def shorten_text(text: str) -> str:
-    """The text without its middle, where it is very long."""
+    """Omit the middle of a very long text."""
     half = (MAX_CHARS - len(CUT)) // 2
     return text if len(text) <= MAX_CHARS else f"{text[:half]}{CUT}{text[-half:]}"

@@ -1,4 +1,4 @@
-"""Subagents as graphs of their own in this process: bounded in number, turns, time; out of every stream."""
+"""Run subagents as graphs in this process, limited in number, turns and time, and outside every stream."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class GraphSubagents:
-    """See `agent.core.interfaces.subagents.SubagentRunner`.
+    """Runs subagents of an agent.
 
-    `tools` are the lead agent's; `middleware` is the chain of subagents, outermost first, whose tools they
-    get too. At most `at_once` run for one thread, the others wait for a place; each may take `seconds` from
-    then on. A subagent runs in a context of its own, so that no callback or stream of the lead agent's run
-    hears of it, and is cancelled with whoever waits for it.
+    `tools` are the lead agent's; `middleware` is the subagents' chain, outermost first, whose tools they get
+    too. At most `max_concurrent` run per thread, others wait for a slot; each may take `seconds` from then
+    on. A subagent runs in its own context, so that no callback or stream of the lead agent's run sees it, and
+    is cancelled with its caller.
     """
 
     def __init__(
@@ -85,13 +85,11 @@ class GraphSubagents:
 
     @property
     def kinds(self) -> Sequence[SubagentKind]:
-        """See `SubagentRunner`: those that the tools are there for."""
         return [SubagentKind(kind.name, kind.description) for kind in self._kinds.values()]
 
     async def run(
         self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
     ) -> SubagentResult:
-        """See `SubagentRunner`."""
         kind = self._kinds.get(task.kind)
         if kind is None:
             text = UNKNOWN.format(kind=task.kind[:100], known=", ".join(self._kinds))
@@ -128,7 +126,7 @@ class GraphSubagents:
                 await self._cancel_work(work, CANCEL_SECONDS)
 
     async def _cancel_work(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
-        """Cancel it and wait so long for its end; one that does not end then is left to itself."""
+        """Cancel the task and wait up to `seconds` for its end, then leave it alone."""
         work.cancel()
         guard = asyncio.ensure_future(self._sleep(seconds))
         try:
@@ -161,7 +159,7 @@ class GraphSubagents:
         return progress.to_result()
 
     async def _get_graph(self, kind: SubagentType, turns: int) -> Any:
-        """The graph of a kind; making one costs as much as some turns, so the last ones are kept."""
+        """Return the graph of a type. Building one costs as much as some turns, so it is cached."""
         graph = self._graphs.get((kind, turns))
         if graph is None:
             graph = await asyncio.to_thread(self._build_graph, kind, turns)
@@ -182,7 +180,7 @@ class GraphSubagents:
 
 
 def _run_config(context: RunContext, turns: int) -> RunnableConfig:
-    """The config of a subagent's run: whose work it is, nothing else of the lead agent's run."""
+    """Return the config of a subagent's run: only the run context of the lead agent."""
     known = {field.name: getattr(context, field.name) for field in fields(context)}
     told = {
         name: list(value) if isinstance(value, tuple) else value for name, value in known.items() if value

@@ -1,13 +1,13 @@
-"""The tool `task`, by which the lead agent hands work over, and what a client hears of it.
+"""The tool `task`, which delegates work to a subagent, and its progress events.
 
-Custom events of the run, `{type, task_id, description, …}` with the id of the tool call as `task_id`:
+Custom events of the run, `{type, task_id, description, …}`; `task_id` is the id of the tool call:
 
 | type | more |
 |---|---|
 | `task_started` | `subagent_type` |
-| `task_running` | `turn` (from 1), `tools`: the names of those that it calls now |
+| `task_running` | `turn` (from 1), `tools`: names of the tools that it calls now |
 | `task_completed` | |
-| `task_failed`, `task_timed_out` | `error`: what went wrong, in a line |
+| `task_failed`, `task_timed_out` | `error`: the problem in one line |
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENDS = {
 
 
 class TaskArgs(BaseModel):
-    """What the model gives."""
+    """Arguments of the tool."""
 
     description: str = Field(description="What it does, in three to five words; people see it.")
     prompt: str = Field(description="The whole task, with all that the subagent needs to know.")
@@ -55,7 +55,7 @@ class TaskArgs(BaseModel):
 
 
 def make_task_tool(runner: SubagentRunner) -> BaseTool:
-    """The tool over a runner."""
+    """Return the tool that runs tasks on `runner`."""
 
     async def task(
         description: str,
@@ -92,7 +92,7 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
 
 
 def _to_command(call: str, result: SubagentResult) -> Command[Any]:
-    """The tool's result, and what the subagent cost and made, for the lead agent's state."""
+    """Return the tool's result with the subagent's usage and artifacts for the lead agent's state."""
     done = result.status is SubagentStatus.COMPLETED
     status: Literal["success", "error"] = "success" if done else "error"
     message = ToolMessage(result.text, tool_call_id=call, name=TASK, status=status)

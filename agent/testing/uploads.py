@@ -42,7 +42,7 @@ class MemoryUploadStore:
         """Take a file away."""
         del self._files[thread_id][filename]
 
-    async def listed(self, thread_id: str) -> Sequence[UploadInfo]:
+    async def list_uploads(self, thread_id: str) -> Sequence[UploadInfo]:
         """See `UploadStore`."""
         files = self._files.get(check_thread_id(thread_id), {})
         records = self._records.get(thread_id, {})

@@ -1,1 +1,1 @@
-"""What middleware stands on: protocols, with conformance suites in `agent.testing.conformance`."""
+"""Protocols that the middleware depends on; `agent.testing.conformance` holds their test suites."""

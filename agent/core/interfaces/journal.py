@@ -1,4 +1,4 @@
-"""The port of the tool journal: which calls were begun and may have had an effect."""
+"""Interface of the tool journal, which records the tool calls that were started."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 
 class ToolJournal(Protocol):
-    """Remembers beginnings. A call is named by its thread and an id that is unique in it."""
+    """Records started calls. A call is identified by its thread and an id unique in the thread."""
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
-        """Record that the call is about to run, durably before this returns; True: it was begun before."""
+        """Durably record that the call is about to run; return True if it was recorded before."""
         ...
 
     async def finish(self, thread_id: str, call_id: str) -> None:
-        """Forget the call: its result is stored. Unknown ones are no error."""
+        """Delete the record, since the call's result is stored. Unknown calls are no error."""
         ...

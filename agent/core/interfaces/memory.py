@@ -1,4 +1,4 @@
-"""The port of what an agent remembers of people and chats beyond a thread."""
+"""Interface of the memory of people and chats beyond a thread."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agent.core.run_context import RunContext
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """Whose memory it is; nothing crosses from one to another.
+    """The owner of a memory; nothing crosses from one scope to another.
 
-    `kind` is `person` (only used in private chats) or `group`; `key` is the person's or the chat's id.
+    `kind` is `person` (used in private chats only) or `group`; `key` is the person's or the chat's id.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class MemoryScope:
 
     @classmethod
     def of(cls, context: RunContext) -> MemoryScope | None:
-        """The group's own in a group, the person's elsewhere; None where nobody is known."""
+        """Return the group's scope in a group, else the person's; None if neither is known."""
         account = context.account or ""
         if context.chat_kind == "group":
             return cls("group", account, context.chat) if context.chat else None
@@ -32,12 +32,12 @@ class MemoryScope:
 
 
 class MemoryStore(Protocol):
-    """Remembers. What becomes of a queued update, and when, is the store's business."""
+    """Stores memories. The store decides how and when a queued update is applied."""
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-        """Queue an update with what people and the agent said in a thread; a later one replaces it."""
+        """Queue an update with a thread's messages; a later one replaces it."""
         ...
 
     async def text(self, scope: MemoryScope) -> str:
-        """What to put before the model, "" for nothing."""
+        """Return the text for the system prompt, "" for none."""
         ...

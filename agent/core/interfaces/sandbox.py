@@ -1,4 +1,4 @@
-"""The port of the place where an agent's commands run and its files are."""
+"""Interface of the sandbox in which an agent's commands run and its files live."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.errors import AgentError
 
 
 class SandboxError(AgentError):
-    """The sandbox can't do what was asked; the text says why, without a host path."""
+    """The sandbox cannot do what was requested; the text says why, without a host path."""
 
 
 class SandboxGone(SandboxError):
@@ -18,15 +18,15 @@ class SandboxGone(SandboxError):
 
 
 class SandboxUnavailable(SandboxError):
-    """No command can be run here; the text says what is missing and what to do."""
+    """Commands cannot be run here; the text says what is missing and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command printed (both streams) and its exit code; None where it was stopped.
+    """A command's output (both streams) and exit code, which is None if it was stopped.
 
-    `truncated`: the middle of a longer output was left out. `stopped`: which limit ended it, as a sentence;
-    None where that was its time.
+    `truncated` is true if the middle of a long output was omitted. `stopped` is a sentence that names the
+    limit that ended it; None for the time limit.
     """
 
     output: str
@@ -36,7 +36,7 @@ class CommandResult:
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was stopped by its time-out."""
+        """True if the time limit stopped it."""
         return self.exit_code is None and self.stopped is None
 
 
@@ -50,51 +50,51 @@ class DirEntry:
 
 
 class Sandbox(Protocol):
-    """Paths are as the agent sees them: relative to the workspace, or below `/mnt/user-data`.
+    """Paths are as the agent sees them: relative to the workspace, or under `/mnt/user-data`.
 
-    All raise SandboxError: no such file, a path that leads outside, SandboxUnavailable where commands can't
-    be run, and SandboxGone after the release.
+    All methods raise SandboxError: no such file, a path that leads outside, SandboxUnavailable if commands
+    cannot be run, and SandboxGone after the release.
     """
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """Run a shell command in the workspace, for at most `seconds` (the sandbox's own limit otherwise)."""
+        """Run a shell command in the workspace for at most `seconds` (default: the sandbox's limit)."""
         ...
 
     async def read_file(self, path: str) -> bytes:
-        """The content of a file."""
+        """Return the content of a file."""
         ...
 
     async def write_file(self, path: str, content: bytes, *, append: bool = False) -> None:
-        """Write or append, making the folders that are missing."""
+        """Write or append, creating missing folders."""
         ...
 
     async def list_dir(self, path: str) -> Sequence[DirEntry]:
-        """The entries of a folder, by name."""
+        """List the entries of a folder, sorted by name."""
         ...
 
 
 class SandboxProvider(Protocol):
-    """Hands out sandboxes. The same thread always gets the same id, also after a release or a restart.
+    """Provides sandboxes. A thread always gets the same id, also after a release or a restart.
 
-    A sandbox that nobody releases must not stay for ever: a provider gives up the ones that were unused for
-    longest, or for long.
+    A provider must not keep unreleased sandboxes forever: it drops those that were unused for the longest or
+    for a long time.
     """
 
     async def acquire(self, thread_id: str) -> str:
-        """The id of the thread's sandbox, which is ready. Acquiring twice is one acquisition."""
+        """Return the id of the thread's ready sandbox. Acquiring twice counts once."""
         ...
 
     def get(self, sandbox_id: str) -> Sandbox | None:
-        """The sandbox, while it is acquired."""
+        """Return the sandbox while it is acquired."""
         ...
 
     async def release(self, sandbox_id: str) -> None:
-        """Give it up; its files stay. Unknown ones are no error."""
+        """Release it; its files stay. Unknown ids are no error."""
         ...
 
     async def close(self) -> None:
-        """End what it keeps running for later commands; files stay, and it can be used again.
+        """Stop what runs for later commands; files stay, and the provider can be used again.
 
-        Raises SandboxUnavailable where that can't be done.
+        Raises SandboxUnavailable if that fails.
         """
         ...

@@ -1,4 +1,4 @@
-"""The port of agents that an agent hands work to."""
+"""Interface of subagents, to which an agent delegates work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.core.usage import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class SubagentKind:
-    """A kind of subagent, and when to use it."""
+    """A kind of subagent; `description` says when to use it."""
 
     name: str
     description: str
@@ -21,7 +21,7 @@ class SubagentKind:
 
 @dataclass(frozen=True, slots=True)
 class SubagentTask:
-    """A piece of work: `description` for people, `prompt` for the subagent; `id` is the tool call's."""
+    """A delegated task: `description` for people, `prompt` for the subagent; `id` is the tool call's."""
 
     id: str
     description: str
@@ -31,7 +31,7 @@ class SubagentTask:
 
 
 class SubagentStatus(StrEnum):
-    """How it ended."""
+    """Final status of a task."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -40,7 +40,7 @@ class SubagentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubagentStep:
-    """A subagent has answered its model's turn number `turn` (from 1), and now calls these tools."""
+    """The subagent's model answered for the `turn`-th time (from 1) and calls these tools."""
 
     turn: int
     tools: tuple[str, ...] = ()
@@ -48,9 +48,9 @@ class SubagentStep:
 
 @dataclass(frozen=True, slots=True)
 class SubagentResult:
-    """The end of a task: `text` is its result, or what went wrong.
+    """The end of a task: `text` is its result or the error.
 
-    `usage` is what its models cost, None where none said; `artifacts` are files that it presents.
+    `usage` is the total of its models, None if none reported any; `artifacts` are the files it presents.
     """
 
     status: SubagentStatus
@@ -64,11 +64,11 @@ StepListener = Callable[[SubagentStep], None]
 
 
 class SubagentRunner(Protocol):
-    """Runs tasks to their end."""
+    """Runs tasks to completion."""
 
     @property
     def kinds(self) -> Sequence[SubagentKind]:
-        """The kinds that there are."""
+        """Available kinds."""
         ...
 
     async def run(
@@ -76,6 +76,6 @@ class SubagentRunner(Protocol):
     ) -> SubagentResult:
         """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised.
 
-        To cancel it ends the subagent.
+        Cancelling it stops the subagent.
         """
         ...

@@ -1,4 +1,4 @@
-"""The port of a catalogue of tools, more than a model should be shown at once."""
+"""Interface of a tool catalogue too long to show to a model at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
-    """A tool as it is listed."""
+    """Name and description of a tool."""
 
     name: str
     description: str
@@ -21,16 +21,16 @@ class ToolCatalogue(Protocol):
     """Tools by name."""
 
     def entries(self) -> Sequence[ToolEntry]:
-        """All tools, in their order."""
+        """Return all tools in order."""
         ...
 
     def search(self, query: str, *, limit: int) -> Sequence[ToolEntry]:
-        """The tools that fit best, best first; `limit` at most, none where nothing fits.
+        """Return up to `limit` matching tools, best first.
 
-        The names of tools, split by commas, give exactly these.
+        A query of tool names separated by commas returns exactly these.
         """
         ...
 
     def get(self, name: str) -> BaseTool | None:
-        """The tool of this name."""
+        """Return the tool of this name."""
         ...

@@ -1,4 +1,4 @@
-"""The port of a thread's files: what people put in, and where its folders are."""
+"""Interface of a thread's files: uploads and folders."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from agent.core.state import ThreadData
 
 
 class ThreadFileStore(Protocol):
-    """Uploads by thread. Every method raises BadIdentifier for an id that no thread has."""
+    """Uploads by thread. Every method raises BadIdentifier for an invalid thread id."""
 
     async def list_uploads(self, thread_id: str) -> Sequence[UploadInfo]:
-        """The uploads of the thread, by name; none for an unknown thread.
+        """List the thread's uploads by name; empty for an unknown thread.
 
-        The Markdown of a document is told with it, not listed; `read` gives it by its own name.
+        A document's Markdown is part of its entry and not listed; `read` returns it by its own name.
         """
         ...
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
-        """The content of an upload; None where it is gone or larger than `limit` bytes."""
+        """Return the content of an upload; None if it is missing or larger than `limit` bytes."""
         ...
 
     def folders(self, thread_id: str) -> ThreadData:
-        """The host paths of the thread's folders, which need not exist yet. Touches no disk."""
+        """Return the host paths of the thread's folders, which may not exist. No disk access."""
         ...

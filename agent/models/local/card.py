@@ -1,4 +1,4 @@
-"""What the bundled small model is, without loading anything."""
+"""Description of the bundled small model, without loading anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTE = (
 
 
 def local_spec() -> ModelSpec:
-    """The bundled model; whether it can run here shows when it is used."""
+    """Return the bundled model; whether it can run shows on first use."""
     return ModelSpec(
         name=NAME,
         use=CLASS,

@@ -1,4 +1,4 @@
-"""The local model as a chat model: starts its process on first use, then talks to it through ChatOpenAI."""
+"""The local model as a chat model: starts its process on first use and calls it through ChatOpenAI."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FIRST_TOKEN_SECONDS = 600.0
 
 
 class LocalChatModel(BaseChatModel):
-    """SmolLM2-135M on this machine; raises ModelUnavailable with what is missing.
+    """SmolLM2-135M on this machine. Raises ModelUnavailable that names what is missing.
 
-    `temperature` and `top_p` are those that the model's card recommends.
+    `temperature` and `top_p` are the values recommended by the model's card.
     """
 
     model: str = "SmolLM2-135M-Instruct"

@@ -1,6 +1,6 @@
-"""The OpenMP runtime that the engine is linked against, where the system has none (a bare Debian does not).
+"""Provide the OpenMP runtime that the engine needs on systems without one, such as a bare Debian.
 
-The wheel `cmeel-libomp` (LLVM's, Apache-2.0) brings a `libgomp.so.1` that stands in for GNU's.
+The wheel `cmeel-libomp` (LLVM's, Apache-2.0) brings a `libgomp.so.1` that replaces GNU's.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ SEARCH_PATH = "LD_LIBRARY_PATH"
 def with_openmp(
     environment: Mapping[str, str], *, library: str = LIBRARY, wheel: str = WHEEL
 ) -> dict[str, str]:
-    """The environment of the engine's process, in which the loader finds an OpenMP runtime if there is
-    one.
-    """
+    """Return the engine's environment with an OpenMP runtime on the library path, if one is found."""
     found = dict(environment)
     if not _is_on_system(library) and (folder := _find_in_wheel(library, wheel)) is not None:
         found[SEARCH_PATH] = ":".join(filter(None, [str(folder), found.get(SEARCH_PATH, "")]))

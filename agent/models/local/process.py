@@ -1,4 +1,4 @@
-"""Starts the local model's process on first use, and again when it has died.
+"""Start the local model's process on first use and restart it after it died.
 
 Blocking inside, behind a thread lock: graphs may run on several event loops of one process.
 """
@@ -34,14 +34,14 @@ MODULE = "agent.models.local.server"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the server answers, and its key."""
+    """Address and key of the server."""
 
     url: str
     key: str = field(repr=False)
 
 
 def server_command() -> list[str]:
-    """The command line of the server. Raises ModelUnavailable."""
+    """Return the server's command line. Raises ModelUnavailable."""
     check_engine()
     weights = find_weights()
     return [
@@ -51,8 +51,11 @@ def server_command() -> list[str]:
 
 
 def thread_count(cores: int | None = None) -> int:
-    """Half of the cores, 1 to 4. Threads that wait for each other on busy cores are far slower than one:
-    beside other work on two cores, two gave half the tokens of one, or a sixth."""
+    """Return half of the cores, 1 to 4.
+
+    Threads that wait for each other on busy cores are far slower than one: next to other work on two cores,
+    two gave a sixth to a half of the tokens of one.
+    """
     return max(1, min(MAX_THREADS, (cores or os.cpu_count() or 1) // 2))
 
 
@@ -70,14 +73,14 @@ class LocalServer:
 
     @property
     def pid(self) -> int | None:
-        """The process id, while it runs."""
+        """The process id while it runs."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     async def ensure_running(self) -> Endpoint:
-        """The endpoint of a running server, started if need be; one start whoever asks.
+        """Return the endpoint of a running server; concurrent callers share one start.
 
-        Raises ModelUnavailable when it can't be started.
+        Raises ModelUnavailable if it cannot be started.
         """
         endpoint = self._endpoint
         if endpoint is not None and self.pid is not None:
@@ -85,7 +88,7 @@ class LocalServer:
         return await asyncio.to_thread(self._ensure_locked)
 
     async def stop(self) -> None:
-        """End the process, if there is one; `ensure` starts another."""
+        """Stop the process, if there is one; `ensure_running` starts another."""
         await asyncio.to_thread(self._stop_locked)
 
     def _ensure_locked(self) -> Endpoint:
@@ -122,7 +125,7 @@ class LocalServer:
         return self._endpoint
 
     def _read_announcement(self, process: subprocess.Popen[str], key: str) -> str:
-        """The line that says where it listens, or nothing when it ends or takes too long."""
+        """Return the line with the address, "" if the process ends or takes too long."""
         assert process.stdin is not None
         assert process.stdout is not None
         guard = threading.Timer(self._start_seconds, process.kill)
@@ -173,7 +176,7 @@ SHARED = LocalServer()
 
 
 def weights_installed() -> Path | None:
-    """Where the weights are, or None: for `doctor`."""
+    """Return the path of the weights for `doctor`, None if they are missing."""
     try:
         check_engine()
         return find_weights()
@@ -182,7 +185,7 @@ def weights_installed() -> Path | None:
 
 
 def _last_line(complaints: IO[bytes]) -> str:
-    """What the process said last, to be appended to an error; "" if nothing."""
+    """Return the last line of stderr as a suffix for an error; "" if there is none."""
     complaints.seek(0)
     lines = complaints.read().decode(errors="replace").strip().splitlines()
     return f": {lines[-1][:200]}" if lines else ""

@@ -1,10 +1,10 @@
-"""The process that serves the local model: an OpenAI-compatible server on a loopback port of its own.
+"""Serve the local model as an OpenAI-compatible server on a loopback port.
 
     python -m agent.models.local.server --model FILE --context 8192 --slots 4 --threads 1
 
-The API key comes as the first line of standard input, so that no process list shows it. One line of JSON on
-standard output says `{"url": …}` when it answers. It ends when standard input does: with its parent, however
-that ends. Nothing heavy of ours is imported here.
+The API key is the first line of standard input, so that no process list shows it. When ready it prints one
+JSON line `{"url": …}`. It exits when standard input closes, that is with its parent. It imports nothing heavy
+of this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until standard input ends."""
+    """Serve until standard input closes."""
     options = _build_parser().parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     key = sys.stdin.readline().strip()

