@@ -14,7 +14,7 @@ from bot.errors import NotModified
 _KEPT = 1024
 
 
-class Signs:
+class ChoiceMarkers:
     """Which questions have their last words: a sign that comes after them would hide who decided.
 
     Messages go by a key of the adapter's own choice.
@@ -25,7 +25,7 @@ class Signs:
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def words(self, key: str, message: OutboundMessage) -> AsyncIterator[None]:
+    async def guard_edit(self, key: str, message: OutboundMessage) -> AsyncIterator[None]:
         """While the service changes a message; what offers nothing to press any more is settled by that."""
         if not message.final or message.choices:
             yield
@@ -34,12 +34,12 @@ class Signs:
             try:
                 yield
             except NotModified:
-                self._settle(key)
+                self._mark_settled(key)
                 raise
-            self._settle(key)
+            self._mark_settled(key)
 
     @asynccontextmanager
-    async def sign(self, key: str) -> AsyncIterator[bool]:
+    async def claim_marker(self, key: str) -> AsyncIterator[bool]:
         """While an adapter shows its sign; whether it still may. Words that are on their way take its place:
         no adapter waits for them.
         """
@@ -50,7 +50,7 @@ class Signs:
         async with order:
             yield True
 
-    def _settle(self, key: str) -> None:
+    def _mark_settled(self, key: str) -> None:
         self._settled[key] = None
         self._settled.move_to_end(key)
         while len(self._settled) > _KEPT:

@@ -11,7 +11,7 @@ class Malformed(ValueError):
     """A payload is not what its platform documents; the message names the place, never the content."""
 
 
-def mapping(parent: Json, key: str) -> Json:
+def require_object(parent: Json, key: str) -> Json:
     """An object that must be there."""
     value = parent.get(key)
     if not isinstance(value, dict):
@@ -19,12 +19,12 @@ def mapping(parent: Json, key: str) -> Json:
     return value
 
 
-def optional_mapping(parent: Json, key: str) -> Json:
+def get_object(parent: Json, key: str) -> Json:
     """An object, empty where absent."""
-    return mapping(parent, key) if parent.get(key) is not None else {}
+    return require_object(parent, key) if parent.get(key) is not None else {}
 
 
-def integer(parent: Json, key: str) -> int:
+def require_int(parent: Json, key: str) -> int:
     """A whole number that must be there."""
     value = parent.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -32,12 +32,12 @@ def integer(parent: Json, key: str) -> int:
     return value
 
 
-def optional_integer(parent: Json, key: str, default: int = 0) -> int:
+def get_int(parent: Json, key: str, default: int = 0) -> int:
     """A whole number, `default` where absent."""
-    return integer(parent, key) if parent.get(key) is not None else default
+    return require_int(parent, key) if parent.get(key) is not None else default
 
 
-def string(parent: Json, key: str) -> str:
+def get_string(parent: Json, key: str) -> str:
     """A string, "" where absent; halves of surrogate pairs are replaced, since nothing can store them."""
     value = parent.get(key)
     if value is None:
@@ -47,7 +47,7 @@ def string(parent: Json, key: str) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def objects(parent: Json, key: str) -> list[Json]:
+def get_objects(parent: Json, key: str) -> list[Json]:
     """A list of objects, empty where absent."""
     value = parent.get(key)
     if value is None:
@@ -57,15 +57,15 @@ def objects(parent: Json, key: str) -> list[Json]:
     return value
 
 
-def needed(parent: Json, key: str) -> str:
+def require_string(parent: Json, key: str) -> str:
     """A string that must be there."""
-    value = string(parent, key)
+    value = get_string(parent, key)
     if not value:
         raise Malformed(f"{key} is missing")
     return value
 
 
-def strings(parent: Json, key: str) -> list[str]:
+def get_strings(parent: Json, key: str) -> list[str]:
     """A list of strings, empty where absent."""
     value = parent.get(key)
     if value is None:

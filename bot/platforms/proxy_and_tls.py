@@ -18,23 +18,23 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class NetworkRoute:
     """`proxy` is a URL or None; `tls` True means aiohttp's own context, which trusts the system's store."""
 
     proxy: str | None = None
     tls: ssl.SSLContext | bool = True
 
 
-async def find_route(base_url: str) -> Route:
+async def find_route(base_url: str) -> NetworkRoute:
     """The route to an address, found in a thread. Raises AccountRefused for a proxy that cannot be used.
 
     The environment is read once: aiohttp's `trust_env` reads it, and a netrc file, for every request.
     """
-    return await asyncio.to_thread(_find, base_url)
+    return await asyncio.to_thread(_resolve_route, base_url)
 
 
-def _find(base_url: str) -> Route:
-    return Route(proxy_for(base_url), _trust() if urlsplit(base_url).scheme == "https" else True)
+def _resolve_route(base_url: str) -> NetworkRoute:
+    return NetworkRoute(proxy_for(base_url), _tls_context() if urlsplit(base_url).scheme == "https" else True)
 
 
 def proxy_for(base_url: str) -> str | None:
@@ -55,7 +55,7 @@ def proxy_for(base_url: str) -> str | None:
 
 
 @cache
-def _trust() -> ssl.SSLContext | bool:
+def _tls_context() -> ssl.SSLContext | bool:
     paths = ssl.get_default_verify_paths()
     if paths.cafile or (paths.capath and any(Path(paths.capath).iterdir())):
         return True

@@ -43,9 +43,9 @@ async def sdk(url: str, token: str, kind: str) -> tuple[Call, Call]:
 
 async def ours(url: str, token: str, kind: str) -> tuple[Call, Call]:
     """Our client at the level that the adapter uses."""
-    from bot.platforms.telegram.client import Client
+    from bot.platforms.telegram.client import TelegramClient
 
-    client = Client(token, url)
+    client = TelegramClient(token, url)
     await client.open()
     if kind == "typing":
         return lambda: client.call("sendChatAction", chat_id=USER, action="typing"), client.close

@@ -17,7 +17,7 @@ from bot.platforms.discord.files import Files
 from bot.platforms.discord.outbound import Outbound
 from bot.platforms.discord.receiver import Counts
 from bot.platforms.discord.rest import Route
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.render.discord import DISCORD
 from bot.render.renderer import Renderer
 
@@ -59,13 +59,13 @@ class DiscordAdapter:
         self._ended.clear()
         self._running = running = asyncio.current_task()
         self._cut_off = False
-        health = Health("Discord", context.report, context.clock)
-        health.connecting()
+        health = AccountHealth("Discord", context.report, context.clock)
+        health.mark_connecting()
         try:
             await self._live(context, health)
-            health.stopped()
+            health.mark_stopped()
         except AccountError as error:
-            health.failed(str(error))
+            health.mark_failed(str(error))
             raise
         except asyncio.CancelledError:
             if not self._cut_off:
@@ -144,7 +144,7 @@ class DiscordAdapter:
         )
         await outbound.call(route, posting=False, json=hints)
 
-    async def _live(self, context: AdapterContext, health: Health) -> None:
+    async def _live(self, context: AdapterContext, health: AccountHealth) -> None:
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")

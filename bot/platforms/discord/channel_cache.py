@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.payload import Json, Malformed, objects, optional_integer, optional_mapping
+from bot.platforms.payload import Json, Malformed, get_objects, get_int, get_object
 
 DM, GROUP_DM = 1, 3
 THREADS = frozenset({10, 11, 12})
@@ -33,7 +33,7 @@ def read_place(channel: Json, guild: str = "") -> Place:
     """A channel object. Raises Malformed."""
     return Place(
         snowflake(channel, "id"),
-        optional_integer(channel, "type"),
+        get_int(channel, "type"),
         optional_snowflake(channel, "guild_id") or guild,
         optional_snowflake(channel, "parent_id"),
         optional_snowflake(channel, "owner_id"),
@@ -73,10 +73,10 @@ class Places:
         guild = snowflake(data, "id")
         self.drop_guild(guild)
         self._guilds[guild] = set()
-        for role in objects(data, "roles"):
-            if optional_mapping(role, "tags").get("bot_id") == self._me:
+        for role in get_objects(data, "roles"):
+            if get_object(role, "tags").get("bot_id") == self._me:
                 self._roles[guild] = snowflake(role, "id")
-        for channel in (*objects(data, "channels"), *objects(data, "threads")):
+        for channel in (*get_objects(data, "channels"), *get_objects(data, "threads")):
             self.take(channel, guild)
         return guild
 
@@ -108,7 +108,7 @@ class Places:
     def sync_threads(self, data: Json) -> None:
         """Threads of a channel that the bot has been let into."""
         guild = snowflake(data, "guild_id")
-        for thread in objects(data, "threads"):
+        for thread in get_objects(data, "threads"):
             try:
                 self.take(thread, guild)
             except Malformed:

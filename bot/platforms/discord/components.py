@@ -13,10 +13,10 @@ from typing import Any
 import structlog
 
 from bot.domain import InboundMessage
-from bot.platforms.choice_markers import Signs
+from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.payload import Json, objects, string
+from bot.platforms.payload import Json, get_objects, get_string
 
 log = structlog.get_logger(__name__)
 
@@ -64,10 +64,10 @@ def pressed_label(message: Json, pressed: str) -> str:
     """What the pressed button of a message says, "" where that cannot be told. Raises Malformed."""
     if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
-    for row in objects(message, "components"):
-        for button in objects(row, "components"):
-            if string(button, "custom_id") == pressed and not button.get("disabled"):
-                return string(button, "label")
+    for row in get_objects(message, "components"):
+        for button in get_objects(row, "components"):
+            if get_string(button, "custom_id") == pressed and not button.get("disabled"):
+                return get_string(button, "label")
     return ""
 
 
@@ -80,7 +80,7 @@ def names(message: Json) -> list[str]:
 class Clicks:
     """Answers clicks, once it is known what they count for. A failure costs nothing but the sign."""
 
-    def __init__(self, rest: Rest, signs: Signs) -> None:
+    def __init__(self, rest: Rest, signs: ChoiceMarkers) -> None:
         self._rest = rest
         self._signs = signs
 
@@ -98,7 +98,7 @@ class Clicks:
         A stop changes nothing yet: the final takes its button away.
         """
         question = click.message.origin.reply_to if click.message is not None else ""
-        async with self._signs.sign(question) as due:
+        async with self._signs.claim_marker(question) as due:
             await self._confirm(click, due=due)
 
     async def _confirm(self, click: Click, *, due: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
-from bot.platforms.choice_markers import Signs
+from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.discord.backfill import Gaps
 from bot.platforms.discord.channel_cache import Places
 from bot.platforms.discord.components import Clicks
@@ -26,8 +26,8 @@ from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.threads import Threads
-from bot.platforms.health import Health
-from bot.platforms.payload import Json, Malformed, string
+from bot.platforms.health import AccountHealth
+from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.proxy_and_tls import proxy_for
 
 CLOSE_SECONDS = 0.5
@@ -46,7 +46,7 @@ class Connection:
         application: str,
         cursor: str,
         context: AdapterContext,
-        health: Health,
+        health: AccountHealth,
     ) -> None:
         self.application = application
         self.rest = rest
@@ -62,7 +62,7 @@ class Connection:
         self.asks = Asks(rest, application, context.clock)
         self.asks.restore(asks)
         gaps = Gaps(name, rest, places, context.clock)
-        signs = Signs()
+        signs = ChoiceMarkers()
         clicks = Clicks(rest, signs)
         self.receiver = Receiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
         self.outbound = Outbound(name, identity.id, rest, self.asks, signs, health, context.clock)
@@ -73,14 +73,14 @@ class Connection:
 
     @classmethod
     async def prepared(
-        cls, name: str, token: str, base_url: str | None, context: AdapterContext, health: Health
+        cls, name: str, token: str, base_url: str | None, context: AdapterContext, health: AccountHealth
     ) -> Connection:
         """Sign in. Raises AccountRefused and AccountLost; nothing is left open then."""
         rest = Rest(base_url, proxy_for(base_url or Route.BASE), context.clock.now)
         try:
             me = await _asked(name, rest.static_login(token))
             found = await _asked(name, rest.request(Route("GET", "/oauth2/applications/@me")))
-            identity = Identity(snowflake(me, "id"), string(me, "username"))
+            identity = Identity(snowflake(me, "id"), get_string(me, "username"))
             health.identity = f"@{identity.name}"
             cursor = await context.inbox.cursor()
             return cls(name, rest, identity, snowflake(found, "id"), cursor, context, health)

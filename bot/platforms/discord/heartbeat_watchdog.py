@@ -8,7 +8,7 @@ from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.sdk import discord
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 
 EVERY = 5.0
 DEAF_AFTER = 50.0
@@ -23,7 +23,7 @@ LOST_AFTER = 90.0
 class Watch:
     """The clock beside a connection."""
 
-    def __init__(self, clock: Clock, health: Health, asks: Asks) -> None:
+    def __init__(self, clock: Clock, health: AccountHealth, asks: Asks) -> None:
         self._clock = clock
         self._health = health
         self._asks = asks
@@ -32,7 +32,7 @@ class Watch:
     def lost(self) -> None:
         """The connection broke; the SDK tries to get it back."""
         self._lost_at = min(self._lost_at, self._clock.now())
-        self._health.connecting("the connection to Discord broke; it is being opened again")
+        self._health.mark_connecting("the connection to Discord broke; it is being opened again")
 
     async def run(self, client: discord.Client) -> None:
         """Look every few seconds. Raises AccountLost where the connection does not come back."""
@@ -43,14 +43,14 @@ class Watch:
             now = self._clock.now()
             if client.ws is not None and client.ws.latency not in (latency, math.inf):
                 latency = client.ws.latency
-                self._health.heard(heartbeat(latency))
-            silent = now - self._health.last_heard
-            if self._health.last_heard > self._lost_at:
+                self._health.mark_live(heartbeat(latency))
+            silent = now - self._health.last_event_at
+            if self._health.last_event_at > self._lost_at:
                 self._lost_at = math.inf
             if now - self._lost_at >= LOST_AFTER:
                 raise AccountLost(f"no connection to Discord for {now - self._lost_at:.0f} s")
             if self._lost_at == math.inf and silent >= DEAF_AFTER:
-                self._health.deaf(f"nothing heard from Discord for {silent:.0f} s")
+                self._health.mark_deaf(f"nothing heard from Discord for {silent:.0f} s")
 
 
 def heartbeat(latency: float) -> str:

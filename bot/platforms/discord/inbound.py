@@ -23,11 +23,11 @@ from bot.platforms.discord.snowflake import seconds_of
 from bot.platforms.payload import (
     Json,
     Malformed,
-    objects,
-    optional_integer,
-    optional_mapping,
-    string,
-    strings,
+    get_objects,
+    get_int,
+    get_object,
+    get_string,
+    get_strings,
 )
 
 DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
@@ -57,16 +57,16 @@ class Inbound:
 
     def convert(self, message: Json, place: Place) -> InboundMessage | None:
         """The message as the bus takes it; None where it is nothing to act on. Raises Malformed."""
-        author = optional_mapping(message, "author")
-        kind = optional_integer(message, "type")
+        author = get_object(message, "author")
+        kind = get_int(message, "type")
         if kind == THREAD_STARTER:
             self._note_starter(message, place)
         if kind not in (DEFAULT, REPLY) or author.get("bot") or "webhook_id" in message:
             return None
         text = self._read(message, place)
         attachments, unsupported = _attachments(message, place), _unsupported(message)
-        replied = optional_mapping(message, "message_reference")
-        answered = replied if optional_integer(replied, "type") != FORWARD else {}
+        replied = get_object(message, "message_reference")
+        answered = replied if get_int(replied, "type") != FORWARD else {}
         return InboundMessage(
             event_id=snowflake(message, "id"),
             origin=self._origin(message, place, author, optional_snowflake(answered, "message_id")),
@@ -74,7 +74,7 @@ class Inbound:
             sent_at=seconds_of(snowflake(message, "id")),
             addressed=place.guild == "" or self._addressed(message, place),
             attachments=attachments,
-            group_key="forwarded" if optional_integer(replied, "type") == FORWARD else "",
+            group_key="forwarded" if get_int(replied, "type") == FORWARD else "",
             unsupported=unsupported,
             link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
             if place.guild
@@ -86,9 +86,9 @@ class Inbound:
 
         Discord sends the same event when it adds the preview of a link: then nothing is said to be edited.
         """
-        author = optional_mapping(message, "author")
-        edited = string(message, "edited_timestamp")
-        kind = optional_integer(message, "type")
+        author = get_object(message, "author")
+        edited = get_string(message, "edited_timestamp")
+        kind = get_int(message, "type")
         written = kind in (DEFAULT, REPLY) and author and not author.get("bot")
         if not edited or not written or "webhook_id" in message or "content" not in message:
             return None
@@ -107,11 +107,11 @@ class Inbound:
     def click(self, interaction: Json, place: Place) -> Click:
         """A button below a question, or the stop, was pressed. The label stands in the message that the event
         brings, so it is known after any restart. Raises Malformed."""
-        member = optional_mapping(interaction, "member")
-        person = optional_mapping(member, "user") or optional_mapping(interaction, "user")
-        pressed = optional_mapping(interaction, "message")
-        number, token = snowflake(interaction, "id"), string(interaction, "token")
-        name = string(optional_mapping(interaction, "data"), "custom_id")
+        member = get_object(interaction, "member")
+        person = get_object(member, "user") or get_object(interaction, "user")
+        pressed = get_object(interaction, "message")
+        number, token = snowflake(interaction, "id"), get_string(interaction, "token")
+        name = get_string(get_object(interaction, "data"), "custom_id")
         label = pressed_label(pressed, name)
         if not label or not person or person.get("bot"):
             return Click(number, token, None)
@@ -122,13 +122,13 @@ class Inbound:
 
     def command(self, interaction: Json, place: Place) -> InboundMessage | None:
         """A use of one of our commands, as if it had been written. Raises Malformed."""
-        member = optional_mapping(interaction, "member")
-        author = optional_mapping(member, "user") or optional_mapping(interaction, "user")
-        data = optional_mapping(interaction, "data")
-        name = string(data, "name")
+        member = get_object(interaction, "member")
+        author = get_object(member, "user") or get_object(interaction, "user")
+        data = get_object(interaction, "data")
+        name = get_string(data, "name")
         if not name or not author:
             return None
-        words = [str(option.get("value", "")) for option in objects(data, "options")]
+        words = [str(option.get("value", "")) for option in get_objects(data, "options")]
         interaction = {**interaction, "member": member}
         return InboundMessage(
             event_id=snowflake(interaction, "id"),
@@ -145,8 +145,8 @@ class Inbound:
             self.ours.popitem(last=False)
 
     def _origin(self, event: Json, place: Place, author: Json, reply_to: str) -> Origin:
-        member = optional_mapping(event, "member")
-        name = string(member, "nick") or string(author, "global_name") or string(author, "username")
+        member = get_object(event, "member")
+        name = get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -157,8 +157,8 @@ class Inbound:
             sender=Sender(
                 snowflake(author, "id"),
                 name,
-                string(author, "username"),
-                belongs=tuple(f"role:{role}" for role in strings(member, "roles")),
+                get_string(author, "username"),
+                belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
             ),
             topic=place.id if thread else "",
             reply_to=reply_to,
@@ -166,33 +166,33 @@ class Inbound:
 
     def _addressed(self, message: Json, place: Place) -> bool:
         me = self._identity.id
-        if any(user.get("id") == me for user in objects(message, "mentions")):
+        if any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._places.role(place.guild)
-        if role and role in strings(message, "mention_roles"):
+        if role and role in get_strings(message, "mention_roles"):
             return True
-        answered = optional_mapping(optional_mapping(message, "referenced_message"), "author")
-        if optional_integer(message, "type") == REPLY and answered.get("id") == me:
+        answered = get_object(get_object(message, "referenced_message"), "author")
+        if get_int(message, "type") == REPLY and answered.get("id") == me:
             return True
         return place.thread and (place.owner == me or place.id in self.ours)
 
     def _note_starter(self, message: Json, place: Place) -> None:
         """A thread begins with the message that it grew from."""
-        first = optional_mapping(optional_mapping(message, "referenced_message"), "author")
+        first = get_object(get_object(message, "referenced_message"), "author")
         if first.get("id") == self._identity.id:
             self.remember(place.id)
 
     def _read(self, message: Json, place: Place) -> str:
         """The text without the bot's name; other people's names instead of their ids."""
-        text = string(message, "content")
-        snapshots = objects(message, "message_snapshots")
+        text = get_string(message, "content")
+        snapshots = get_objects(message, "message_snapshots")
         if not text and snapshots:
-            text = string(optional_mapping(snapshots[0], "message"), "content")
+            text = get_string(get_object(snapshots[0], "message"), "content")
         if "<@" not in text:
             return text
         names = {
-            str(user.get("id")): string(user, "global_name") or string(user, "username")
-            for user in objects(message, "mentions")
+            str(user.get("id")): get_string(user, "global_name") or get_string(user, "username")
+            for user in get_objects(message, "mentions")
         }
         role, me = self._places.role(place.guild), self._identity.id
         text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
@@ -209,23 +209,23 @@ def _seconds(timestamp: str) -> float:
 
 
 def _attachments(message: Json, place: Place) -> tuple[Attachment, ...]:
-    if optional_integer(message, "flags") & VOICE:
+    if get_int(message, "flags") & VOICE:
         return ()
     where = f"{place.id}/{snowflake(message, 'id')}"
-    return tuple(_attachment(file, where) for file in objects(message, "attachments"))
+    return tuple(_attachment(file, where) for file in get_objects(message, "attachments"))
 
 
 def _attachment(file: Json, where: str) -> Attachment:
-    mime = string(file, "content_type").partition(";")[0]
+    mime = get_string(file, "content_type").partition(";")[0]
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
-    number_, name = snowflake(file, "id"), string(file, "filename")
+    number_, name = snowflake(file, "id"), get_string(file, "filename")
     return Attachment(
-        kind, name or f"file_{number_}", f"{where}/{number_}", optional_integer(file, "size", -1), mime
+        kind, name or f"file_{number_}", f"{where}/{number_}", get_int(file, "size", -1), mime
     )
 
 
 def _unsupported(message: Json) -> str:
-    if optional_integer(message, "flags") & VOICE:
+    if get_int(message, "flags") & VOICE:
         return "voice"
     if message.get("poll") is not None:
         return "poll"

@@ -10,7 +10,7 @@ from typing import Any
 from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.choice_markers import Signs
+from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.discord.api_errors import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.components import components, names, stop_button
 from bot.platforms.discord.cursor import Ask
@@ -19,7 +19,7 @@ from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.reconcile import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
@@ -36,8 +36,8 @@ class Outbound:
         own_id: str,
         rest: Rest,
         asks: Asks,
-        signs: Signs,
-        health: Health,
+        signs: ChoiceMarkers,
+        health: AccountHealth,
         clock: Clock,
     ) -> None:
         self._account = account
@@ -71,7 +71,7 @@ class Outbound:
         """Replace the whole text."""
         route = _message("PATCH", message.address, message_id)
         try:
-            async with self._signs.words(message_id, message):
+            async with self._signs.guard_edit(message_id, message):
                 await self._rest.request(route, json=_content(message, render_discord(message.text)))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
@@ -113,7 +113,7 @@ class Outbound:
         """The error to raise for one of the client; a limit is also reported."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
-            self._health.limited(failure.retry_after)
+            self._health.mark_limited(failure.retry_after)
         return failure
 
     def idempotent(self, key: str) -> dict[str, Any]:

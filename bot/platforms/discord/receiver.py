@@ -28,8 +28,8 @@ from bot.platforms.discord.inbound import Inbound
 from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.snowflake import snowflake_at
-from bot.platforms.health import Health
-from bot.platforms.payload import Json, Malformed, objects, string, strings
+from bot.platforms.health import AccountHealth
+from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +86,7 @@ class Receiver:
         asks: Asks,
         clicks: Clicks,
         context: AdapterContext,
-        health: Health,
+        health: AccountHealth,
         cursor: Cursor,
     ) -> None:
         self.counts = Counts()
@@ -152,7 +152,7 @@ class Receiver:
     def _guarded(self, read: Reader) -> Reader:
         def reader(data: Json) -> None:
             self.counts.events += 1
-            self._health.heard()
+            self._health.mark_live()
             try:
                 if not isinstance(data, dict):
                     raise Malformed("the event's data is no object")
@@ -169,7 +169,7 @@ class Receiver:
     def _ready(self, data: Json) -> None:
         """A new session: nothing says what came between the old one and this."""
         self._held = self._since()
-        self._waiting = {snowflake(guild, "id") for guild in objects(data, "guilds")}
+        self._waiting = {snowflake(guild, "id") for guild in get_objects(data, "guilds")}
         self._put(_Fill("", self._held))
 
     def _guild(self, data: Json) -> None:
@@ -199,7 +199,7 @@ class Receiver:
 
     def _deleted(self, data: Json) -> None:
         """Many at once are one after another."""
-        for number in strings(data, "ids"):
+        for number in get_strings(data, "ids"):
             self._put(_Event("MESSAGE_DELETE", {**data, "id": number}))
 
     def _since(self) -> int:
@@ -279,7 +279,7 @@ class Receiver:
             return None
         found = self._inbound.command(data, place)
         if found is not None:
-            self._asks.add(found.event_id, string(data, "token"), place.id, alone=self._inbox.alone(found))
+            self._asks.add(found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found))
         return found
 
     async def _place(self, data: Json) -> Place:
@@ -302,7 +302,7 @@ class Receiver:
                 refused = await self._inbox.accept(batch, written)
             except StoreError as error:
                 log.error("discord.not_stored", account=self._account, reason=str(error))
-                self._health.deaf("messages cannot be stored now; they wait")
+                self._health.mark_deaf("messages cannot be stored now; they wait")
                 await self._clock.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue

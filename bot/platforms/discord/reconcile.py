@@ -12,7 +12,7 @@ from bot.clock import Clock
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.payload import snowflake
 from bot.platforms.discord.snowflake import snowflake_at
-from bot.platforms.payload import Json, Malformed, mapping, objects, optional_mapping
+from bot.platforms.payload import Json, Malformed, require_object, get_objects, get_object
 from bot.render.discord import render_discord
 
 log = structlog.get_logger(__name__)
@@ -68,9 +68,9 @@ class Leftovers:
     def _is_it(self, message: Any, sent: OutboundMessage | OutboundFile) -> bool:
         try:
             number = snowflake(message, "id")
-            author = snowflake(mapping(message, "author"), "id")
-            answers = optional_mapping(message, "message_reference").get("message_id")
-            files = [one.get("filename") for one in objects(message, "attachments")]
+            author = snowflake(require_object(message, "author"), "id")
+            answers = get_object(message, "message_reference").get("message_id")
+            files = [one.get("filename") for one in get_objects(message, "attachments")]
         except (Malformed, AttributeError):
             return False
         wanted = (None, sent.address.reply_to)

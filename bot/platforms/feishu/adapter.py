@@ -22,7 +22,7 @@ from bot.platforms.feishu.outbound import Outbound
 from bot.platforms.feishu.socket import LongConnection
 from bot.platforms.feishu.streams import Streams
 from bot.platforms.feishu.threads import Threads
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.render.feishu import FEISHU
 from bot.render.renderer import Renderer
 
@@ -60,8 +60,8 @@ class FeishuAdapter:
         """See Adapter."""
         self._ended.clear()
         self._stopping = False
-        health = Health("Feishu", context.report, context.clock)
-        health.connecting()
+        health = AccountHealth("Feishu", context.report, context.clock)
+        health.mark_connecting()
         try:
             self._work = asyncio.create_task(self._run(context, health), name=f"feishu:{self.name}")
             try:
@@ -71,9 +71,9 @@ class FeishuAdapter:
                     self._work.cancel()
                     await asyncio.gather(self._work, return_exceptions=True)
                     raise
-            health.stopped()
+            health.mark_stopped()
         except (AccountRefused, AccountLost) as error:
-            health.failed(str(error))
+            health.mark_failed(str(error))
             raise
         finally:
             self._work = None
@@ -138,7 +138,7 @@ class FeishuAdapter:
             return WebhookAnswer(404)
         return await self._callback.take(request) if self._callback is not None else WebhookAnswer(503)
 
-    async def _run(self, context: AdapterContext, health: Health) -> None:
+    async def _run(self, context: AdapterContext, health: AccountHealth) -> None:
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def on_refused(reason: str) -> None:
@@ -192,7 +192,7 @@ class FeishuAdapter:
         return Identity(open_id, str(bot.get("app_name") or ""))
 
     def _build(
-        self, context: AdapterContext, health: Health, client: Client, identity: Identity
+        self, context: AdapterContext, health: AccountHealth, client: Client, identity: Identity
     ) -> tuple[Events, Streams]:
         bot_ids = frozenset({str(self._config.app_id), identity.open_id})
         people = People(client, context.clock, bot_ids)
@@ -212,7 +212,7 @@ class FeishuAdapter:
         )
         return self._events, streams
 
-    async def _receive(self, context: AdapterContext, health: Health, client: Client, events: Events) -> None:
+    async def _receive(self, context: AdapterContext, health: AccountHealth, client: Client, events: Events) -> None:
         if self._config.mode == "socket":
             await LongConnection(self.name, client, events, context.clock, health).run()
             return
@@ -226,7 +226,7 @@ class FeishuAdapter:
                 "anybody could send it events (Events & Callbacks, Encryption Strategy)"
             )
         self._callback = Callback(self.name, events, context.clock, encrypt_key=key, verification_token=token)
-        health.heard()
+        health.mark_live()
         await asyncio.get_running_loop().create_future()
 
     async def _watch(self, refused: asyncio.Future[str]) -> None:

@@ -13,7 +13,7 @@ from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.crypto import BadCipher, decrypt, signed
 from bot.platforms.feishu.event_handler import Events
 from bot.platforms.feishu.payload import parsed
-from bot.platforms.payload import Json, Malformed, optional_mapping, string
+from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +57,8 @@ class Callback:
     async def _handle(self, request: WebhookRequest) -> Json:
         payload = self._opened(request.body)
         try:
-            kind = string(payload, "type")
-            token = string(payload, "token") or string(optional_mapping(payload, "header"), "token")
+            kind = get_string(payload, "type")
+            token = get_string(payload, "token") or get_string(get_object(payload, "header"), "token")
         except Malformed as error:
             raise _Refused(400, str(error)) from None
         if kind != "url_verification":
@@ -75,7 +75,7 @@ class Callback:
             payload = parsed(body)
             if not self._key:
                 return payload
-            return parsed(decrypt(string(payload, "encrypt"), self._key))
+            return parsed(decrypt(get_string(payload, "encrypt"), self._key))
         except (Malformed, BadCipher) as error:
             raise _Refused(401 if self._key else 400, f"not readable: {error}") from None
 

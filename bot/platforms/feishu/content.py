@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.feishu.files import resource
 from bot.platforms.feishu.payload import parsed
-from bot.platforms.payload import Json, Malformed, needed, objects, optional_mapping, string
+from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_object, get_string
 
 _FILES = ("file", "media")
 _LOCALES = ("zh_cn", "en_us", "ja_jp")
@@ -30,11 +30,11 @@ class Mentions:
     def __init__(self, message: Json, bot: str) -> None:
         self.named = False
         self._names: dict[str, str] = {}
-        for mention in objects(message, "mentions"):
-            key = needed(mention, "key")
-            ours = optional_mapping(mention, "id").get("open_id") == bot
+        for mention in get_objects(message, "mentions"):
+            key = require_string(mention, "key")
+            ours = get_object(mention, "id").get("open_id") == bot
             self.named = self.named or ours
-            self._names[key] = "" if ours else f"@{string(mention, 'name') or 'somebody'}"
+            self._names[key] = "" if ours else f"@{get_string(mention, 'name') or 'somebody'}"
 
     def resolve(self, text: str) -> str:
         """The text with names for placeholders; the bot's own is left out."""
@@ -54,18 +54,18 @@ class Mentions:
 def read_content(message: Json, bot: str) -> Content:
     """The content of a message. Raises Malformed."""
     mentions = Mentions(message, bot)
-    kind, message_id = needed(message, "message_type"), needed(message, "message_id")
-    content = parsed(string(message, "content") or "{}")
+    kind, message_id = require_string(message, "message_type"), require_string(message, "message_id")
+    content = parsed(get_string(message, "content") or "{}")
     if kind == "text":
-        return Content(mentions.resolve(string(content, "text")), named=mentions.named)
+        return Content(mentions.resolve(get_string(content, "text")), named=mentions.named)
     if kind == "post":
         return _post(content, message_id, mentions)
     if kind == "image":
-        picture = _picture(message_id, needed(content, "image_key"))
+        picture = _picture(message_id, require_string(content, "image_key"))
         return Content(attachments=(picture,), named=mentions.named)
     if kind in _FILES:
-        key = needed(content, "file_key")
-        name = string(content, "file_name") or f"{kind}_{key[-8:]}"
+        key = require_string(content, "file_key")
+        name = get_string(content, "file_name") or f"{kind}_{key[-8:]}"
         file = Attachment(AttachmentKind.FILE, name, resource(message_id, key))
         return Content(attachments=(file,), named=mentions.named)
     return Content(unsupported=kind, named=mentions.named)
@@ -79,46 +79,46 @@ def _picture(message_id: str, key: str) -> Attachment:
 def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
     """A rich text; one that names a language has its content one level below."""
     if "content" not in content:
-        content = next((optional_mapping(content, key) for key in _LOCALES if key in content), content)
+        content = next((get_object(content, key) for key in _LOCALES if key in content), content)
     paragraphs = content.get("content")
     if not isinstance(paragraphs, list):
         raise Malformed("content is no list")
     pictures: list[Attachment] = []
-    lines = [string(content, "title")]
+    lines = [get_string(content, "title")]
     for paragraph in paragraphs:
         if not isinstance(paragraph, list) or not all(isinstance(node, dict) for node in paragraph):
             raise Malformed("a paragraph is no list of objects")
         lines.append("".join(_node(node, mentions) for node in paragraph))
         pictures += [
-            _picture(message_id, needed(node, "image_key")) for node in paragraph if node.get("tag") == "img"
+            _picture(message_id, require_string(node, "image_key")) for node in paragraph if node.get("tag") == "img"
         ]
     text = "\n".join(lines).strip()
     return Content(text, tuple(pictures), named=mentions.named)
 
 
 def _node(node: Json, mentions: Mentions) -> str:
-    read = _NODES.get(string(node, "tag"))
+    read = _NODES.get(get_string(node, "tag"))
     return read(node, mentions) if read is not None else ""
 
 
 def _styled(node: Json, mentions: Mentions) -> str:
     del mentions
-    return string(node, "text")
+    return get_string(node, "text")
 
 
 def _link(node: Json, mentions: Mentions) -> str:
     del mentions
-    text, href = string(node, "text"), string(node, "href")
+    text, href = get_string(node, "text"), get_string(node, "href")
     return href if text in ("", href) else f"[{text}]({href})"
 
 
 def _at(node: Json, mentions: Mentions) -> str:
-    return mentions.name(string(node, "user_id"), string(node, "user_name"))
+    return mentions.name(get_string(node, "user_id"), get_string(node, "user_name"))
 
 
 def _code(node: Json, mentions: Mentions) -> str:
     del mentions
-    return f"\n```{string(node, 'language').lower()}\n{string(node, 'text')}\n```\n"
+    return f"\n```{get_string(node, 'language').lower()}\n{get_string(node, 'text')}\n```\n"
 
 
 def _rule(node: Json, mentions: Mentions) -> str:

@@ -14,8 +14,8 @@ from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.feishu.inbound import Inbound
-from bot.platforms.health import Health
-from bot.platforms.payload import Json, Malformed, optional_mapping, string
+from bot.platforms.health import AccountHealth
+from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +43,7 @@ class Events:
         inbound: Inbound,
         inbox: Inbox,
         clock: Clock,
-        health: Health,
+        health: AccountHealth,
         on_choice: Callable[[InboundMessage], None],
         on_recalled: Callable[[str], None],
     ) -> None:
@@ -61,7 +61,7 @@ class Events:
         """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
         event is not acknowledged, and comes again."""
         self.counts.events += 1
-        self._health.heard()
+        self._health.mark_live()
         # A name that has to be asked for must not let a recall overtake the message that it takes back.
         chat = _chat(payload)
         async with self._orders.setdefault(chat, asyncio.Lock()) if chat else asyncio.Lock():
@@ -113,6 +113,6 @@ def _chat(payload: Json) -> str:
 
 def _kind(payload: Json) -> str:
     try:
-        return string(optional_mapping(payload, "header"), "event_type")
+        return get_string(get_object(payload, "header"), "event_type")
     except Malformed:
         return ""

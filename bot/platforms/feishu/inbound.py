@@ -9,7 +9,7 @@ from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import People, Person
 from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.payload import Json, needed, optional_mapping, string
+from bot.platforms.payload import Json, require_string, get_object, get_string
 
 MESSAGE = "im.message.receive_v1"
 EDITED, RECALLED = "im.message.updated_v1", "im.message.recalled_v1"
@@ -39,8 +39,8 @@ class Inbound:
 
     async def convert(self, payload: Json, now: float) -> InboundMessage | InboundChange | None:
         """The message or change of an event; None where it is nothing to act on. Raises Malformed."""
-        header, event = optional_mapping(payload, "header"), optional_mapping(payload, "event")
-        kind = needed(header, "event_type")
+        header, event = get_object(payload, "header"), get_object(payload, "event")
+        kind = require_string(header, "event_type")
         if kind == MESSAGE:
             return await self._message(header, event)
         if kind in (EDITED, RECALLED):
@@ -56,17 +56,17 @@ class Inbound:
         return None
 
     async def _message(self, header: Json, event: Json) -> InboundMessage | None:
-        message, sender = optional_mapping(event, "message"), optional_mapping(event, "sender")
-        chat_kind = _KINDS.get(string(message, "chat_type"))
-        if chat_kind is None or string(sender, "sender_type") != "user":
+        message, sender = get_object(event, "message"), get_object(event, "sender")
+        chat_kind = _KINDS.get(get_string(message, "chat_type"))
+        if chat_kind is None or get_string(sender, "sender_type") != "user":
             return None
         content = read_content(message, self._identity.open_id)
         if not content.text and not content.attachments and not content.unsupported and not content.named:
             return None
-        open_id, chat = needed(optional_mapping(sender, "sender_id"), "open_id"), needed(message, "chat_id")
+        open_id, chat = require_string(get_object(sender, "sender_id"), "open_id"), require_string(message, "chat_id")
         if chat_kind is ChatKind.PRIVATE:
             self._people.met(open_id, chat)
-        message_id = needed(message, "message_id")
+        message_id = require_string(message, "message_id")
         origin = Origin(
             account=self._account,
             platform="feishu",
@@ -74,7 +74,7 @@ class Inbound:
             chat_kind=chat_kind,
             message_id=message_id,
             sender=self._sender(header, sender, open_id, await self._people.person(open_id)),
-            topic=string(message, "thread_id"),
+            topic=get_string(message, "thread_id"),
             reply_to=_replied(message),
         )
         addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._answers_us(message)
@@ -91,80 +91,80 @@ class Inbound:
 
     def _edited(self, header: Json, event: Json, now: float) -> InboundChange | None:
         """The event brings the message as it is now, in the form in which it came first."""
-        message, sender = optional_mapping(event, "message"), optional_mapping(event, "sender")
-        if not message.get("content") or string(sender, "sender_type") not in ("", "user"):
+        message, sender = get_object(event, "message"), get_object(event, "sender")
+        if not message.get("content") or get_string(sender, "sender_type") not in ("", "user"):
             return None
         content = read_content(message, self._identity.open_id)
-        person = string(optional_mapping(sender, "sender_id"), "open_id")
+        person = get_string(get_object(sender, "sender_id"), "open_id")
         at = milliseconds(message, "update_time") or now
         origin = self._origin(message, self._sender(header, sender, person))
-        return InboundChange(needed(header, "event_id"), origin, content.text, at)
+        return InboundChange(require_string(header, "event_id"), origin, content.text, at)
 
     def _recalled(self, header: Json, event: Json, now: float) -> InboundChange:
         """Whoever took it back: the event names neither its author nor the kind of the chat."""
         at = milliseconds(event, "recall_time") or now
-        return InboundChange(needed(header, "event_id"), self._origin(event, Sender("")), None, at)
+        return InboundChange(require_string(header, "event_id"), self._origin(event, Sender("")), None, at)
 
     @staticmethod
     def _sender(header: Json, told: Json, open_id: str, person: Person | None = None) -> Sender:
         """Who wrote or pressed: `told` names their organization, the header the one that the app is in."""
-        tenant = string(told, "tenant_key")
+        tenant = get_string(told, "tenant_key")
         known = person or Person()
         departments = tuple(f"department:{one}" for one in known.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
-        return Sender(open_id, known.name, belongs=belongs, guest=tenant != string(header, "tenant_key"))
+        return Sender(open_id, known.name, belongs=belongs, guest=tenant != get_string(header, "tenant_key"))
 
     def _origin(self, message: Json, person: Sender) -> Origin:
-        kind = _KINDS.get(string(message, "chat_type"), ChatKind.GROUP)
-        chat, message_id = needed(message, "chat_id"), needed(message, "message_id")
+        kind = _KINDS.get(get_string(message, "chat_type"), ChatKind.GROUP)
+        chat, message_id = require_string(message, "chat_id"), require_string(message, "message_id")
         return Origin(self._account, "feishu", chat, kind, message_id, person)
 
     async def _answers_us(self, message: Json) -> bool:
-        parent = string(message, "parent_id")
+        parent = get_string(message, "parent_id")
         return bool(parent) and await self._people.is_own(parent)
 
     async def _click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
-        value = optional_mapping(event, "action").get("value")
+        value = get_object(event, "action").get("value")
         said = value.get(SAY) if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(said, str) or not said:
             return None
-        context = optional_mapping(event, "context")
-        operator = optional_mapping(event, "operator")
-        open_id = needed(operator, "open_id")
+        context = get_object(event, "context")
+        operator = get_object(event, "operator")
+        open_id = require_string(operator, "open_id")
         origin = Origin(
             account=self._account,
             platform="feishu",
-            chat=needed(context, "open_chat_id"),
+            chat=require_string(context, "open_chat_id"),
             chat_kind=ChatKind.GROUP if value.get("group") is True else ChatKind.PRIVATE,
-            message_id=needed(context, "open_message_id"),
+            message_id=require_string(context, "open_message_id"),
             sender=self._sender(header, operator, open_id, await self._people.person(open_id)),
-            topic=string(value, "topic"),
-            reply_to=needed(context, "open_message_id"),
+            topic=get_string(value, "topic"),
+            reply_to=require_string(context, "open_message_id"),
         )
         clicked = value.get("choice") is True
-        return InboundMessage(needed(header, "event_id"), origin, said, now, clicked=clicked)
+        return InboundMessage(require_string(header, "event_id"), origin, said, now, clicked=clicked)
 
     async def _menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         """An entry of the bot's menu is the command that its key names."""
-        key = string(event, "event_key").strip().lstrip("/")
+        key = get_string(event, "event_key").strip().lstrip("/")
         if not key:
             return None
-        operator = optional_mapping(event, "operator")
-        open_id = needed(optional_mapping(operator, "operator_id"), "open_id")
-        event_id = needed(header, "event_id")
-        name = string(operator, "operator_name") or (await self._people.person(open_id)).name
+        operator = get_object(event, "operator")
+        open_id = require_string(get_object(operator, "operator_id"), "open_id")
+        event_id = require_string(header, "event_id")
+        name = get_string(operator, "operator_name") or (await self._people.person(open_id)).name
         chat = self._people.chat_of(open_id)
         origin = Origin(self._account, "feishu", chat, ChatKind.PRIVATE, "", Sender(open_id, name))
         return InboundMessage(event_id, origin, f"/{key}", now)
 
     def _met(self, event: Json) -> None:
-        open_id = needed(optional_mapping(event, "operator_id"), "open_id")
-        self._people.met(open_id, needed(event, "chat_id"))
+        open_id = require_string(get_object(event, "operator_id"), "open_id")
+        self._people.met(open_id, require_string(event, "chat_id"))
 
 
 def _replied(message: Json) -> str:
     """The message that was answered; in a topic every message answers its first one, which says nothing."""
-    parent = string(message, "parent_id")
-    if string(message, "thread_id") and parent == string(message, "root_id"):
+    parent = get_string(message, "parent_id")
+    if get_string(message, "thread_id") and parent == get_string(message, "root_id"):
         return ""
     return parent

@@ -23,7 +23,7 @@ from bot.platforms.feishu.errors import (
     delivery_error,
 )
 from bot.platforms.feishu.streams import Streams
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ class Outbound:
     """What the bot does in its chats. `on_posted` is told the id of every message of its own."""
 
     def __init__(
-        self, client: Client, streams: Streams, clock: Clock, health: Health, on_posted: Callable[[str], None]
+        self, client: Client, streams: Streams, clock: Clock, health: AccountHealth, on_posted: Callable[[str], None]
     ) -> None:
         self._client = client
         self._streams = streams
@@ -64,7 +64,7 @@ class Outbound:
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text; the final version also ends the streaming."""
         try:
-            async with self._streams.signs.words(message_id, message):
+            async with self._streams.signs.guard_edit(message_id, message):
                 if message.final:
                     await self._finish(message_id, message)
                 else:
@@ -110,7 +110,7 @@ class Outbound:
         """The error to raise for one of the client; a limit is also reported."""
         error = delivery_error(problem, posting=posting)
         if isinstance(error, RateLimited):
-            self._health.limited(error.retry_after)
+            self._health.mark_limited(error.retry_after)
         return error
 
     async def _posted(self, path: str, body: dict[str, Any], query: dict[str, str] | None = None) -> Answer:

@@ -23,7 +23,7 @@ from bot.platforms.feishu.errors import ApiRefused, Unreached
 from bot.platforms.feishu.event_handler import Events
 from bot.platforms.feishu.payload import parsed
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Malformed
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ _PASSING_CODES = frozenset({1, 1000040343, 1000040350})
 class LongConnection:
     """Receives the events of one account until it is cancelled."""
 
-    def __init__(self, account: str, client: Client, events: Events, clock: Clock, health: Health) -> None:
+    def __init__(self, account: str, client: Client, events: Events, clock: Clock, health: AccountHealth) -> None:
         self._account = account
         self._client = client
         self._events = events
@@ -58,7 +58,7 @@ class LongConnection:
             silent = self._clock.now() - self._heard_at
             if silent >= LOST_AFTER:
                 raise AccountLost(f"no connection to Feishu for {silent:.0f} s: {reason}")
-            self._health.deaf(f"connecting to Feishu again: {reason}")
+            self._health.mark_deaf(f"connecting to Feishu again: {reason}")
             log.info("feishu.reconnecting", account=self._account, reason=reason)
             await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
             self._failures += 1
@@ -151,7 +151,7 @@ class LongConnection:
     def _heard(self) -> None:
         self._heard_at = self._clock.now()
         self._unanswered = 0
-        self._health.heard()
+        self._health.mark_live()
 
 
 class _Pieces:

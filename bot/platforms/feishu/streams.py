@@ -17,7 +17,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
-from bot.platforms.choice_markers import Signs
+from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.feishu.cards import CHOICES, TEXT, card, chosen, dumped
 from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.errors import (
@@ -69,7 +69,7 @@ class Streams:
     def __init__(self, client: Client, clock: Clock, *, scale: float = 1.0) -> None:
         self.rotations = 0
         self.abandoned = 0
-        self.signs = Signs()
+        self.signs = ChoiceMarkers()
         self._client = client
         self._clock = clock
         self._rotate = ROTATE_SECONDS * scale
@@ -170,7 +170,7 @@ class Streams:
             await self._clicked.wait()
 
     async def _show_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
-        async with self.signs.sign(message_id) as due:
+        async with self.signs.claim_marker(message_id) as due:
             if not due:
                 return
             stream = self._streams.get(message_id) or await self._adopt(message_id, address)

@@ -13,7 +13,7 @@ from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.errors import ApiProblem, delivery_error
 from bot.platforms.feishu.inbound import Identity
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.payload import Json, Malformed, needed, objects, optional_mapping, string
+from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_object, get_string
 
 PAGE = 50
 """Messages: the most that Feishu gives out at once."""
@@ -32,7 +32,7 @@ class Threads:
         """See ReadsThreads."""
         try:
             found = await self._people_before(address.topic, before, limit)
-            told = {string(optional_mapping(one, "sender"), "id"): one for one in found}
+            told = {get_string(get_object(one, "sender"), "id"): one for one in found}
             senders = await asyncio.gather(*(self._sender(*one) for one in told.items()))
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
@@ -49,7 +49,7 @@ class Threads:
             for item in items:
                 if passed and _by_person(item):
                     found.append(item)
-                passed = passed or string(item, "message_id") == before
+                passed = passed or get_string(item, "message_id") == before
             if not page or len(found) >= limit:
                 break
         return found[:limit]
@@ -62,15 +62,15 @@ class Threads:
             answer = await self._client.call("GET", "im/v1/messages", query=query)
         except ApiProblem as problem:
             raise delivery_error(problem, posting=False) from None
-        following = string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
-        return objects(answer.data, "items"), following
+        following = get_string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
+        return get_objects(answer.data, "items"), following
 
     async def _sender(self, open_id: str, message: Json) -> Sender:
-        told = optional_mapping(message, "sender")
-        person, tenant = await self._people.person(open_id), string(told, "tenant_key")
+        told = get_object(message, "sender")
+        person, tenant = await self._people.person(open_id), get_string(told, "tenant_key")
         departments = tuple(f"department:{one}" for one in person.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
-        return Sender(open_id, person.name or string(told, "sender_name"), belongs=belongs)
+        return Sender(open_id, person.name or get_string(told, "sender_name"), belongs=belongs)
 
     def _read(self, messages: Iterator[Json], senders: dict[str, Sender]) -> Iterator[Earlier]:
         """The messages that can be read."""
@@ -78,26 +78,26 @@ class Threads:
             try:
                 text = read_content(_as_event(message), self._identity.open_id).text
                 at = milliseconds(message, "create_time")
-                link = string(message, "message_app_link")
+                link = get_string(message, "message_app_link")
             except Malformed:
                 continue
-            sender = senders[string(optional_mapping(message, "sender"), "id")]
-            yield Earlier(needed(message, "message_id"), sender, text, at, link)
+            sender = senders[get_string(get_object(message, "sender"), "id")]
+            yield Earlier(require_string(message, "message_id"), sender, text, at, link)
 
 
 def _by_person(message: Json) -> bool:
     """Whether a person wrote it, and has not taken it back."""
-    sender = optional_mapping(message, "sender")
-    is_person = string(sender, "sender_type") == "user" and bool(string(sender, "id"))
-    return is_person and message.get("deleted") is not True and bool(string(message, "message_id"))
+    sender = get_object(message, "sender")
+    is_person = get_string(sender, "sender_type") == "user" and bool(get_string(sender, "id"))
+    return is_person and message.get("deleted") is not True and bool(get_string(message, "message_id"))
 
 
 def _as_event(message: Json) -> Json:
     """A message of the list in the form in which events bring it."""
-    mentions = [{**one, "id": {"open_id": one.get("id")}} for one in objects(message, "mentions")]
+    mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
     return {
         "message_id": message.get("message_id"),
         "message_type": message.get("msg_type"),
-        "content": optional_mapping(message, "body").get("content"),
+        "content": get_object(message, "body").get("content"),
         "mentions": mentions,
     }

@@ -14,7 +14,7 @@ from bot.config import SlackAccount
 from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.platforms.slack.app_manifest import BOT_SCOPES
 from bot.platforms.slack.choices import MOST_CHOICES, Click
 from bot.platforms.slack.client import Client
@@ -84,13 +84,13 @@ class SlackAdapter:
         self._ended.clear()
         self._stopping.clear()
         self._running = asyncio.current_task()
-        health = Health("Slack", context.report, context.clock)
-        health.connecting()
+        health = AccountHealth("Slack", context.report, context.clock)
+        health.mark_connecting()
         try:
             await self._run(context, health)
-            health.stopped()
+            health.mark_stopped()
         except AccountError as error:
-            health.failed(str(error))
+            health.mark_failed(str(error))
             raise
         finally:
             self._running = None
@@ -158,7 +158,7 @@ class SlackAdapter:
             async for chunk in chunks:
                 yield chunk
 
-    async def _run(self, context: AdapterContext, health: Health) -> None:
+    async def _run(self, context: AdapterContext, health: AccountHealth) -> None:
         """Live until told to stop. Raises AccountError."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -171,7 +171,7 @@ class SlackAdapter:
             if others is not None:
                 raise _first(others) from None
 
-    async def _live(self, context: AdapterContext, health: Health, group: asyncio.TaskGroup) -> None:
+    async def _live(self, context: AdapterContext, health: AccountHealth, group: asyncio.TaskGroup) -> None:
         client, identity = await self._connect(health)
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -206,11 +206,11 @@ class SlackAdapter:
         self._threads = Threads(calls, places, identity)
         if over_http:
             self._webhook.take = receiver.over_http
-            health.heard()
+            health.mark_live()
             await asyncio.get_running_loop().create_future()
         await Socket(self.name, client, receiver.over_socket, context.clock, health).run()
 
-    async def _connect(self, health: Health) -> tuple[Client, Identity]:
+    async def _connect(self, health: AccountHealth) -> tuple[Client, Identity]:
         token = _secret(self.name, "bot_token", self._config.bot_token)
         app_token = ""
         if self._config.mode == "socket":
@@ -243,7 +243,7 @@ class SlackAdapter:
             "Install App and take the Bot User OAuth Token (xoxb-…) from there"
         )
 
-    def _check_scopes(self, me: AsyncSlackResponse, health: Health) -> None:
+    def _check_scopes(self, me: AsyncSlackResponse, health: AccountHealth) -> None:
         granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}
         self._reads_groups = GROUPS_SCOPE in granted
         missing = sorted(set(BOT_SCOPES) - granted) if granted else []
@@ -255,7 +255,7 @@ class SlackAdapter:
         if missing:
             names = ", ".join(missing)
             log.warning("slack.scopes_missing", account=self.name, scopes=names)
-            health.noted(
+            health.set_note(
                 f"the app lacks the scopes {names}: add them on OAuth & Permissions and install the app again"
             )
 

@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.platforms.base import Inbox
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.choices import Click
 from bot.platforms.slack.directory import Places
@@ -58,7 +58,7 @@ class Receiver:
         identity: Identity,
         inbox: Inbox,
         places: Places,
-        health: Health,
+        health: AccountHealth,
         settle: Callable[[Click, str | None], None],
         signing_secret: str = "",
     ) -> None:
@@ -127,7 +127,7 @@ class Receiver:
     async def _take(self, body: dict[str, Any]) -> None:
         """Store what a payload says; an error means that Slack is not told "received"."""
         self.counts.events += 1
-        self._health.heard()
+        self._health.mark_live()
         try:
             heard = self._inbound.read(body)
         except Malformed as error:

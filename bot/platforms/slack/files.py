@@ -10,7 +10,7 @@ from slack_sdk.errors import SlackRequestError
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.payload import Json, objects
+from bot.platforms.payload import Json, get_objects
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.directory import Recent
 from bot.platforms.slack.errors import CALL_ERRORS, delivery_error
@@ -106,7 +106,7 @@ class Files:
         self._unsure.pop(file.key)
         wanted = (file.filename or "file", len(file.data))
         for one in messages:
-            has = [(shared.get("name"), shared.get("size")) for shared in objects(one, "files")]
+            has = [(shared.get("name"), shared.get("size")) for shared in get_objects(one, "files")]
             if wanted in has and not self._posted.get(str(one["ts"])):
                 log.info("slack.file_found", key=file.key)
                 return str(one["ts"])
@@ -157,7 +157,7 @@ class Files:
         file = answer.get("file")
         shares = file.get("shares") if isinstance(file, dict) else None
         for places in (shares or {}).values():
-            for share in objects(places, chat) if isinstance(places, dict) else []:
+            for share in get_objects(places, chat) if isinstance(places, dict) else []:
                 return str(share.get("ts") or "")
         return ""
 

@@ -13,7 +13,7 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.payload import Json, Malformed, needed, objects, optional_integer, optional_mapping, string
+from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_int, get_object, get_string
 from bot.platforms.slack.choices import Click
 from bot.platforms.slack.mrkdwn import read_text
 from bot.platforms.slack.payload import stamp
@@ -80,8 +80,8 @@ class Inbound:
             return self._click(body)
         if body.get("type") != "event_callback":
             return Ignored()
-        event = optional_mapping(body, "event")
-        kind = string(event, "type")
+        event = get_object(body, "event")
+        kind = get_string(event, "type")
         if kind in ("message", "app_mention"):
             return self._message(event, body)
         if kind == "agent_session_stopped":
@@ -89,20 +89,20 @@ class Inbound:
         return Ignored()
 
     def _message(self, event: Json, body: Json) -> Heard | InboundChange | Ignored:
-        subtype = string(event, "subtype")
+        subtype = get_string(event, "subtype")
         if subtype in (_CHANGED, _DELETED):
             return self._change(event, body)
         if subtype not in _READ or event.get("bot_id") or not event.get("user"):
             return Ignored()
-        user, chat, ts = needed(event, "user"), needed(event, "channel"), stamp(event, "ts")
+        user, chat, ts = require_string(event, "user"), require_string(event, "channel"), stamp(event, "ts")
         if user == self._identity.user:
             return Ignored()
-        kind = _kind(chat, string(event, "channel_type"))
+        kind = _kind(chat, get_string(event, "channel_type"))
         root = stamp(event, "thread_ts") if event.get("thread_ts") else ""
-        reading = read_text(string(event, "text"), self._identity.user)
-        attachments, unsupported = _attachments(objects(event, "files"))
-        mine = string(event, "parent_user_id") == self._identity.user
-        meant = reading.named or string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
+        reading = read_text(get_string(event, "text"), self._identity.user)
+        attachments, unsupported = _attachments(get_objects(event, "files"))
+        mine = get_string(event, "parent_user_id") == self._identity.user
+        meant = reading.named or get_string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
         follows = bool(root) and not meant and not reading.other
         message = InboundMessage(
             event_id=f"{chat}:{ts}",
@@ -119,64 +119,64 @@ class Inbound:
     def _change(self, event: Json, body: Json) -> InboundChange | Ignored:
         """What a person did to a message. A preview of a link changes it too, and the root of a thread turns
         into a tombstone when it is deleted."""
-        before, now = optional_mapping(event, "previous_message"), optional_mapping(event, "message")
-        gone = string(event, "subtype") == _DELETED or string(now, "subtype") == _TOMBSTONE
+        before, now = get_object(event, "previous_message"), get_object(event, "message")
+        gone = get_string(event, "subtype") == _DELETED or get_string(now, "subtype") == _TOMBSTONE
         written = before if gone else now
         if not self._by_person(written, gone=gone):
             return Ignored()
-        edited = optional_mapping(now, "edited")
-        if not gone and (not edited or string(before, "text") == string(now, "text")):
+        edited = get_object(now, "edited")
+        if not gone and (not edited or get_string(before, "text") == get_string(now, "text")):
             return Ignored()
         ts = stamp(written, "ts") if written else stamp(event, "deleted_ts")
-        chat, at = needed(event, "channel"), stamp(event, "event_ts" if event.get("event_ts") else "ts")
-        origin = self._origin(chat, _kind(chat, string(event, "channel_type")), ts, string(written, "user"))
-        text = None if gone else read_text(string(now, "text"), self._identity.user).text
-        return InboundChange(needed(body, "event_id"), origin, text, float(at))
+        chat, at = require_string(event, "channel"), stamp(event, "event_ts" if event.get("event_ts") else "ts")
+        origin = self._origin(chat, _kind(chat, get_string(event, "channel_type")), ts, get_string(written, "user"))
+        text = None if gone else read_text(get_string(now, "text"), self._identity.user).text
+        return InboundChange(require_string(body, "event_id"), origin, text, float(at))
 
     def _by_person(self, message: Json, *, gone: bool) -> bool:
         """Whether a changed message is one that somebody wrote; of a deleted one that is not always told."""
         return by_person(message, self._identity.user) if message else gone
 
     def _command(self, body: Json) -> Heard:
-        user, chat = needed(body, "user_id"), needed(body, "channel_id")
-        words = string(body, "text").strip().removeprefix("/") or "help"
-        trigger = needed(body, "trigger_id")
-        direct = string(body, "channel_name") == _DIRECT
+        user, chat = require_string(body, "user_id"), require_string(body, "channel_id")
+        words = get_string(body, "text").strip().removeprefix("/") or "help"
+        trigger = require_string(body, "trigger_id")
+        direct = get_string(body, "channel_name") == _DIRECT
         kind = ChatKind.PRIVATE if direct else ChatKind.GROUP
         origin = self._origin(chat, kind, f"command:{trigger}", user)
         message = InboundMessage(f"command:{trigger}", origin, f"/{words}", _seconds(trigger))
         return Heard(
             message,
-            string(body, "team_id"),
+            get_string(body, "team_id"),
             elsewhere=direct,
-            response_url=string(body, "response_url"),
+            response_url=get_string(body, "response_url"),
         )
 
     def _click(self, body: Json) -> Heard | Ignored:
-        actions = objects(body, "actions")
-        message, user = optional_mapping(body, "message"), needed(optional_mapping(body, "user"), "id")
-        chat = string(optional_mapping(body, "channel"), "id")
+        actions = get_objects(body, "actions")
+        message, user = get_object(body, "message"), require_string(get_object(body, "user"), "id")
+        chat = get_string(get_object(body, "channel"), "id")
         if not actions or not chat or not message:
             return Ignored()
-        value = string(actions[0], "value")
+        value = get_string(actions[0], "value")
         if not value:
             return Ignored()
         ts = stamp(message, "ts")
         root = stamp(message, "thread_ts") if message.get("thread_ts") else ts
-        event = f"click:{chat}:{ts}:{string(actions[0], 'action_ts')}:{user}"
+        event = f"click:{chat}:{ts}:{get_string(actions[0], 'action_ts')}:{user}"
         origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
-        blocks, url = tuple(objects(message, "blocks")), string(body, "response_url")
-        click = Click(chat, ts, user, value, string(message, "text"), blocks, url)
-        sent = _seconds(string(actions[0], "action_ts"))
-        team = string(optional_mapping(body, "team"), "id")
+        blocks, url = tuple(get_objects(message, "blocks")), get_string(body, "response_url")
+        click = Click(chat, ts, user, value, get_string(message, "text"), blocks, url)
+        sent = _seconds(get_string(actions[0], "action_ts"))
+        team = get_string(get_object(body, "team"), "id")
         return Heard(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)
 
     def _stopped(self, event: Json, body: Json) -> Heard:
-        chat, root, user = needed(event, "channel"), stamp(event, "thread_ts"), needed(event, "user")
-        event_id = needed(body, "event_id")
+        chat, root, user = require_string(event, "channel"), stamp(event, "thread_ts"), require_string(event, "user")
+        event_id = require_string(body, "event_id")
         origin = self._origin(chat, _kind(chat, ""), event_id, user, topic=root)
         return Heard(
-            InboundMessage(event_id, origin, "/stop", float(optional_integer(body, "event_time", 0)))
+            InboundMessage(event_id, origin, "/stop", float(get_int(body, "event_time", 0)))
         )
 
     def _origin(
@@ -196,7 +196,7 @@ class Inbound:
 
 def by_person(message: Json, bot: str) -> bool:
     """Whether somebody has written a message, and not the bot or another app."""
-    written = bool(message.get("user")) and string(message, "subtype") in _READ
+    written = bool(message.get("user")) and get_string(message, "subtype") in _READ
     return written and not message.get("bot_id") and message["user"] != bot
 
 
@@ -207,7 +207,7 @@ def _kind(chat: str, channel_type: str) -> ChatKind:
 
 def _team(event: Json, body: Json) -> str:
     """The sender's own workspace: another one in a shared channel."""
-    return string(event, "user_team") or string(event, "team") or string(body, "team_id")
+    return get_string(event, "user_team") or get_string(event, "team") or get_string(body, "team_id")
 
 
 def _seconds(text: str) -> float:
@@ -219,7 +219,7 @@ def _attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
     found: list[Attachment] = []
     unsupported = ""
     for file in files:
-        mode = string(file, "mode")
+        mode = get_string(file, "mode")
         if mode in ("tombstone", "hidden_by_limit", "external"):
             unsupported = f"{mode} file"
             continue
@@ -228,11 +228,11 @@ def _attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
 
 
 def _attachment(file: Json) -> Attachment:
-    mime = string(file, "mimetype")
+    mime = get_string(file, "mimetype")
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
-    file_id = needed(file, "id")
+    file_id = require_string(file, "id")
     if len(file_id) > 64:
         raise Malformed("id of a file is too long")
     return Attachment(
-        kind, string(file, "name") or file_id, file_id, optional_integer(file, "size", -1), mime
+        kind, get_string(file, "name") or file_id, file_id, get_int(file, "size", -1), mime
     )

@@ -10,7 +10,7 @@ from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.choice_markers import Signs
+from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
 from bot.platforms.slack.client import Client
@@ -60,7 +60,7 @@ class Outbound:
         self._statuses: Recent[float] = Recent(1024)
         self._no_streams: Recent[bool] = Recent(1024)
         self._no_status = False
-        self._signs = Signs()
+        self._signs = ChoiceMarkers()
         streams.on_rotated = self._go_on
 
     async def send(self, message: OutboundMessage) -> str:
@@ -78,7 +78,7 @@ class Outbound:
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
         """Bring a message to this text: by its stream where one is open, else as a whole."""
-        async with self._signs.words(f"{message.address.chat}:{ts}", message):
+        async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
             if stream is not None and await self._streams.show(stream, message):
                 return
@@ -121,7 +121,7 @@ class Outbound:
 
     async def settle(self, click: Click) -> None:
         """Show what was chosen where the buttons stood. Who chose is answered in any case."""
-        async with self._signs.sign(f"{click.chat}:{click.ts}") as due:
+        async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
                 return
             self._updates.add(self._clock.now())

@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused
 from bot.faults import Step, reach
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
 
@@ -37,7 +37,7 @@ Take = Callable[[dict[str, Any]], Awaitable[bool]]
 class Socket:
     """The receive loop of one account. `take` stores a payload and says whether to acknowledge it."""
 
-    def __init__(self, account: str, client: Client, take: Take, clock: Clock, health: Health) -> None:
+    def __init__(self, account: str, client: Client, take: Take, clock: Clock, health: AccountHealth) -> None:
         self.connections = 0
         self._account = account
         self._client = client
@@ -58,7 +58,7 @@ class Socket:
             if silent >= LOST_AFTER:
                 raise AccountLost(f"no connection to Slack for {silent:.0f} s: {problem}")
             if problem:
-                self._health.deaf(f"no connection to Slack: {problem}")
+                self._health.mark_deaf(f"no connection to Slack: {problem}")
                 log.warning("slack.connection_lost", account=self._account, reason=problem)
                 await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
                 self._failures += 1
@@ -95,7 +95,7 @@ class Socket:
                     return ""
                 if message.get("type") == "hello":
                     self._failures, self._lost_at = 0, None
-                    self._health.heard()
+                    self._health.mark_live()
                 elif isinstance(message.get("envelope_id"), str):
                     await self._room.acquire()
                     group.create_task(self._handle(socket, message))

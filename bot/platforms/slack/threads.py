@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.domain import Earlier, ReplyAddress
-from bot.platforms.payload import Json, Malformed, string
+from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.slack.directory import Places
 from bot.platforms.slack.inbound import Identity, by_person
 from bot.platforms.slack.mrkdwn import read_text
@@ -31,8 +31,8 @@ class Threads:
 
     async def _earlier(self, address: ReplyAddress, message: Json) -> Earlier:
         ts = stamp(message, "ts")
-        sender = await self._places.sender(string(message, "user"))
-        text = read_text(string(message, "text"), self._identity.user).text
+        sender = await self._places.sender(get_string(message, "user"))
+        text = read_text(get_string(message, "text"), self._identity.user).text
         return Earlier(ts, sender, text, float(ts), self._identity.link(address.chat, ts, address.topic))
 
     @staticmethod

@@ -7,7 +7,7 @@ import asyncio
 import structlog
 
 from bot.clock import Clock
-from bot.platforms.payload import Json, Malformed, objects, string, strings
+from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import Client
 from bot.platforms.slack.errors import CALL_ERRORS
 
@@ -57,9 +57,9 @@ class UserGroups:
 def members_in(answer: Json) -> dict[str, tuple[str, ...]]:
     """The groups of each person, as an answer to `usergroups.list` tells them."""
     found: dict[str, tuple[str, ...]] = {}
-    for group in objects(answer, "usergroups"):
+    for group in get_objects(answer, "usergroups"):
         if group.get("date_delete"):
             continue
-        for user in strings(group, "users"):
-            found[user] = (*found.get(user, ()), string(group, "id"))
+        for user in get_strings(group, "users"):
+            found[user] = (*found.get(user, ()), get_string(group, "id"))
     return found

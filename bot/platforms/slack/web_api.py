@@ -10,7 +10,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.health import Health
+from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
 from bot.platforms.slack.client import Client
@@ -34,7 +34,7 @@ class Calls:
     """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
 
     def __init__(
-        self, account: str, client: Client, health: Health, on_refused: Callable[[str], None]
+        self, account: str, client: Client, health: AccountHealth, on_refused: Callable[[str], None]
     ) -> None:
         self._account = account
         self._on_refused = on_refused
@@ -158,14 +158,14 @@ class Calls:
             if reason(error) in STREAM_OVER:
                 raise StreamOver from None
             raise self.failed(error, posting=posting) from None
-        self._health.answered()
+        self._health.record_accepted_call()
         return answer
 
     def failed(self, error: Exception, *, posting: bool) -> DeliveryError:
         """The error to raise for one of the client."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
-            self._health.limited(failure.retry_after)
+            self._health.mark_limited(failure.retry_after)
         elif failure.category is DeliveryCategory.AUTH:
             self._on_refused(failure.detail)
         return failure

@@ -13,20 +13,20 @@ from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
-from bot.platforms.choice_markers import Signs
-from bot.platforms.health import Health
-from bot.platforms.telegram.callback_queries import Clicks
-from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.files import Files
-from bot.platforms.telegram.inbound import Inbound
-from bot.platforms.telegram.inline_keyboard import MOST_CHOICES
-from bot.platforms.telegram.mentions import Identity
-from bot.platforms.telegram.outbound import Outbound, is_private
-from bot.platforms.telegram.polling import POLL_SECONDS, Poller, refused
+from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.health import AccountHealth
+from bot.platforms.telegram.callback_queries import TelegramClickAnswers
+from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.telegram.files import TelegramFiles
+from bot.platforms.telegram.inbound import TelegramInbound
+from bot.platforms.telegram.inline_keyboard import MAX_CHOICES
+from bot.platforms.telegram.mentions import TelegramIdentity
+from bot.platforms.telegram.outbound import TelegramOutbound, is_private
+from bot.platforms.telegram.polling import POLL_SECONDS, TelegramPoller, refused_token
 from bot.platforms.telegram.redaction import guard_logs, without_token
-from bot.platforms.telegram.request import ApiRefused
-from bot.platforms.telegram.update_handler import Counts, Received
-from bot.platforms.telegram.webhook import Webhook
+from bot.platforms.telegram.request import TelegramRefused
+from bot.platforms.telegram.update_handler import TelegramCounts, TelegramUpdateHandler
+from bot.platforms.telegram.webhook import TelegramWebhook
 from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 
 COMMANDS_LIMIT = 100
@@ -44,14 +44,14 @@ class TelegramAdapter:
         self.name = name
         self._config = config
         self._poll_seconds = poll_seconds
-        self._client: Client | None = None
-        self._outbound: Outbound | None = None
-        self._files: Files | None = None
-        self._receiver: Poller | Webhook | None = None
+        self._client: TelegramClient | None = None
+        self._outbound: TelegramOutbound | None = None
+        self._files: TelegramFiles | None = None
+        self._receiver: TelegramPoller | TelegramWebhook | None = None
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._cut_off = False
-        self._signs = Signs()
+        self._signs = ChoiceMarkers()
 
     @property
     def renderer(self) -> Renderer:
@@ -59,9 +59,9 @@ class TelegramAdapter:
         return TELEGRAM_ENTITIES
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> TelegramCounts:
         """What came in since the last start."""
-        return self._receiver.counts if self._receiver is not None else Counts()
+        return self._receiver.counts if self._receiver is not None else TelegramCounts()
 
     async def start(self, context: AdapterContext) -> None:
         """See Adapter."""
@@ -69,14 +69,14 @@ class TelegramAdapter:
         self._ended.clear()
         self._running = running = asyncio.current_task()
         self._cut_off = False
-        health = Health("Telegram", context.report, context.clock)
-        health.connecting()
+        health = AccountHealth("Telegram", context.report, context.clock)
+        health.mark_connecting()
         try:
             receiver = await self._connect(context, health)
             await receiver.run()
-            health.stopped()
+            health.mark_stopped()
         except (AccountRefused, AccountLost) as error:
-            health.failed(str(error))
+            health.mark_failed(str(error))
             raise
         except asyncio.CancelledError:
             if not self._cut_off:
@@ -110,7 +110,7 @@ class TelegramAdapter:
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """See EditsMessages."""
-        async with self._signs.words(f"{message.address.chat}:{message_id}", message):
+        async with self._signs.guard_edit(f"{message.address.chat}:{message_id}", message):
             await self._out().edit(message, message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
@@ -119,12 +119,12 @@ class TelegramAdapter:
 
     async def typing(self, address: ReplyAddress) -> None:
         """See ShowsTyping."""
-        await self._out().typing(address)
+        await self._out().show_typing(address)
 
     @property
     def most_choices(self) -> int:
         """See AsksChoice."""
-        return MOST_CHOICES
+        return MAX_CHOICES
 
     def frames_in(self, address: ReplyAddress) -> bool:
         """See ChoosesFrames."""
@@ -136,7 +136,7 @@ class TelegramAdapter:
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
         """See StreamsDrafts."""
-        await self._out().draft(message, draft_id)
+        await self._out().show_draft(message, draft_id)
 
     async def send_file(self, file: OutboundFile) -> str:
         """See SendsFiles."""
@@ -163,44 +163,44 @@ class TelegramAdapter:
         try:
             await self._client.call("setMyCommands", commands=hints)
         except TelegramError as error:
-            raise outbound.failure(error, posting=False) from None
+            raise outbound.to_delivery_error(error, posting=False) from None
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """See ReceivesWebhooks. 404 where the account polls."""
-        if not isinstance(self._receiver, Webhook) or self._client is None:
+        if not isinstance(self._receiver, TelegramWebhook) or self._client is None:
             return WebhookAnswer(404)
         return await self._receiver.take(request)
 
-    async def _connect(self, context: AdapterContext, health: Health) -> Poller | Webhook:
+    async def _connect(self, context: AdapterContext, health: AccountHealth) -> TelegramPoller | TelegramWebhook:
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
-        self._client = client = Client(token.get_secret_value(), self._config.base_url)
+        self._client = client = TelegramClient(token.get_secret_value(), self._config.base_url)
         await client.open()
         try:
             me = await client.call("getMe")
             if self._config.mode == "polling":
                 await client.call("deleteWebhook")
             rich = await self._knows_rich(client)
-        except ApiRefused as error:
+        except TelegramRefused as error:
             if error.status in (401, 404):
-                raise refused(self.name) from None
+                raise refused_token(self.name) from None
             raise AccountLost(f"Telegram answers: {without_token(error.description)}") from None
         except TelegramError as error:
             raise AccountLost(f"cannot reach Telegram: {without_token(str(error))}") from None
         identity = _identity(me)
         health.identity = f"@{identity.username}"
-        self._outbound = Outbound(client, context.inbox, health, rich=rich)
-        self._files = Files(client, self._outbound)
-        received = Received(
-            self.name, Inbound(self.name, identity), context.inbox, Clicks(client, self._signs)
+        self._outbound = TelegramOutbound(client, context.inbox, health, rich=rich)
+        self._files = TelegramFiles(client, self._outbound)
+        received = TelegramUpdateHandler(
+            self.name, TelegramInbound(self.name, identity), context.inbox, TelegramClickAnswers(client, self._signs)
         )
         self._receiver = self._make_receiver(client, received, context, health)
         return self._receiver
 
     def _make_receiver(
-        self, client: Client, received: Received, context: AdapterContext, health: Health
-    ) -> Poller | Webhook:
+        self, client: TelegramClient, received: TelegramUpdateHandler, context: AdapterContext, health: AccountHealth
+    ) -> TelegramPoller | TelegramWebhook:
         url, secret = self._config.webhook_url, self._config.webhook_secret
         if self._config.mode == "webhook":
             if url is None or secret is None:
@@ -208,16 +208,16 @@ class TelegramAdapter:
                     f"account {self.name} has mode webhook, but no webhook_url or no webhook_secret"
                 )
             address = f"{url.rstrip('/')}/webhooks/{self.name}"
-            return Webhook(
+            return TelegramWebhook(
                 self.name, client, received, context.clock, health, address, secret.get_secret_value()
             )
-        return Poller(self.name, client, received, context, health, poll_seconds=self._poll_seconds)
+        return TelegramPoller(self.name, client, received, context, health, poll_seconds=self._poll_seconds)
 
-    async def _knows_rich(self, client: Client) -> bool:
+    async def _knows_rich(self, client: TelegramClient) -> bool:
         """A method that the server knows refuses an empty call with 400, an unknown one with 404."""
         try:
             await client.call("sendRichMessage")
-        except ApiRefused as error:
+        except TelegramRefused as error:
             return error.status == 400
         return False
 
@@ -227,7 +227,7 @@ class TelegramAdapter:
         if client is not None:
             await client.close()
 
-    def _out(self) -> Outbound:
+    def _out(self) -> TelegramOutbound:
         if self._outbound is None:
             raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
         return self._outbound
@@ -238,7 +238,7 @@ def create(name: str, config: TelegramAccount) -> TelegramAdapter:
     return TelegramAdapter(name, config)
 
 
-def _identity(me: Any) -> Identity:
+def _identity(me: Any) -> TelegramIdentity:
     if not isinstance(me, dict) or not isinstance(me.get("id"), int):
         raise AccountLost("Telegram's answer to getMe is not that of the Bot API")
-    return Identity(me["id"], str(me.get("username") or ""))
+    return TelegramIdentity(me["id"], str(me.get("username") or ""))

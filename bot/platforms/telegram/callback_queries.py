@@ -8,9 +8,9 @@ from __future__ import annotations
 import structlog
 from telegram.error import TelegramError
 
-from bot.platforms.choice_markers import Signs
-from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.inbound import Click
+from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.telegram.inbound import TelegramClick
 
 log = structlog.get_logger(__name__)
 
@@ -21,14 +21,14 @@ MOST = 200
 """Characters of an answer to a click (core.telegram.org/bots/api#answercallbackquery)."""
 
 
-class Clicks:
+class TelegramClickAnswers:
     """Answers clicks, once it is known what they count for."""
 
-    def __init__(self, client: Client, signs: Signs) -> None:
+    def __init__(self, client: TelegramClient, signs: ChoiceMarkers) -> None:
         self._client = client
         self._signs = signs
 
-    async def refuse(self, click: Click, reason: str) -> None:
+    async def refuse(self, click: TelegramClick, reason: str) -> None:
         """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
         try:
             await self._client.call(
@@ -40,7 +40,7 @@ class Clicks:
         except TelegramError as error:
             log.info("telegram.click_not_refused", reason=type(error).__name__)
 
-    async def confirm(self, click: Click) -> None:
+    async def confirm(self, click: TelegramClick) -> None:
         """Answer the button, then take the others away."""
         chosen = click.message.text if click.message is not None else ""
         try:
@@ -48,12 +48,12 @@ class Clicks:
                 "answerCallbackQuery", callback_query_id=click.query, text=chosen[:MOST] or STALE
             )
             if click.message is not None:
-                await self._show(click, chosen)
+                await self._show_choice(click, chosen)
         except TelegramError as error:
             log.info("telegram.click_not_confirmed", reason=type(error).__name__)
 
-    async def _show(self, click: Click, chosen: str) -> None:
-        async with self._signs.sign(f"{click.chat}:{click.message_id}") as due:
+    async def _show_choice(self, click: TelegramClick, chosen: str) -> None:
+        async with self._signs.claim_marker(f"{click.chat}:{click.message_id}") as due:
             if due:
                 await self._client.call(
                     "editMessageReplyMarkup",

@@ -9,12 +9,12 @@ from typing import Any
 
 from telegram import Bot, InputFile
 
-from bot.platforms.telegram.http import Transport
+from bot.platforms.telegram.http import TelegramTransport
 
 PUBLIC_API = "https://api.telegram.org"
 CONNECTIONS = 128
 """Calls at once; more wait in line (64 chats that stream, their typing, commands)."""
-POLLS = 2
+POLL_CONNECTIONS = 2
 CHUNK = 64 * 1024
 # The first guess of a type reads files of the system: now, not while the loop runs.
 mimetypes.init()
@@ -34,7 +34,7 @@ class _JsonBot(Bot):
         return await self._post(method, parameters, read_timeout=seconds)
 
 
-class Client:
+class TelegramClient:
     """Calls of one bot. Each raises ApiRefused, NeverSent, TimedOut or NetworkError, none with the token.
 
     Nothing is repeated here: what an unknown outcome means is for others to decide.
@@ -42,7 +42,7 @@ class Client:
 
     def __init__(self, token: str, base_url: str | None = None) -> None:
         root = (base_url or PUBLIC_API).rstrip("/")
-        self._polling, self._calls = Transport(root, POLLS), Transport(root, CONNECTIONS)
+        self._polling, self._calls = TelegramTransport(root, POLL_CONNECTIONS), TelegramTransport(root, CONNECTIONS)
         self._bot = _JsonBot(
             token,
             base_url=f"{root}/bot",
@@ -60,7 +60,7 @@ class Client:
         """Call a method; the result is the `result` of the answer."""
         return await self._bot.call(method, parameters, None)
 
-    async def poll(
+    async def poll_updates(
         self, offset: int | None, seconds: int, kinds: list[str], on_sent: Callable[[], None]
     ) -> Any:
         """`getUpdates` for up to `seconds`; `on_sent` is called when the request with its offset has left."""
@@ -68,7 +68,7 @@ class Client:
         parameters = {"timeout": seconds, "allowed_updates": kinds, "offset": offset}
         return await self._bot.call("getUpdates", parameters, seconds + POLL_GRACE)
 
-    def file(self, data: bytes, filename: str) -> Any:
+    def input_file(self, data: bytes, filename: str) -> Any:
         """A parameter that is uploaded as a file."""
         return InputFile(data, filename=filename)
 

@@ -6,7 +6,7 @@ from telegram.error import TelegramError
 
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.telegram.redaction import without_token
-from bot.platforms.telegram.request import ApiRefused, NeverSent
+from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent
 
 _GONE = (
     "not found",
@@ -36,14 +36,14 @@ _BY_STATUS = {
 
 def delivery_error(error: TelegramError, *, posting: bool) -> DeliveryError:
     """The error to raise; `posting` says that repeating the call would show something twice."""
-    if isinstance(error, ApiRefused):
+    if isinstance(error, TelegramRefused):
         return _refusal(error, posting)
-    sent = not isinstance(error, NeverSent)
+    sent = not isinstance(error, TelegramNotSent)
     detail = without_token(str(error))
     return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and sent)
 
 
-def _refusal(error: ApiRefused, posting: bool) -> DeliveryError:
+def _refusal(error: TelegramRefused, posting: bool) -> DeliveryError:
     detail = without_token(error.description)
     if error.status == 429:
         return RateLimited(error.retry_after)

@@ -9,9 +9,9 @@ from telegram.error import TelegramError
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.telegram.client import Client
+from bot.platforms.telegram.client import TelegramClient
 from bot.platforms.telegram.errors import delivery_error
-from bot.platforms.telegram.outbound import Outbound, reply_parameters
+from bot.platforms.telegram.outbound import TelegramOutbound, reply_parameters
 
 DOWNLOAD_LIMIT = 20 * 1024 * 1024
 """Bytes that `getFile` gives out (python-telegram-bot 22.8, `constants.FileSizeLimit.FILESIZE_DOWNLOAD`)."""
@@ -22,10 +22,10 @@ PHOTO_LIMIT = 10 * 1024 * 1024
 _PHOTOS = frozenset({"image/png", "image/jpeg", "image/webp"})
 
 
-class Files:
+class TelegramFiles:
     """Sends and fetches files for one account."""
 
-    def __init__(self, client: Client, outbound: Outbound) -> None:
+    def __init__(self, client: TelegramClient, outbound: TelegramOutbound) -> None:
         self._client = client
         self._outbound = outbound
 
@@ -36,11 +36,11 @@ class Files:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram takes files of up to 50 MB")
         if file.mime in _PHOTOS and size <= PHOTO_LIMIT:
             try:
-                return await self._upload("sendPhoto", "photo", file)
+                return await self._post_upload("sendPhoto", "photo", file)
             except DeliveryError as error:
                 if error.category is not DeliveryCategory.INVALID_PAYLOAD:
                     raise
-        return await self._upload("sendDocument", "document", file)
+        return await self._post_upload("sendDocument", "document", file)
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
         """The content of an attachment, in chunks. Raises DeliveryError."""
@@ -53,11 +53,11 @@ class Files:
         path = found.get("file_path") if isinstance(found, dict) else None
         if not isinstance(path, str):
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "Telegram has no such file any more")
-        async with aclosing(self._stream(path)) as chunks:
+        async with aclosing(self._download_bounded(path)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    async def _stream(self, path: str) -> AsyncGenerator[bytes, None]:
+    async def _download_bounded(self, path: str) -> AsyncGenerator[bytes, None]:
         received = 0
         try:
             async with aclosing(self._client.download(path)) as chunks:
@@ -69,9 +69,9 @@ class Files:
         except TelegramError as error:
             raise delivery_error(error, posting=False) from None
 
-    async def _upload(self, method: str, field: str, file: OutboundFile) -> str:
-        content = self._client.file(file.data, file.filename)
-        posted = await self._outbound.call(
+    async def _post_upload(self, method: str, field: str, file: OutboundFile) -> str:
+        content = self._client.input_file(file.data, file.filename)
+        posted = await self._outbound.call_chat(
             method, file.address, posting=True, **{field: content}, **reply_parameters(file.address)
         )
         return str(posted["message_id"])

@@ -20,7 +20,7 @@ from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
 from bot.platforms.proxy_and_tls import find_route
-from bot.platforms.telegram.request import ApiRefused, NeverSent, checked, parsed
+from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent, check_status, parse_answer
 
 CONNECT_SECONDS = 10.0
 """For a free place among the connections and a connection, together."""
@@ -34,7 +34,7 @@ _JSON = "application/json"
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
-class Transport(BaseRequest):
+class TelegramTransport(BaseRequest):
     """Requests over up to `connections` connections. Nothing is repeated but, by aiohttp, a download once.
 
     `on_sent` is called whenever a request with JSON is on its way (the poll loop learns so that a
@@ -106,7 +106,7 @@ class Transport(BaseRequest):
             async with session.request(
                 method, url, data=body, timeout=timeout, allow_redirects=False
             ) as response:
-                return checked(response.status, await _read(response))
+                return check_status(response.status, await _read(response))
 
     async def download(self, url: str, chunk: int) -> AsyncGenerator[bytes, None]:
         """The content behind a URL. Raises as `do_request`."""
@@ -115,18 +115,18 @@ class Transport(BaseRequest):
         with self._translated():
             async with session.get(url, timeout=timeout, allow_redirects=False) as response:
                 if response.status != 200:
-                    raise ApiRefused(response.status, f"HTTP status {response.status}", {})
+                    raise TelegramRefused(response.status, f"HTTP status {response.status}", {})
                 async for part in response.content.iter_chunked(chunk):
                     yield part
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
         """See BaseRequest."""
-        return parsed(payload)
+        return parse_answer(payload)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
-            raise NeverSent("the client is closed")
+            raise TelegramNotSent("the client is closed")
         return self._session
 
     def _json(self, data: RequestData | None) -> aiohttp.BytesPayload:
@@ -141,7 +141,7 @@ class Transport(BaseRequest):
         try:
             yield
         except _UNSENT:
-            raise NeverSent("cannot connect to Telegram") from None
+            raise TelegramNotSent("cannot connect to Telegram") from None
         except TimeoutError:
             raise TimedOut("no answer within the time allowed") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -151,7 +151,7 @@ class Transport(BaseRequest):
             task = asyncio.current_task()
             if self._session is None or not self._session.closed or task is None or task.cancelling():
                 raise
-            raise NeverSent("the client is closed") from None
+            raise TelegramNotSent("the client is closed") from None
 
 
 class _Watched(aiohttp.BytesPayload):

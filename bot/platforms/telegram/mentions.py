@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.platforms.payload import Json, integer, objects, optional_mapping, string
+from bot.platforms.payload import Json, require_int, get_objects, get_object, get_string
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class TelegramIdentity:
     """Who the bot is."""
 
     id: int
@@ -21,7 +21,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TelegramText:
     """A text as it was meant, without the bot's name.
 
     `named` says that the name stood there, `command` that a command starts the text, `other` that this
@@ -34,70 +34,70 @@ class Reading:
     other: bool = False
 
 
-def read_text(message: Json, identity: Identity) -> Reading:
+def read_text(message: Json, identity: TelegramIdentity) -> TelegramText:
     """The text or caption of a message. Raises Malformed."""
     key, entity_key = ("text", "entities") if "text" in message else ("caption", "caption_entities")
-    text = string(message, key)
-    entities = objects(message, entity_key)
+    text = get_string(message, key)
+    entities = get_objects(message, entity_key)
     if not entities:
-        return Reading(text)
-    return _Reader(text, identity).read(entities)
+        return TelegramText(text)
+    return _EntityReader(text, identity).read(entities)
 
 
-class _Reader:
-    def __init__(self, text: str, identity: Identity) -> None:
+class _EntityReader:
+    def __init__(self, text: str, identity: TelegramIdentity) -> None:
         self._units = text.encode("utf-16-le")
         self._identity = identity
         self._cuts: list[tuple[int, int]] = []
         self._named = self._command = self._other = False
 
-    def read(self, entities: list[Json]) -> Reading:
+    def read(self, entities: list[Json]) -> TelegramText:
         for entity in entities:
-            self._take(entity)
-        text = self._without_cuts()
-        return Reading(text, self._named, self._command, self._other)
+            self._read_entity(entity)
+        text = self._join_rest()
+        return TelegramText(text, self._named, self._command, self._other)
 
-    def _take(self, entity: Json) -> None:
-        kind = string(entity, "type")
-        start, end = integer(entity, "offset"), integer(entity, "offset") + integer(entity, "length")
+    def _read_entity(self, entity: Json) -> None:
+        kind = get_string(entity, "type")
+        start, end = require_int(entity, "offset"), require_int(entity, "offset") + require_int(entity, "length")
         if not 0 <= start < end <= len(self._units) // 2:
             return
         if kind == "bot_command":
-            self._take_command(start, end)
-        elif self._names_us(kind, entity, start, end):
-            self._cut(start, end)
+            self._read_command(start, end)
+        elif self._is_own_mention(kind, entity, start, end):
+            self._cut_mention(start, end)
 
-    def _names_us(self, kind: str, entity: Json, start: int, end: int) -> bool:
+    def _is_own_mention(self, kind: str, entity: Json, start: int, end: int) -> bool:
         if kind == "mention":
-            return self._slice(start, end).casefold() == self._identity.tag
-        return kind == "text_mention" and optional_mapping(entity, "user").get("id") == self._identity.id
+            return self._slice_text(start, end).casefold() == self._identity.tag
+        return kind == "text_mention" and get_object(entity, "user").get("id") == self._identity.id
 
-    def _take_command(self, start: int, end: int) -> None:
+    def _read_command(self, start: int, end: int) -> None:
         if start != 0 and not self._named:
             return
         self._command = True
-        name, _, tag = self._slice(start, end).partition("@")
+        name, _, tag = self._slice_text(start, end).partition("@")
         if not tag:
             return
         if f"@{tag}".casefold() == self._identity.tag:
-            self._cut(start + len(name), end)
+            self._cut_mention(start + len(name), end)
         else:
             self._other = True
 
-    def _cut(self, start: int, end: int) -> None:
+    def _cut_mention(self, start: int, end: int) -> None:
         self._named = True
         self._cuts.append((start, end))
 
-    def _slice(self, start: int, end: int) -> str:
+    def _slice_text(self, start: int, end: int) -> str:
         return self._units[start * 2 : end * 2].decode("utf-16-le", "replace")
 
-    def _without_cuts(self) -> str:
+    def _join_rest(self) -> str:
         kept, at = "", 0
         for start, end in sorted(self._cuts):
-            before = self._slice(at, start)
+            before = self._slice_text(at, start)
             kept += before
             at = end
-            while (not kept or kept[-1].isspace()) and self._slice(at, at + 1) in (" ", ",", ":"):
+            while (not kept or kept[-1].isspace()) and self._slice_text(at, at + 1) in (" ", ",", ":"):
                 at += 1
-        kept += self._slice(at, len(self._units) // 2)
+        kept += self._slice_text(at, len(self._units) // 2)
         return kept.strip() if self._cuts else kept

@@ -10,21 +10,21 @@ from telegram.error import TelegramError
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Inbox
-from bot.platforms.health import Health
-from bot.platforms.telegram.client import Client
+from bot.platforms.health import AccountHealth
+from bot.platforms.telegram.client import TelegramClient
 from bot.platforms.telegram.errors import delivery_error
-from bot.platforms.telegram.inline_keyboard import keyboard
-from bot.platforms.telegram.request import ApiRefused
+from bot.platforms.telegram.inline_keyboard import inline_keyboard
+from bot.platforms.telegram.request import TelegramRefused
 from bot.render.rich import rich_markdown
 from bot.render.telegram import Entity, render_entities
 
 log = structlog.get_logger(__name__)
 
 
-class Outbound:
+class TelegramOutbound:
     """What the bot does in its chats. `rich` says that the server knows rich messages (Bot API 10.1)."""
 
-    def __init__(self, client: Client, inbox: Inbox, health: Health, *, rich: bool) -> None:
+    def __init__(self, client: TelegramClient, inbox: Inbox, health: AccountHealth, *, rich: bool) -> None:
         self.rich = rich
         self._client = client
         self._inbox = inbox
@@ -33,60 +33,60 @@ class Outbound:
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id."""
-        parameters = {**_reply(message.address), **_buttons(message)}
-        posted = await self._text(("sendMessage", "sendRichMessage"), message, posting=True, **parameters)
+        parameters = {**_reply(message.address), **_button_parameters(message)}
+        posted = await self._call_with_text(("sendMessage", "sendRichMessage"), message, posting=True, **parameters)
         return str(posted["message_id"])
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
         methods = ("editMessageText", "editMessageText")
-        parameters = {"message_id": _number(message_id), **_buttons(message)}
-        await self._text(methods, message, posting=False, **parameters)
+        parameters = {"message_id": _parse_id(message_id), **_button_parameters(message)}
+        await self._call_with_text(methods, message, posting=False, **parameters)
 
-    async def draft(self, message: OutboundMessage, draft_id: int) -> None:
+    async def show_draft(self, message: OutboundMessage, draft_id: int) -> None:
         """Show a preview for 30 seconds, with Telegram's own stop button (Bot API 10.3) below it."""
         methods = ("sendMessageDraft", "sendRichMessageDraft")
         parameters = {"draft_id": draft_id, "can_stop": True, "keep_on_stop": True}
-        await self._text(methods, message, posting=False, **parameters, **_thread(message.address))
+        await self._call_with_text(methods, message, posting=False, **parameters, **_topic_parameters(message.address))
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete; one that is gone already is as good."""
         try:
-            await self.call("deleteMessage", address, posting=False, message_id=_number(message_id))
+            await self.call_chat("deleteMessage", address, posting=False, message_id=_parse_id(message_id))
         except DeliveryError as error:
             if error.category is not DeliveryCategory.NOT_FOUND:
                 raise
 
-    async def typing(self, address: ReplyAddress) -> None:
+    async def show_typing(self, address: ReplyAddress) -> None:
         """Show "typing …" for about five seconds."""
-        await self.call("sendChatAction", address, posting=False, action="typing", **_thread(address))
+        await self.call_chat("sendChatAction", address, posting=False, action="typing", **_topic_parameters(address))
 
-    async def call(self, method: str, address: ReplyAddress, *, posting: bool, **parameters: Any) -> Any:
+    async def call_chat(self, method: str, address: ReplyAddress, *, posting: bool, **parameters: Any) -> Any:
         """Call a method about a chat; one that moved is followed. Raises DeliveryError."""
         try:
-            return await self.attempt(method, address, **parameters)
+            return await self._call_following_move(method, address, **parameters)
         except TelegramError as error:
-            raise self.failure(error, posting=posting) from None
+            raise self.to_delivery_error(error, posting=posting) from None
 
-    async def attempt(self, method: str, address: ReplyAddress, **parameters: Any) -> Any:
+    async def _call_following_move(self, method: str, address: ReplyAddress, **parameters: Any) -> Any:
         """As `call`, with the errors of the client."""
         chat = self._moved.get(address.chat)
         if chat is not None:
             return await self._call_moved(method, chat, parameters)
         try:
-            return await self._client.call(method, chat_id=_number(address.chat), **parameters)
-        except ApiRefused as error:
+            return await self._client.call(method, chat_id=_parse_id(address.chat), **parameters)
+        except TelegramRefused as error:
             if not error.migrate_to:
                 raise
             self._moved[address.chat] = error.migrate_to
             await self._inbox.migrate_chat(address.chat, error.migrate_to)
             return await self._call_moved(method, error.migrate_to, parameters)
 
-    def failure(self, error: TelegramError, *, posting: bool) -> DeliveryError:
+    def to_delivery_error(self, error: TelegramError, *, posting: bool) -> DeliveryError:
         """The error to raise for one of the client; a limit is also reported."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
-            self._health.limited(failure.retry_after)
+            self._health.mark_limited(failure.retry_after)
         return failure
 
     async def _call_moved(self, method: str, chat: str, parameters: dict[str, Any]) -> Any:
@@ -98,19 +98,19 @@ class Outbound:
             for key, value in parameters.items()
             if key not in ("reply_parameters", "message_thread_id")
         }
-        return await self._client.call(method, chat_id=_number(chat), **kept)
+        return await self._client.call(method, chat_id=_parse_id(chat), **kept)
 
-    async def _text(
+    async def _call_with_text(
         self, methods: tuple[str, str], message: OutboundMessage, *, posting: bool, **parameters: Any
     ) -> Any:
         plain, rich = methods
         if self.rich:
-            answer = await self._rich(rich, message, posting, parameters)
+            answer = await self._try_rich(rich, message, posting, parameters)
             if answer is not None:
                 return answer
         rendered = render_entities(message.text)
-        entities = [_entity(entity) for entity in rendered.entities]
-        return await self.call(
+        entities = [_entity_json(entity) for entity in rendered.entities]
+        return await self.call_chat(
             plain,
             message.address,
             posting=posting,
@@ -119,16 +119,16 @@ class Outbound:
             **parameters,
         )
 
-    async def _rich(
+    async def _try_rich(
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
         """The answer, or None where entities have to do: for good on 404, for this message on 400."""
         content = {"markdown": rich_markdown(message.text)}
         try:
-            return await self.attempt(method, message.address, rich_message=content, **parameters)
+            return await self._call_following_move(method, message.address, rich_message=content, **parameters)
         except TelegramError as error:
-            failure = self.failure(error, posting=posting)
-            if isinstance(error, ApiRefused) and error.status == 404:
+            failure = self.to_delivery_error(error, posting=posting)
+            if isinstance(error, TelegramRefused) and error.status == 404:
                 self.rich = False
                 log.info("telegram.rich_unknown")
             elif failure.category is not DeliveryCategory.INVALID_PAYLOAD:
@@ -138,7 +138,7 @@ class Outbound:
             return None
 
 
-def _entity(entity: Entity) -> dict[str, Any]:
+def _entity_json(entity: Entity) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": entity.type, "offset": entity.offset, "length": entity.length}
     if entity.url:
         wire["url"] = entity.url
@@ -147,19 +147,19 @@ def _entity(entity: Entity) -> dict[str, Any]:
     return wire
 
 
-def _buttons(message: OutboundMessage) -> dict[str, Any]:
-    return {"reply_markup": keyboard(message.choices)} if message.choices else {}
+def _button_parameters(message: OutboundMessage) -> dict[str, Any]:
+    return {"reply_markup": inline_keyboard(message.choices)} if message.choices else {}
 
 
-def _thread(address: ReplyAddress) -> dict[str, Any]:
-    return {"message_thread_id": _number(address.topic)} if address.topic else {}
+def _topic_parameters(address: ReplyAddress) -> dict[str, Any]:
+    return {"message_thread_id": _parse_id(address.topic)} if address.topic else {}
 
 
 def _reply(address: ReplyAddress) -> dict[str, Any]:
-    where = _thread(address)
+    where = _topic_parameters(address)
     if address.reply_to:
         where["reply_parameters"] = {
-            "message_id": _number(address.reply_to),
+            "message_id": _parse_id(address.reply_to),
             "allow_sending_without_reply": True,
         }
     return where
@@ -175,7 +175,7 @@ def is_private(address: ReplyAddress) -> bool:
     return address.chat_kind is ChatKind.PRIVATE
 
 
-def _number(value: str) -> int:
+def _parse_id(value: str) -> int:
     try:
         return int(value)
     except ValueError:

@@ -12,12 +12,12 @@ from telegram.error import TelegramError
 from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
-from bot.platforms.health import Health
-from bot.platforms.telegram.client import Client
+from bot.platforms.health import AccountHealth
+from bot.platforms.telegram.client import TelegramClient
 from bot.platforms.telegram.inbound import UPDATE_KINDS
 from bot.platforms.telegram.redaction import without_token
-from bot.platforms.telegram.request import ApiRefused
-from bot.platforms.telegram.update_handler import Received
+from bot.platforms.telegram.request import TelegramRefused
+from bot.platforms.telegram.update_handler import TelegramUpdateHandler
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -25,12 +25,12 @@ T = TypeVar("T")
 POLL_SECONDS = 25
 LOST_AFTER = 120.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-ELSEWHERE = (
+CONFLICT_TEXT = (
     "another program receives this bot's messages (409): stop it, or give this account a token of its own"
 )
 
 
-def refused(account: str) -> AccountRefused:
+def refused_token(account: str) -> AccountRefused:
     """Telegram does not know the token."""
     return AccountRefused(
         f"Telegram refuses the token of account {account}: it is wrong or was revoked; "
@@ -42,16 +42,16 @@ class _Stopped(Exception):
     """`stop` was called while something was waited for."""
 
 
-class Poller:
+class TelegramPoller:
     """The receive loop of one account."""
 
     def __init__(
         self,
         account: str,
-        client: Client,
-        received: Received,
+        client: TelegramClient,
+        received: TelegramUpdateHandler,
         context: AdapterContext,
-        health: Health,
+        health: AccountHealth,
         *,
         poll_seconds: int = POLL_SECONDS,
     ) -> None:
@@ -93,11 +93,11 @@ class Poller:
     async def _poll(self, offset: int | None) -> list[Any] | None:
         try:
             updates = await self._interruptible(
-                self._client.poll(
+                self._client.poll_updates(
                     offset, self._seconds if self._hearing else 0, UPDATE_KINDS, self._confirmed
                 )
             )
-        except ApiRefused as error:
+        except TelegramRefused as error:
             await self._refused(error)
             return None
         except TelegramError as error:
@@ -107,22 +107,22 @@ class Poller:
         self._failures, self._hearing = 0, True
         self._heard_at = self._clock.now()
         if not self._unstored:
-            self._health.heard()
+            self._health.mark_live()
         return updates if isinstance(updates, list) else []
 
     async def _take(self, updates: list[Any], offset: int | None) -> int | None:
         """Store a batch in order and return the next offset; what cannot be stored is asked for again."""
         try:
-            following, stored = await self._received.take(updates)
+            following, stored = await self._received.store_updates(updates)
         except StoreError as error:
             log.error("telegram.not_stored", account=self._account, reason=str(error))
             self._unstored = True
-            self._health.deaf("messages cannot be stored now; they wait")
+            self._health.mark_deaf("messages cannot be stored now; they wait")
             await self._pause()
             return offset
         if self._unstored:
             self._unstored = False
-            self._health.heard()
+            self._health.mark_live()
         self._unconfirmed = self._unconfirmed or stored
         if updates and following is None:
             await self._pause()
@@ -133,15 +133,15 @@ class Poller:
             self._unconfirmed = False
             reach(Step.ACKNOWLEDGED)
 
-    async def _refused(self, error: ApiRefused) -> None:
+    async def _refused(self, error: TelegramRefused) -> None:
         if error.status in (401, 404):
-            raise refused(self._account)
+            raise refused_token(self._account)
         if error.status == 409:
             self.counts.conflicts += 1
-            self._health.deaf(ELSEWHERE)
-            await self._trouble(ELSEWHERE)
+            self._health.mark_deaf(CONFLICT_TEXT)
+            await self._trouble(CONFLICT_TEXT)
         elif error.status == 429:
-            self._health.limited(error.retry_after)
+            self._health.mark_limited(error.retry_after)
             await self._interruptible(self._clock.sleep(error.retry_after))
         else:
             await self._trouble(without_token(error.description))
@@ -151,7 +151,7 @@ class Poller:
         if silent >= LOST_AFTER:
             raise AccountLost(f"nothing heard from Telegram for {silent:.0f} s: {reason}")
         if silent > 2 * self._seconds:
-            self._health.deaf(f"nothing heard from Telegram for {silent:.0f} s: {reason}")
+            self._health.mark_deaf(f"nothing heard from Telegram for {silent:.0f} s: {reason}")
         log.warning("telegram.poll_failed", account=self._account, reason=reason, silent=round(silent, 1))
         await self._pause()
 

@@ -10,7 +10,7 @@ from telegram.error import NetworkError, TelegramError
 _TOO_MANY = 429
 
 
-class ApiRefused(TelegramError):
+class TelegramRefused(TelegramError):
     """Telegram answered with an error: `status`, its description, and what its `parameters` say."""
 
     def __init__(self, status: int, description: str, parameters: dict[str, Any]) -> None:
@@ -21,11 +21,11 @@ class ApiRefused(TelegramError):
         self.migrate_to = str(parameters.get("migrate_to_chat_id") or "")
 
 
-class NeverSent(NetworkError):
+class TelegramNotSent(NetworkError):
     """The request did not leave the machine."""
 
 
-def parsed(payload: bytes) -> dict[str, Any]:
+def parse_answer(payload: bytes) -> dict[str, Any]:
     """An answer's JSON object. Raises NetworkError where it is none (a proxy's page, a cut-off body)."""
     try:
         loaded = orjson.loads(payload)
@@ -36,7 +36,7 @@ def parsed(payload: bytes) -> dict[str, Any]:
     return loaded
 
 
-def checked(status: int, body: bytes) -> tuple[int, bytes]:
+def check_status(status: int, body: bytes) -> tuple[int, bytes]:
     """The answer, if it is a success. Raises ApiRefused otherwise."""
     if 200 <= status < 300:
         return status, body
@@ -47,4 +47,4 @@ def checked(status: int, body: bytes) -> tuple[int, bytes]:
     answer = answer if isinstance(answer, dict) else {}
     parameters = answer.get("parameters")
     description = str(answer.get("description") or f"HTTP status {status}")
-    raise ApiRefused(status, description, parameters if isinstance(parameters, dict) else {})
+    raise TelegramRefused(status, description, parameters if isinstance(parameters, dict) else {})

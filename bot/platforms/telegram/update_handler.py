@@ -10,14 +10,14 @@ import structlog
 from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.platforms.base import Inbox
 from bot.platforms.payload import Malformed
-from bot.platforms.telegram.callback_queries import Clicks
-from bot.platforms.telegram.inbound import Click, Inbound, Migration
+from bot.platforms.telegram.callback_queries import TelegramClickAnswers
+from bot.platforms.telegram.inbound import TelegramClick, TelegramInbound, ChatMigration
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Counts:
+class TelegramCounts:
     """What came in, for people who look."""
 
     polls: int = 0
@@ -30,22 +30,22 @@ class Counts:
     forged: int = 0
 
 
-class Received:
+class TelegramUpdateHandler:
     """Takes over updates of one account. `counts` is what it saw."""
 
-    def __init__(self, account: str, inbound: Inbound, inbox: Inbox, clicks: Clicks) -> None:
+    def __init__(self, account: str, inbound: TelegramInbound, inbox: Inbox, clicks: TelegramClickAnswers) -> None:
         self._clicks = clicks
-        self.counts = Counts()
+        self.counts = TelegramCounts()
         self._account = account
         self._inbound = inbound
         self._inbox = inbox
 
-    async def take(self, updates: list[Any]) -> tuple[int | None, bool]:
+    async def store_updates(self, updates: list[Any]) -> tuple[int | None, bool]:
         """Store updates in order: the number that follows the highest of them (None: none had one), and
         whether there was something to store. A migration splits the batch.
         """
         batch: list[InboundEvent] = []
-        pressed: list[Click] = []
+        pressed: list[TelegramClick] = []
         refused: dict[str, str] = {}
         following: int | None = None
         stored = False
@@ -55,12 +55,12 @@ class Received:
                 self.counts.malformed += 1
                 continue
             following = max(following or 0, number + 1)
-            converted = self._convert(update, number)
-            if isinstance(converted, Migration):
+            converted = self._convert_update(update, number)
+            if isinstance(converted, ChatMigration):
                 refused |= await self._inbox.accept(batch, cursor=str(number))
                 stored, batch = stored or bool(batch), []
                 await self._inbox.migrate_chat(converted.old, converted.new)
-            elif isinstance(converted, Click):
+            elif isinstance(converted, TelegramClick):
                 pressed.append(converted)
                 batch += [converted.message] if converted.message else []
             elif converted is not None:
@@ -74,9 +74,9 @@ class Received:
                 await self._clicks.confirm(click)
         return following, stored or bool(batch)
 
-    def _convert(
+    def _convert_update(
         self, update: dict[str, Any], number: int
-    ) -> InboundMessage | InboundChange | Migration | Click | None:
+    ) -> InboundMessage | InboundChange | ChatMigration | TelegramClick | None:
         self.counts.updates += 1
         try:
             converted = self._inbound.convert(update)

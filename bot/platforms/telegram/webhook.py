@@ -14,13 +14,13 @@ from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.faults import Step, reach
 from bot.platforms.base import WebhookAnswer, WebhookRequest
-from bot.platforms.health import Health
-from bot.platforms.telegram.client import Client
+from bot.platforms.health import AccountHealth
+from bot.platforms.telegram.client import TelegramClient
 from bot.platforms.telegram.inbound import UPDATE_KINDS
-from bot.platforms.telegram.polling import refused
+from bot.platforms.telegram.polling import refused_token
 from bot.platforms.telegram.redaction import without_token
-from bot.platforms.telegram.request import ApiRefused
-from bot.platforms.telegram.update_handler import Received
+from bot.platforms.telegram.request import TelegramRefused
+from bot.platforms.telegram.update_handler import TelegramUpdateHandler
 
 log = structlog.get_logger(__name__)
 
@@ -30,16 +30,16 @@ LOOK_EVERY = 60.0
 MOST_FAILURES = 3
 
 
-class Webhook:
+class TelegramWebhook:
     """The receiving end of one account. `run` registers it and keeps an eye on it until stopped."""
 
     def __init__(
         self,
         account: str,
-        client: Client,
-        received: Received,
+        client: TelegramClient,
+        received: TelegramUpdateHandler,
         clock: Clock,
-        health: Health,
+        health: AccountHealth,
         address: str,
         secret: str,
     ) -> None:
@@ -67,7 +67,7 @@ class Webhook:
         except TelegramError as error:
             self._check(error)
             raise AccountLost(f"Telegram refuses the webhook: {without_token(str(error))}") from None
-        self._health.heard()
+        self._health.mark_live()
         failures = 0
         while not self._stopped.is_set():
             await self._pause()
@@ -91,8 +91,8 @@ class Webhook:
             return WebhookAnswer(400)
         # Telegram keeps several connections open; the order within a chat is that of its update ids.
         async with self._order:
-            _, stored = await self._received.take([update])
-        self._health.heard()
+            _, stored = await self._received.store_updates([update])
+        self._health.mark_live()
         if stored:
             reach(Step.ACKNOWLEDGED)
         return WebhookAnswer(200)
@@ -103,19 +103,19 @@ class Webhook:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:
             self._check(error)
-            self._health.deaf(f"Telegram does not answer: {without_token(str(error))}")
+            self._health.mark_deaf(f"Telegram does not answer: {without_token(str(error))}")
             return False
         problem = _problem(info, self._address, self._clock.now())
         if problem:
-            self._health.deaf(problem)
+            self._health.mark_deaf(problem)
         else:
-            self._health.heard()
+            self._health.mark_live()
         return True
 
     def _check(self, error: TelegramError) -> None:
         """Raise AccountRefused where Telegram does not know the token any more."""
-        if isinstance(error, ApiRefused) and error.status in (401, 404):
-            raise refused(self._account) from None
+        if isinstance(error, TelegramRefused) and error.status in (401, 404):
+            raise refused_token(self._account) from None
 
     async def _pause(self) -> None:
         timer = asyncio.ensure_future(self._clock.sleep(LOOK_EVERY))

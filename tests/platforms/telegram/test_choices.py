@@ -10,7 +10,7 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.base import AsksChoice
 from bot.platforms.payload import Malformed
 from bot.platforms.telegram.callback_queries import STALE
-from bot.platforms.telegram.inline_keyboard import MOST_CHOICES, keyboard, pressed_label
+from bot.platforms.telegram.inline_keyboard import MAX_CHOICES, inline_keyboard, pressed_label
 
 from .conftest import Running, eventually, private
 
@@ -161,8 +161,8 @@ async def test_a_click_survives_a_restart_before_it_was_fetched(running: Running
 
 
 def test_labels_are_found_where_they_stand() -> None:
-    markup = keyboard([f"choice number {number}" for number in range(MOST_CHOICES)])
-    for number in range(MOST_CHOICES):
+    markup = inline_keyboard([f"choice number {number}" for number in range(MAX_CHOICES)])
+    for number in range(MAX_CHOICES):
         assert pressed_label({"reply_markup": markup}, f"choice:{number}") == f"choice number {number}"
     assert all(len(row[0]["callback_data"].encode()) <= 64 for row in markup["inline_keyboard"])
     assert pressed_label({}, "choice:0") == ""

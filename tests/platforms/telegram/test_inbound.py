@@ -14,8 +14,8 @@ from telegram import Update
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
 from bot.platforms.payload import Malformed
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.platforms.telegram.inbound import Inbound, Migration
-from bot.platforms.telegram.mentions import Identity, read_text
+from bot.platforms.telegram.inbound import TelegramInbound, ChatMigration
+from bot.platforms.telegram.mentions import TelegramIdentity, read_text
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.profile import examples
 
@@ -23,11 +23,11 @@ from .conftest import QuickClock, Running, Shelf, account, eventually
 
 WIRE = Path(__file__).parent / "wire"
 UPDATES = {file.stem: json.loads(file.read_text()) for file in sorted(WIRE.glob("*.json"))}
-US = Identity(123456, "roebot_bot")
+US = TelegramIdentity(123456, "roebot_bot")
 
 
-def convert(name: str, inbound: Inbound | None = None) -> Any:
-    return (inbound or Inbound("tg", US)).convert(UPDATES[name])
+def convert(name: str, inbound: TelegramInbound | None = None) -> Any:
+    return (inbound or TelegramInbound("tg", US)).convert(UPDATES[name])
 
 
 @pytest.mark.parametrize("name", sorted(UPDATES))
@@ -100,11 +100,11 @@ def test_the_address_of_a_message(name: str, link: str) -> None:
 def test_the_address_of_a_message_in_a_group_without_a_name() -> None:
     update = json.loads(json.dumps(UPDATES["supergroup_reply_to_bot"]))
     del update["message"]["chat"]["username"]
-    assert Inbound("tg", US).convert(update).link == "https://t.me/c/1987654321/902"
+    assert TelegramInbound("tg", US).convert(update).link == "https://t.me/c/1987654321/902"
 
 
 def test_an_album_is_meant_as_a_whole() -> None:
-    inbound = Inbound("tg", US)
+    inbound = TelegramInbound("tg", US)
     first, second = convert("album_first", inbound), convert("album_second", inbound)
     assert first.group_key == second.group_key == "13900001"
     assert second.addressed
@@ -112,7 +112,7 @@ def test_an_album_is_meant_as_a_whole() -> None:
 
 
 def test_albums_are_not_remembered_for_ever() -> None:
-    inbound = Inbound("tg", US)
+    inbound = TelegramInbound("tg", US)
     for number in range(1000):
         update = json.loads(json.dumps(UPDATES["album_first"]))
         update["message"]["media_group_id"] = str(number)
@@ -158,7 +158,7 @@ def test_the_stop_button_of_a_draft_is_a_command() -> None:
 
 @pytest.mark.parametrize("name", ["service_migrate_to", "service_migrate_from"])
 def test_both_ends_of_a_migration_say_the_same(name: str) -> None:
-    assert convert(name) == Migration("-5123", "-1001987654321")
+    assert convert(name) == ChatMigration("-5123", "-1001987654321")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_slash_in_mid_sentence_is_no_command() -> None:
 def test_a_half_surrogate_can_be_stored() -> None:
     update = json.loads(json.dumps(UPDATES["private_text"]))
     update["message"]["text"] = "bad \ud83d end"
-    message = Inbound("tg", US).convert(update)
+    message = TelegramInbound("tg", US).convert(update)
     assert isinstance(message, InboundMessage)
     assert message.text.encode() == b"bad ? end"
 
@@ -233,7 +233,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 @given(damaged())
 def test_a_damaged_update_is_read_or_named_malformed_never_worse(update: dict[str, Any]) -> None:
     try:
-        converted = Inbound("tg", US).convert(update)
+        converted = TelegramInbound("tg", US).convert(update)
     except Malformed as error:
         assert len(str(error)) < 80
         return

@@ -10,13 +10,13 @@ import pytest
 
 from bot.bus.admission import ALBUM_HOLD
 from bot.domain import ChatKind, InboundChange
-from bot.platforms.telegram.inbound import Inbound
-from bot.platforms.telegram.mentions import Identity
+from bot.platforms.telegram.inbound import TelegramInbound
+from bot.platforms.telegram.mentions import TelegramIdentity
 
 from .conftest import Running, eventually
 
 WIRE = Path(__file__).parent / "wire"
-US = Identity(123456, "roebot_bot")
+US = TelegramIdentity(123456, "roebot_bot")
 FORWARDED = {
     "forward_origin": {
         "type": "user",
@@ -33,7 +33,7 @@ def edited(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_edit_says_what_the_message_says_now() -> None:
-    change = Inbound("tg", US).convert(edited())
+    change = TelegramInbound("tg", US).convert(edited())
     assert isinstance(change, InboundChange)
     assert (change.event_id, change.text, change.at) == ("812345687", "hello there!", 1795300005.0)
     origin = change.origin
@@ -57,7 +57,7 @@ def test_an_edit_says_what_the_message_says_now() -> None:
 def test_what_is_no_edit_by_a_person(changes: dict[str, Any]) -> None:
     update = edited(**changes)
     update["edited_message"] = {key: value for key, value in update["edited_message"].items() if value}
-    assert Inbound("tg", US).convert(update) is None
+    assert TelegramInbound("tg", US).convert(update) is None
 
 
 async def test_edits_come_after_their_messages(running: Running) -> None:

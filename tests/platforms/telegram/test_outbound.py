@@ -158,14 +158,14 @@ async def test_a_lost_edit_is_not_unknown_since_it_may_be_repeated(running: Runn
 
 
 async def test_a_server_that_is_gone_was_never_reached(running: Running, emulator: TelegramEmulator) -> None:
-    from bot.platforms.health import Health
-    from bot.platforms.telegram.client import Client
-    from bot.platforms.telegram.outbound import Outbound
+    from bot.platforms.health import AccountHealth
+    from bot.platforms.telegram.client import TelegramClient
+    from bot.platforms.telegram.outbound import TelegramOutbound
 
-    client = Client(emulator.token, "http://127.0.0.1:9")
+    client = TelegramClient(emulator.token, "http://127.0.0.1:9")
     await client.open()
-    outbound = Outbound(
-        client, running.shelf, Health("Telegram", running.states.append, running.clock), rich=False
+    outbound = TelegramOutbound(
+        client, running.shelf, AccountHealth("Telegram", running.states.append, running.clock), rich=False
     )
     with pytest.raises(DeliveryError) as unreachable:
         await outbound.send(says("hi"))

@@ -11,9 +11,9 @@ import pytest
 
 from bot.errors import AccountRefused
 from bot.platforms import proxy_and_tls
-from bot.platforms.proxy_and_tls import Route, find_route, proxy_for
-from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.request import ApiRefused, NeverSent
+from bot.platforms.proxy_and_tls import NetworkRoute, find_route, proxy_for
+from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent
 
 TOKEN = "123456:abcdefghijklmnop"
 API = "https://api.telegram.org"
@@ -25,9 +25,9 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    proxy_and_tls._trust.cache_clear()
+    proxy_and_tls._tls_context.cache_clear()
     yield
-    proxy_and_tls._trust.cache_clear()
+    proxy_and_tls._tls_context.cache_clear()
 
 
 def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ async def test_a_proxy_of_another_kind_is_refused_without_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("all_proxy", "socks5://ada:secret@proxy.example:1080")
-    client = Client(TOKEN)
+    client = TelegramClient(TOKEN)
     with pytest.raises(AccountRefused, match=r"names a socks5 proxy for api\.telegram\.org") as refused:
         await client.open()
     assert "secret" not in str(refused.value)
@@ -75,12 +75,12 @@ async def test_behind_a_proxy_calls_go_through_it(monkeypatch: pytest.MonkeyPatc
     port = listening.sockets[0].getsockname()[1]
     monkeypatch.setenv("http_proxy", f"http://ada:secret@127.0.0.1:{port}")
     async with listening:
-        client = Client(TOKEN, "http://telegram.invalid")
+        client = TelegramClient(TOKEN, "http://telegram.invalid")
         await client.open()
-        with pytest.raises(ApiRefused, match="by proxy"):
+        with pytest.raises(TelegramRefused, match="by proxy"):
             await client.call("getMe")
-        with pytest.raises(ApiRefused, match="by proxy"):
-            await client.poll(None, 0, ["message"], lambda: None)
+        with pytest.raises(TelegramRefused, match="by proxy"):
+            await client.poll_updates(None, 0, ["message"], lambda: None)
         await client.close()
     assert all(head.startswith(b"POST http://telegram.invalid/bot123456:") for head in seen)
     assert all(b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in head for head in seen)
@@ -98,9 +98,9 @@ async def test_a_proxy_that_is_not_there_or_refuses_the_way_means_never_sent(
     async with listening:
         for port in (9, listening.sockets[0].getsockname()[1]):
             monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
-            client = Client(TOKEN, "https://telegram.invalid")
+            client = TelegramClient(TOKEN, "https://telegram.invalid")
             await client.open()
-            with pytest.raises(NeverSent) as unsent:
+            with pytest.raises(TelegramNotSent) as unsent:
                 await client.call("getMe")
             assert TOKEN not in repr(unsent.value)
             await client.close()
@@ -112,7 +112,7 @@ async def test_the_systems_store_proves_the_server_where_there_is_one(
     (tmp_path / "a.0").touch()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
-    assert await find_route(API) == Route(None, True)
+    assert await find_route(API) == NetworkRoute(None, True)
 
 
 async def test_where_the_system_has_none_the_bundled_one_does(
@@ -128,4 +128,4 @@ async def test_where_the_system_has_none_the_bundled_one_does(
 
 
 async def test_plain_http_needs_no_proof() -> None:
-    assert await find_route("http://127.0.0.1:8081") == Route()
+    assert await find_route("http://127.0.0.1:8081") == NetworkRoute()

@@ -15,9 +15,9 @@ from telegram.request import RequestData
 from telegram.request._requestparameter import RequestParameter
 
 from bot.platforms.telegram import http as transporting
-from bot.platforms.telegram.client import Client
-from bot.platforms.telegram.http import Transport
-from bot.platforms.telegram.request import ApiRefused, NeverSent, checked, parsed
+from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.telegram.http import TelegramTransport
+from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent, check_status, parse_answer
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import eventually
@@ -37,7 +37,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 class Site:
     """A raw server, a transport to it, and what happened there."""
 
-    def __init__(self, transport: Transport, url: str) -> None:
+    def __init__(self, transport: TelegramTransport, url: str) -> None:
         self.transport = transport
         self.url = url
         self.connections = 0
@@ -60,7 +60,7 @@ async def site(handle: Handler, size: int = 4) -> AsyncIterator[Site]:
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    found = Site(Transport(url, size), url)
+    found = Site(TelegramTransport(url, size), url)
     await found.transport.initialize()
     async with listening:
         try:
@@ -111,7 +111,7 @@ async def test_a_server_that_closes_politely_gets_a_new_connection() -> None:
 async def test_chunked_answers_and_other_statuses() -> None:
     chunked = b"HTTP/1.1 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
     async with site(answers(chunked, OK)) as there:
-        with pytest.raises(ApiRefused, match="HTTP status 502"):
+        with pytest.raises(TelegramRefused, match="HTTP status 502"):
             await there.ask()
         assert await there.ask() == (200, b"ok")
 
@@ -120,7 +120,7 @@ async def test_chunked_answers_and_other_statuses() -> None:
 async def test_a_redirection_is_a_refusal_and_no_second_post(status: int) -> None:
     elsewhere = b"HTTP/1.1 %d Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n" % status
     async with site(answers(elsewhere, OK)) as there:
-        with pytest.raises(ApiRefused, match=f"HTTP status {status}"):
+        with pytest.raises(TelegramRefused, match=f"HTTP status {status}"):
             await there.ask()
         assert await there.ask() == (200, b"ok")
 
@@ -139,7 +139,7 @@ async def test_an_answer_that_breaks_off_is_unknown_and_the_next_one_is_fine(rep
     async with site(handle) as there:
         with pytest.raises(NetworkError, match="the connection broke off") as broken:
             await there.ask()
-        assert not isinstance(broken.value, NeverSent | TimedOut)
+        assert not isinstance(broken.value, TelegramNotSent | TimedOut)
         assert await there.ask() == (200, b"ok")
         assert there.connections == 2
 
@@ -156,7 +156,7 @@ async def test_a_kept_connection_that_dies_under_a_post_is_no_reason_to_post_aga
         await there.ask()
         with pytest.raises(NetworkError) as broken:
             await there.ask()
-        assert not isinstance(broken.value, NeverSent)
+        assert not isinstance(broken.value, TelegramNotSent)
         assert len(posts) == 2 and there.connections == 1
 
 
@@ -164,15 +164,15 @@ async def test_a_kept_connection_that_dies_under_a_post_is_no_reason_to_post_aga
 @pytest.mark.parametrize("upload", [False, True])
 async def test_no_post_is_ever_repeated(emulator: TelegramEmulator, fault: str, upload: bool) -> None:
     emulator.people.says("go", user=7)
-    client = Client(emulator.token, emulator.url)
+    client = TelegramClient(emulator.token, emulator.url)
     await client.open()
     await client.call("getMe")
     method = "sendDocument" if upload else "sendMessage"
-    content = {"document": client.file(b"a", "a.txt")} if upload else {"text": "once"}
+    content = {"document": client.input_file(b"a", "a.txt")} if upload else {"text": "once"}
     emulator.fault(fault, method=method)
     with pytest.raises(NetworkError) as broken:
         await client.call(method, chat_id=7, **content)
-    assert not isinstance(broken.value, NeverSent)
+    assert not isinstance(broken.value, TelegramNotSent)
     assert emulator.counters()["faults_struck"] == 1
     assert emulator.counters()["calls"].get(method, 0) == 1
     shown = [message for message in emulator.view(7)["messages"] if message["from_bot"]]
@@ -196,9 +196,9 @@ async def test_silence_is_a_time_out_and_the_connection_is_not_reused() -> None:
 
 
 async def test_nobody_there_means_never_sent() -> None:
-    transport = Transport("http://127.0.0.1:9", 1)
+    transport = TelegramTransport("http://127.0.0.1:9", 1)
     await transport.initialize()
-    with pytest.raises(NeverSent, match="cannot connect to"):
+    with pytest.raises(TelegramNotSent, match="cannot connect to"):
         await transport.do_request("http://127.0.0.1:9/x", "POST")
     await transport.shutdown()
 
@@ -208,9 +208,9 @@ async def test_an_address_that_does_not_exist_means_never_sent(monkeypatch: pyte
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", unknown)
-    transport = Transport("http://telegram.invalid", 1)
+    transport = TelegramTransport("http://telegram.invalid", 1)
     await transport.initialize()
-    with pytest.raises(NeverSent):
+    with pytest.raises(TelegramNotSent):
         await transport.do_request("http://telegram.invalid/x", "POST")
     await transport.shutdown()
 
@@ -223,15 +223,15 @@ async def test_a_server_that_does_not_accept_means_never_sent(monkeypatch: pytes
         address = full.getsockname()
         with closing(socket.create_connection(address)):
             url = f"http://127.0.0.1:{address[1]}"
-            transport = Transport(url, 4)
+            transport = TelegramTransport(url, 4)
             await transport.initialize()
             results = await asyncio.gather(
                 *(transport.do_request(f"{url}/x", "POST", read_timeout=0.01) for _ in range(3)),
                 return_exceptions=True,
             )
             await transport.shutdown()
-    assert any(isinstance(result, NeverSent) for result in results)
-    assert all(isinstance(result, NeverSent | TimedOut) for result in results)
+    assert any(isinstance(result, TelegramNotSent) for result in results)
+    assert all(isinstance(result, TelegramNotSent | TimedOut) for result in results)
 
 
 async def test_a_server_that_speaks_no_tls_means_never_sent() -> None:
@@ -241,9 +241,9 @@ async def test_a_server_that_speaks_no_tls_means_never_sent() -> None:
 
     async with site(handle) as there:
         secure = there.url.replace("http:", "https:")
-        transport = Transport(secure, 1)
+        transport = TelegramTransport(secure, 1)
         await transport.initialize()
-        with pytest.raises(NeverSent):
+        with pytest.raises(TelegramNotSent):
             await transport.do_request(f"{secure}/x", "POST")
         await transport.shutdown()
 
@@ -265,7 +265,7 @@ async def test_a_full_pool_means_never_sent_and_a_freed_place_is_taken(
         await reached.wait()
         with monkeypatch.context() as hasty:
             hasty.setattr(transporting, "CONNECT_SECONDS", 0.01)
-            with pytest.raises(NeverSent):
+            with pytest.raises(TelegramNotSent):
                 await there.ask()
         second = asyncio.create_task(there.ask())
         go_on.set()
@@ -288,10 +288,10 @@ async def test_closing_ends_what_is_under_way_and_what_waits() -> None:
         await there.transport.shutdown()
         with pytest.raises(NetworkError) as broken:
             await asked
-        assert not isinstance(broken.value, NeverSent)
-        with pytest.raises(NeverSent, match="closed"):
+        assert not isinstance(broken.value, TelegramNotSent)
+        with pytest.raises(TelegramNotSent, match="closed"):
             await waiting
-        with pytest.raises(NeverSent, match="closed"):
+        with pytest.raises(TelegramNotSent, match="closed"):
             await there.ask()
         await there.transport.shutdown()
 
@@ -317,8 +317,8 @@ async def test_closing_does_not_wait_for_a_server_that_does_not_read() -> None:
 
 
 async def test_nothing_goes_out_before_it_is_open() -> None:
-    transport = Transport("http://127.0.0.1:9", 1)
-    with pytest.raises(NeverSent, match="closed"):
+    transport = TelegramTransport("http://127.0.0.1:9", 1)
+    with pytest.raises(TelegramNotSent, match="closed"):
         await transport.do_request("http://127.0.0.1:9/x", "POST")
     await transport.shutdown()
 
@@ -394,21 +394,21 @@ async def test_it_is_told_when_the_request_has_left_and_before_the_answer() -> N
 
 
 async def test_it_is_not_told_of_a_request_that_never_left() -> None:
-    transport = Transport("http://127.0.0.1:9", 1)
+    transport = TelegramTransport("http://127.0.0.1:9", 1)
     await transport.initialize()
     told: list[str] = []
     transport.on_sent = lambda: told.append("sent")
-    with pytest.raises(NeverSent):
+    with pytest.raises(TelegramNotSent):
         await transport.do_request("http://127.0.0.1:9/x", "POST")
     await transport.shutdown()
     assert told == []
 
 
 async def test_polls_and_calls_do_not_stand_in_each_others_way(emulator: TelegramEmulator) -> None:
-    client = Client(emulator.token, emulator.url)
+    client = TelegramClient(emulator.token, emulator.url)
     await client.open()
     emulator.stall()
-    polls = [asyncio.create_task(client.poll(None, 5, ["message"], lambda: None)) for _ in range(2)]
+    polls = [asyncio.create_task(client.poll_updates(None, 5, ["message"], lambda: None)) for _ in range(2)]
     await eventually(lambda: emulator.counters()["calls"].get("getUpdates", 0) >= 1)
     assert (await client.call("getMe"))["is_bot"]
     for poll in polls:
@@ -421,14 +421,14 @@ async def test_polls_and_calls_do_not_stand_in_each_others_way(emulator: Telegra
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"ok": true}', b""])
 def test_an_answer_that_is_none_of_the_bot_api(body: bytes) -> None:
     with pytest.raises(NetworkError, match="the answer is not"):
-        parsed(body)
+        parse_answer(body)
 
 
 def test_a_refusal_without_words_is_still_one() -> None:
     for body in (b"<html>", b"[1]", b'{"parameters": 5}'):
-        with pytest.raises(ApiRefused, match="HTTP status 503") as refused:
-            checked(503, body)
+        with pytest.raises(TelegramRefused, match="HTTP status 503") as refused:
+            check_status(503, body)
         assert refused.value.status == 503
-    with pytest.raises(ApiRefused) as limited:
-        checked(429, b"{}")
+    with pytest.raises(TelegramRefused) as limited:
+        check_status(429, b"{}")
     assert limited.value.retry_after == 1.0
