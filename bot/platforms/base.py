@@ -1,8 +1,8 @@
 """The adapter contract: one life cycle, small optional capabilities, and the manifest of a platform.
 
-An adapter turns a platform's events into `InboundMessage`s for its `Inbox` and does what it is told with
-`OutboundMessage`s. It decides nothing: who may talk, what a message belongs to and when a call may be made is
-settled elsewhere. Every method that talks to a platform raises `bot.errors.DeliveryError` with a category.
+An adapter converts a platform's events into `InboundMessage`s for its `Inbox` and carries out
+`OutboundMessage`s. It decides nothing: access, routing and pacing are settled elsewhere. Every method that
+talks to a platform raises `bot.errors.DeliveryError` with a category.
 """
 
 from __future__ import annotations
@@ -28,42 +28,44 @@ from bot.render.renderer import Renderer
 
 
 class Inbox(Protocol):
-    """Where an adapter puts what it received; a call returns when it is on disk."""
+    """Stores what an adapter received; a call returns when it is on disk."""
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
 
-        Returns, by event id, the clicks among them that count for nothing: not their author's to make, or on
-        a question that is not open any more. What they say is never shown as chosen, the buttons stay, and
-        where the platform has a way to tell somebody alone, they are told this text ("": nothing).
+        Returns the refused clicks by event id: a click of somebody else, or on a question that is no longer
+        open. Such a choice is never shown as taken, the buttons stay, and where the platform can address one
+        person the text is shown to the person who clicked ("": nothing).
 
-        The adapter tells the platform "received" after this returns, never before. Raises StoreError where it
-        cannot be stored now: the account goes on, and brings it again or lets the platform send it again. A
-        change is one that a person made: what the platform does to a message by itself (previews of links),
-        and what happens to the bot's own messages, is none.
+        The adapter acknowledges to the platform after this returns, never before. Raises StoreError where
+        storing fails now: the account keeps running, and delivers the events again or lets the platform do
+        so. A change is one that a person made; what the platform does to a message by itself (link previews),
+        and what happens to the bot's own messages, is not reported.
         """
         ...
 
     async def cursor(self) -> str:
-        """The cursor stored last ("" if none)."""
+        """Return the cursor stored last ("" if none)."""
         ...
 
     async def migrate_chat(self, old: str, new: str) -> None:
-        """The platform gave a chat another id: its conversations go with it."""
+        """Move the conversations of a chat whose id the platform has changed."""
         ...
 
     def records(self, chat: str) -> bool:
-        """Whether messages to others are kept there too, so that their senders' names are worth a call."""
+        """Return True where messages to others are stored too, which makes their senders' names useful."""
         ...
 
     def alone(self, message: InboundMessage) -> bool:
-        """Whether what answers this command is for who gave it alone, where the platform can do that."""
+        """Return True where the answer to this command is meant for its sender only, if the platform can do
+        that.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterContext:
-    """What a running adapter is given by its supervisor."""
+    """The interfaces that a supervisor passes to a running adapter."""
 
     inbox: Inbox
     report: Callable[[AccountState], None]
@@ -76,14 +78,14 @@ class Adapter(Protocol):
 
     @property
     def renderer(self) -> Renderer:
-        """Splits and frames Markdown for this platform; asked anew for each reply."""
+        """Splits and frames Markdown for this platform; read again for each reply."""
         ...
 
     async def start(self, context: AdapterContext) -> None:
         """Connect, then receive until `stop` is called or the caller cancels.
 
         Reports its state through the context, from real signals. Raises AccountRefused where only a person
-        can help and AccountLost where trying again helps.
+        can help and AccountLost where another attempt helps.
         """
         ...
 
@@ -92,31 +94,31 @@ class Adapter(Protocol):
         ...
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post a new message and return the platform's id of it."""
+        """Post a new message and return its id on the platform."""
         ...
 
 
 @runtime_checkable
 class EditsMessages(Protocol):
-    """Can replace the whole text of a message of its own (idempotent)."""
+    """Replaces the whole text of one of the bot's own messages (idempotent)."""
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace the text. Raises NotModified where it shows already."""
+        """Replace the text. Raises NotModified where it is shown already."""
         ...
 
 
 @runtime_checkable
 class DeletesMessages(Protocol):
-    """Can take back a message of its own."""
+    """Deletes the bot's own messages."""
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete it; one that is gone already is not an error."""
+        """Delete a message; one that is gone already is not an error."""
         ...
 
 
 @runtime_checkable
 class RepeatsSafely(Protocol):
-    """Sends with the same `OutboundMessage.key` are one message, so an unknown outcome is just repeated."""
+    """Sends with the same `OutboundMessage.key` become one message, so an unknown outcome is retried."""
 
     @property
     def repeats_safely(self) -> bool:
@@ -126,31 +128,31 @@ class RepeatsSafely(Protocol):
 
 @runtime_checkable
 class ShowsAlone(Protocol):
-    """Posts for one person's eyes in a group (`OutboundMessage.alone`). It can't be edited, nor found
-    again: where its outcome is unknown it is repeated once, marked.
+    """Posts for one person only in a group (`OutboundMessage.alone`). Such a message can be neither edited
+    nor found again: an unknown outcome is retried once, marked.
     """
 
     @property
     def shows_alone(self) -> bool:
-        """True where this account does."""
+        """True where this account supports it."""
         ...
 
 
 @runtime_checkable
 class ShowsTyping(Protocol):
-    """Can show that an answer is on its way."""
+    """Shows a typing indicator."""
 
     async def typing(self, address: ReplyAddress) -> None:
-        """Show it for the few seconds that the platform gives it."""
+        """Show it for the few seconds that the platform keeps it."""
         ...
 
 
 @runtime_checkable
 class StreamsDrafts(Protocol):
-    """Can show a passing preview that is replaced by the final post."""
+    """Shows a transient preview that the final post replaces."""
 
     def drafts_in(self, address: ReplyAddress) -> bool:
-        """Whether previews are wanted and possible there."""
+        """Return True where previews are wanted and possible."""
         ...
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
@@ -160,19 +162,19 @@ class StreamsDrafts(Protocol):
 
 @runtime_checkable
 class ChoosesFrames(Protocol):
-    """Can be configured to show nothing before the final."""
+    """Can be configured to show nothing before the final message."""
 
     def frames_in(self, address: ReplyAddress) -> bool:
-        """Whether a growing reply is shown there."""
+        """Return True where a growing reply is shown."""
         ...
 
 
 @runtime_checkable
 class StreamsNatively(Protocol):
-    """Shows that a message grows (a native stream, a stop button), until its final edit."""
+    """Marks a message as growing (a native stream, a stop button) until its final edit."""
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """Whether this message is open, so that it needs a final edit even where its text stands already."""
+        """Return True while the message is open and needs a final edit, even if its text is complete."""
         ...
 
 
@@ -182,62 +184,63 @@ class AsksChoice(Protocol):
 
     A click comes back as an InboundMessage of the person who clicked (`clicked`): its text is the choice, and
     it answers (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen
-    or vanish; of one that the inbox refuses only its author hears, and the buttons stay. What the service has
-    edited into the message by then stays as it is (`bot.platforms.choice_markers` sees to that).
+    or vanish; if the inbox refuses the click, only its author is notified and the buttons stay. What the
+    service has edited into the message by then stays as it is (`bot.platforms.choice_markers` ensures that).
     """
 
     @property
     def most_choices(self) -> int:
-        """How many buttons a message may have; more are shown as a list in its text."""
+        """Maximum number of buttons of a message; further choices are listed in its text."""
         ...
 
 
 @runtime_checkable
 class ShowsProgress(Protocol):
-    """Has a list of its own for what the agent works on.
+    """Has a native list for the agent's progress.
 
-    Frames bring it as `OutboundMessage.progress`; elsewhere it is part of their text. Where they did, the
-    final brings it as it stays. It may be gone then, where the message was written anew; but what is left of
-    it shows nothing that is still worked on.
+    Frames carry it as `OutboundMessage.progress`; elsewhere it is part of their text. In that case the final
+    carries its last state. The list may be gone if the message was rewritten, but nothing in it is ever left
+    in progress.
     """
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Whether frames there are to bring the list."""
+        """Return True where frames carry the list."""
         ...
 
 
 @runtime_checkable
 class SendsFiles(Protocol):
-    """Can send files and pictures natively."""
+    """Sends files and pictures natively."""
 
     async def send_file(self, file: OutboundFile) -> str:
-        """Post it and return the platform's id of the message."""
+        """Post a file and return the id of its message."""
         ...
 
 
 @runtime_checkable
 class FetchesFiles(Protocol):
-    """Can fetch the attachments that it reported."""
+    """Downloads the attachments that it reported."""
 
     def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """The content, in chunks."""
+        """Yield the content in chunks."""
         ...
 
 
 @runtime_checkable
 class ReadsThreads(Protocol):
-    """Can read a thread in which it was not meant before."""
+    """Reads a thread in which the bot was not addressed before."""
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """What people wrote in the thread of an address before the message of this id, oldest first, the
-        newest `limit` of it. Raises DeliveryError.
+        """Return what people wrote in a thread before the message `before`, oldest first.
+
+        Returns the newest `limit` messages. Raises DeliveryError.
         """
         ...
 
 
 @runtime_checkable
 class RegistersCommands(Protocol):
-    """Shows the commands in the platform's own menu."""
+    """Shows the commands in the platform's native menu."""
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         """Replace the native list."""
@@ -254,7 +257,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebhookAnswer:
-    """What the platform hears. 200 only when everything in the request is stored."""
+    """The answer to a platform's request: 200 only when everything in the request is stored."""
 
     status: int = 200
     body: bytes = b""
@@ -263,10 +266,10 @@ class WebhookAnswer:
 
 @runtime_checkable
 class ReceivesWebhooks(Protocol):
-    """Receives by requests of the platform to the service's port."""
+    """Receives requests of the platform on the service's HTTP port."""
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
-        """Check who sent it, store what it brings, then answer. A forged one gets 401 or 403."""
+        """Authenticate the request, store its content, then answer. A forged one gets 401 or 403."""
         ...
 
 
@@ -279,7 +282,7 @@ class CommandHint:
 
 
 class Operation(StrEnum):
-    """What a call does, for the budgets. FINAL is an edit (or removal) that leaves a part as it will stay."""
+    """A kind of call, as budgets count it. FINAL is an edit or deletion that completes a part."""
 
     POST = "post"
     EDIT = "edit"
@@ -289,7 +292,7 @@ class Operation(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a budget is counted for."""
+    """The scope that a budget is counted in."""
 
     ACCOUNT = "account"
     CHAT = "chat"
@@ -299,9 +302,9 @@ class Scope(StrEnum):
 class Budget:
     """At most `count` calls of these operations in any `period` (seconds), for each scope.
 
-    `kinds` narrows a chat budget to chats of these kinds; `source` says where the number was published.
-    Frames and typing leave `reserve` calls to those that have to be made: as many as a final needs that would
-    otherwise wait long, 0 where it has a budget of its own or the period is short.
+    `kinds` narrows a chat budget to chats of these kinds; `source` names where the number is published.
+    Frames and typing leave `reserve` calls to those that must be made: as many as a final needs that would
+    otherwise wait long, 0 where finals have their own budget or the period is short.
     """
 
     scope: Scope
@@ -319,9 +322,10 @@ class Manifest:
 
     `adapter` is the import string of the factory, called with the account's name and its configuration entry.
     `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes. Frames
-    follow the budgets; `frame_interval` is the least distance where no budget holds them. `setup_steps` are a
-    person's on the platform's side; `later_steps` those that it takes only while the account is connected,
-    `write_to_it` the last one. `confirms`: it waits to be told that a message is stored, and brings it again.
+    follow the budgets; `frame_interval` is the minimum distance where no budget limits them. `setup_steps`
+    are the steps of a person on the platform's side; `later_steps` those that need a connected account,
+    `write_to_it` the last one. `confirms`: the platform waits for an acknowledgement of each message and
+    repeats those without.
     """
 
     platform: str

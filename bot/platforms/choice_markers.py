@@ -1,4 +1,4 @@
-"""The adapters' own signs of what was chosen, which come before the service's words or not at all."""
+"""Keeps an adapter's marker of a choice from hiding the service's own text about it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _KEPT = 1024
 
 
 class ChoiceMarkers:
-    """Which questions have their last words: a sign that comes after them would hide who decided.
+    """Tracks which questions have their final text: a marker shown after that would hide who decided.
 
-    Messages go by a key of the adapter's own choice.
+    Messages are identified by a key that the adapter chooses.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class ChoiceMarkers:
 
     @asynccontextmanager
     async def guard_edit(self, key: str, message: OutboundMessage) -> AsyncIterator[None]:
-        """While the service changes a message; what offers nothing to press any more is settled by that."""
+        """Hold back markers while the service edits a message; one without choices settles the question."""
         if not message.final or message.choices:
             yield
             return
@@ -40,8 +40,9 @@ class ChoiceMarkers:
 
     @asynccontextmanager
     async def claim_marker(self, key: str) -> AsyncIterator[bool]:
-        """While an adapter shows its sign; whether it still may. Words that are on their way take its place:
-        no adapter waits for them.
+        """Yield True if the adapter may show its marker now.
+
+        An edit that is on its way goes first: no adapter waits for it.
         """
         order = self._orders.setdefault(key, asyncio.Lock())
         if order.locked() or key in self._settled:

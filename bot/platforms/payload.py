@@ -1,4 +1,4 @@
-"""Reading JSON that others wrote: every step checked, every failure one exception."""
+"""Checked access to JSON from elsewhere: every violation raises one exception."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ Json = dict[str, Any]
 
 
 class Malformed(ValueError):
-    """A payload is not what its platform documents; the message names the place, never the content."""
+    """A payload violates its platform's documentation; the message names the key, never the content."""
 
 
 def require_object(parent: Json, key: str) -> Json:
-    """An object that must be there."""
+    """Return an object that must be present."""
     value = parent.get(key)
     if not isinstance(value, dict):
         raise Malformed(f"{key} is no object")
@@ -20,12 +20,12 @@ def require_object(parent: Json, key: str) -> Json:
 
 
 def get_object(parent: Json, key: str) -> Json:
-    """An object, empty where absent."""
+    """Return an object, empty if absent."""
     return require_object(parent, key) if parent.get(key) is not None else {}
 
 
 def require_int(parent: Json, key: str) -> int:
-    """A whole number that must be there."""
+    """Return an integer that must be present."""
     value = parent.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
         raise Malformed(f"{key} is no whole number")
@@ -33,12 +33,12 @@ def require_int(parent: Json, key: str) -> int:
 
 
 def get_int(parent: Json, key: str, default: int = 0) -> int:
-    """A whole number, `default` where absent."""
+    """Return an integer, `default` if absent."""
     return require_int(parent, key) if parent.get(key) is not None else default
 
 
 def get_string(parent: Json, key: str) -> str:
-    """A string, "" where absent; halves of surrogate pairs are replaced, since nothing can store them."""
+    """Return a string, "" if absent; lone surrogates are replaced, since nothing can store them."""
     value = parent.get(key)
     if value is None:
         return ""
@@ -48,7 +48,7 @@ def get_string(parent: Json, key: str) -> str:
 
 
 def get_objects(parent: Json, key: str) -> list[Json]:
-    """A list of objects, empty where absent."""
+    """Return a list of objects, empty if absent."""
     value = parent.get(key)
     if value is None:
         return []
@@ -58,7 +58,7 @@ def get_objects(parent: Json, key: str) -> list[Json]:
 
 
 def require_string(parent: Json, key: str) -> str:
-    """A string that must be there."""
+    """Return a non-empty string that must be present."""
     value = get_string(parent, key)
     if not value:
         raise Malformed(f"{key} is missing")
@@ -66,7 +66,7 @@ def require_string(parent: Json, key: str) -> str:
 
 
 def get_strings(parent: Json, key: str) -> list[str]:
-    """A list of strings, empty where absent."""
+    """Return a list of strings, empty if absent."""
     value = parent.get(key)
     if value is None:
         return []

@@ -1,4 +1,4 @@
-"""How a platform is reached: through the environment's proxy or directly, and what proves the server."""
+"""The way to a platform: the environment's proxy, and the certificates that prove the server."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class NetworkRoute:
-    """`proxy` is a URL or None; `tls` True means aiohttp's own context, which trusts the system's store."""
+    """`proxy` is a URL or None; `tls` True means aiohttp's default context (the system's store)."""
 
     proxy: str | None = None
     tls: ssl.SSLContext | bool = True
 
 
 async def find_route(base_url: str) -> NetworkRoute:
-    """The route to an address, found in a thread. Raises AccountRefused for a proxy that cannot be used.
+    """Return the route to an address, resolved in a thread. Raises AccountRefused for an unusable proxy.
 
     The environment is read once: aiohttp's `trust_env` reads it, and a netrc file, for every request.
     """
@@ -38,7 +38,7 @@ def _resolve_route(base_url: str) -> NetworkRoute:
 
 
 def proxy_for(base_url: str) -> str | None:
-    """The proxy that the environment names for this address (never for loopback). Raises AccountRefused."""
+    """Return the environment's proxy for an address; None for loopback. Raises AccountRefused."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     proxies = urllib.request.getproxies()

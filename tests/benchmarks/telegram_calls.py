@@ -43,7 +43,7 @@ async def sdk(url: str, token: str, kind: str) -> tuple[Call, Call]:
 
 async def ours(url: str, token: str, kind: str) -> tuple[Call, Call]:
     """Our client at the level that the adapter uses."""
-    from bot.platforms.telegram.client import TelegramClient
+    from bot.platforms.telegram.http import TelegramClient
 
     client = TelegramClient(token, url)
     await client.open()

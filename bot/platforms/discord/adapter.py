@@ -11,13 +11,13 @@ from bot.config import DiscordAccount
 from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.components import MOST_CHOICES
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.files import Files
 from bot.platforms.discord.outbound import Outbound
 from bot.platforms.discord.receiver import Counts
 from bot.platforms.discord.rest import Route
-from bot.platforms.health import AccountHealth
 from bot.render.discord import DISCORD
 from bot.render.renderer import Renderer
 

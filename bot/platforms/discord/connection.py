@@ -10,6 +10,7 @@ from typing import Any
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.backfill import Gaps
 from bot.platforms.discord.channel_cache import Places
 from bot.platforms.discord.components import Clicks
@@ -26,7 +27,6 @@ from bot.platforms.discord.receiver import Receiver
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.threads import Threads
-from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.proxy_and_tls import proxy_for
 

@@ -6,9 +6,9 @@ import math
 
 from bot.clock import Clock
 from bot.errors import AccountLost
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.sdk import discord
-from bot.platforms.health import AccountHealth
 
 EVERY = 5.0
 DEAF_AFTER = 50.0

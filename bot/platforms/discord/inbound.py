@@ -23,9 +23,9 @@ from bot.platforms.discord.snowflake import seconds_of
 from bot.platforms.payload import (
     Json,
     Malformed,
-    get_objects,
     get_int,
     get_object,
+    get_objects,
     get_string,
     get_strings,
 )
@@ -146,7 +146,9 @@ class Inbound:
 
     def _origin(self, event: Json, place: Place, author: Json, reply_to: str) -> Origin:
         member = get_object(event, "member")
-        name = get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
+        name = (
+            get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
+        )
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -219,9 +221,7 @@ def _attachment(file: Json, where: str) -> Attachment:
     mime = get_string(file, "content_type").partition(";")[0]
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
     number_, name = snowflake(file, "id"), get_string(file, "filename")
-    return Attachment(
-        kind, name or f"file_{number_}", f"{where}/{number_}", get_int(file, "size", -1), mime
-    )
+    return Attachment(kind, name or f"file_{number_}", f"{where}/{number_}", get_int(file, "size", -1), mime)
 
 
 def _unsupported(message: Json) -> str:

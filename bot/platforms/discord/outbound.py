@@ -11,6 +11,7 @@ from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.api_errors import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.components import components, names, stop_button
 from bot.platforms.discord.cursor import Ask
@@ -19,7 +20,6 @@ from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.reconcile import PAGE, Leftovers
 from bot.platforms.discord.rest import Rest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.health import AccountHealth
 from bot.render.discord import render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}

@@ -19,6 +19,7 @@ from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.backfill import Gaps
 from bot.platforms.discord.channel_cache import Place, Places
 from bot.platforms.discord.components import Click, Clicks
@@ -28,7 +29,6 @@ from bot.platforms.discord.inbound import Inbound
 from bot.platforms.discord.interactions import Asks
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.snowflake import snowflake_at
-from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 
 log = structlog.get_logger(__name__)
@@ -279,7 +279,9 @@ class Receiver:
             return None
         found = self._inbound.command(data, place)
         if found is not None:
-            self._asks.add(found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found))
+            self._asks.add(
+                found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found)
+            )
         return found
 
     async def _place(self, data: Json) -> Place:

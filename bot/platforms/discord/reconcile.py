@@ -12,7 +12,7 @@ from bot.clock import Clock
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.payload import snowflake
 from bot.platforms.discord.snowflake import snowflake_at
-from bot.platforms.payload import Json, Malformed, require_object, get_objects, get_object
+from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
 from bot.render.discord import render_discord
 
 log = structlog.get_logger(__name__)

@@ -10,6 +10,7 @@ from bot.config import FeishuAccount
 from bot.domain import Attachment, Earlier, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
+from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.callback import Callback
 from bot.platforms.feishu.cards import MOST_CHOICES
 from bot.platforms.feishu.client import ROOTS, Client
@@ -22,7 +23,6 @@ from bot.platforms.feishu.outbound import Outbound
 from bot.platforms.feishu.socket import LongConnection
 from bot.platforms.feishu.streams import Streams
 from bot.platforms.feishu.threads import Threads
-from bot.platforms.health import AccountHealth
 from bot.render.feishu import FEISHU
 from bot.render.renderer import Renderer
 
@@ -212,7 +212,9 @@ class FeishuAdapter:
         )
         return self._events, streams
 
-    async def _receive(self, context: AdapterContext, health: AccountHealth, client: Client, events: Events) -> None:
+    async def _receive(
+        self, context: AdapterContext, health: AccountHealth, client: Client, events: Events
+    ) -> None:
         if self._config.mode == "socket":
             await LongConnection(self.name, client, events, context.clock, health).run()
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.feishu.files import resource
 from bot.platforms.feishu.payload import parsed
-from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_object, get_string
+from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 _FILES = ("file", "media")
 _LOCALES = ("zh_cn", "en_us", "ja_jp")
@@ -90,7 +90,9 @@ def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
             raise Malformed("a paragraph is no list of objects")
         lines.append("".join(_node(node, mentions) for node in paragraph))
         pictures += [
-            _picture(message_id, require_string(node, "image_key")) for node in paragraph if node.get("tag") == "img"
+            _picture(message_id, require_string(node, "image_key"))
+            for node in paragraph
+            if node.get("tag") == "img"
         ]
     text = "\n".join(lines).strip()
     return Content(text, tuple(pictures), named=mentions.named)

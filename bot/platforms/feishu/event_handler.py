@@ -13,8 +13,8 @@ from bot.clock import Clock
 from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
+from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.inbound import Inbound
-from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import People, Person
 from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.payload import Json, require_string, get_object, get_string
+from bot.platforms.payload import Json, get_object, get_string, require_string
 
 MESSAGE = "im.message.receive_v1"
 EDITED, RECALLED = "im.message.updated_v1", "im.message.recalled_v1"
@@ -63,7 +63,10 @@ class Inbound:
         content = read_content(message, self._identity.open_id)
         if not content.text and not content.attachments and not content.unsupported and not content.named:
             return None
-        open_id, chat = require_string(get_object(sender, "sender_id"), "open_id"), require_string(message, "chat_id")
+        open_id, chat = (
+            require_string(get_object(sender, "sender_id"), "open_id"),
+            require_string(message, "chat_id"),
+        )
         if chat_kind is ChatKind.PRIVATE:
             self._people.met(open_id, chat)
         message_id = require_string(message, "message_id")

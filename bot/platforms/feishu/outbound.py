@@ -12,6 +12,7 @@ import structlog
 from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.cards import card, dumped, plain_card
 from bot.platforms.feishu.client import Answer, Client
 from bot.platforms.feishu.errors import (
@@ -23,7 +24,6 @@ from bot.platforms.feishu.errors import (
     delivery_error,
 )
 from bot.platforms.feishu.streams import Streams
-from bot.platforms.health import AccountHealth
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,12 @@ class Outbound:
     """What the bot does in its chats. `on_posted` is told the id of every message of its own."""
 
     def __init__(
-        self, client: Client, streams: Streams, clock: Clock, health: AccountHealth, on_posted: Callable[[str], None]
+        self,
+        client: Client,
+        streams: Streams,
+        clock: Clock,
+        health: AccountHealth,
+        on_posted: Callable[[str], None],
     ) -> None:
         self._client = client
         self._streams = streams

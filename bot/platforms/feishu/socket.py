@@ -18,12 +18,12 @@ import structlog
 
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused, RoebotError
+from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.client import Client
 from bot.platforms.feishu.errors import ApiRefused, Unreached
 from bot.platforms.feishu.event_handler import Events
 from bot.platforms.feishu.payload import parsed
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
-from bot.platforms.health import AccountHealth
 from bot.platforms.payload import Malformed
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,9 @@ _PASSING_CODES = frozenset({1, 1000040343, 1000040350})
 class LongConnection:
     """Receives the events of one account until it is cancelled."""
 
-    def __init__(self, account: str, client: Client, events: Events, clock: Clock, health: AccountHealth) -> None:
+    def __init__(
+        self, account: str, client: Client, events: Events, clock: Clock, health: AccountHealth
+    ) -> None:
         self._account = account
         self._client = client
         self._events = events

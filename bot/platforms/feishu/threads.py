@@ -13,7 +13,7 @@ from bot.platforms.feishu.content import read_content
 from bot.platforms.feishu.errors import ApiProblem, delivery_error
 from bot.platforms.feishu.inbound import Identity
 from bot.platforms.feishu.payload import milliseconds
-from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_object, get_string
+from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 PAGE = 50
 """Messages: the most that Feishu gives out at once."""

@@ -14,23 +14,23 @@ from bot.config import SlackAccount
 from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
-from bot.platforms.health import AccountHealth
+from bot.platforms.connection import AccountHealth
 from bot.platforms.slack.app_manifest import BOT_SCOPES
-from bot.platforms.slack.choices import MOST_CHOICES, Click
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.directory import Places
-from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, reason
-from bot.platforms.slack.events import Counts, Receiver
-from bot.platforms.slack.files import Files
-from bot.platforms.slack.inbound import Identity
-from bot.platforms.slack.outbound import Outbound
-from bot.platforms.slack.socket import Socket
-from bot.platforms.slack.streams import Streams
-from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.choices import MAX_CHOICES, SlackClick
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.directory import SlackDirectory
+from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, refusal_name
+from bot.platforms.slack.events import SlackCounts, SlackReceiver
+from bot.platforms.slack.files import SlackFiles
+from bot.platforms.slack.inbound import SlackIdentity
+from bot.platforms.slack.outbound import SlackOutbound
+from bot.platforms.slack.socket import SlackSocket
+from bot.platforms.slack.streams import SlackStreams
+from bot.platforms.slack.threads import SlackThreads
 from bot.platforms.slack.usergroups import SCOPE as GROUPS_SCOPE
 from bot.platforms.slack.usergroups import UserGroups
-from bot.platforms.slack.web_api import Calls
-from bot.platforms.slack.webhook import Webhook
+from bot.platforms.slack.web_api import SlackWebApi
+from bot.platforms.slack.webhook import SlackWebhook
 from bot.render.renderer import Renderer
 from bot.render.slack import SLACK
 
@@ -51,20 +51,20 @@ class SlackAdapter:
     """See RepeatsSafely."""
     shows_alone = True
     """See ShowsAlone."""
-    most_choices = MOST_CHOICES
+    most_choices = MAX_CHOICES
     """See AsksChoice."""
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         self.name = name
         secret = config.signing_secret
-        self._webhook = Webhook(secret.get_secret_value() if secret is not None else "")
+        self._webhook = SlackWebhook(secret.get_secret_value() if secret is not None else "")
         self._config = config
-        self._client: Client | None = None
-        self._outbound: Outbound | None = None
+        self._client: SlackClient | None = None
+        self._outbound: SlackOutbound | None = None
         self._reads_groups = False
-        self._files: Files | None = None
-        self._threads: Threads | None = None
-        self._receiver: Receiver | None = None
+        self._files: SlackFiles | None = None
+        self._threads: SlackThreads | None = None
+        self._receiver: SlackReceiver | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -75,9 +75,9 @@ class SlackAdapter:
         return SLACK
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> SlackCounts:
         """What came in since the last start."""
-        return self._receiver.counts if self._receiver is not None else Counts()
+        return self._receiver.counts if self._receiver is not None else SlackCounts()
 
     async def start(self, context: AdapterContext) -> None:
         """See Adapter."""
@@ -120,7 +120,7 @@ class SlackAdapter:
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """See StreamsNatively."""
-        return self._outbound is not None and self._outbound.streaming(address, message_id)
+        return self._outbound is not None and self._outbound.is_streaming(address, message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """See ShowsProgress: where there can be a stream, which has tasks; without one they are text."""
@@ -132,7 +132,7 @@ class SlackAdapter:
 
     async def typing(self, address: ReplyAddress) -> None:
         """See ShowsTyping."""
-        await self._out().typing(address)
+        await self._out().show_typing(address)
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """See ReceivesWebhooks. 404 in mode socket."""
@@ -148,7 +148,7 @@ class SlackAdapter:
         """See ReadsThreads."""
         self._out()
         assert self._threads is not None
-        return await self._threads.earlier(address, before, limit)
+        return await self._threads.read_history(address, before, limit)
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """See FetchesFiles."""
@@ -179,21 +179,23 @@ class SlackAdapter:
             if not refused.done():
                 refused.set_result(name)
 
-        calls = Calls(self.name, client, health, on_refused)
+        calls = SlackWebApi(self.name, client, health, on_refused)
         group.create_task(self._watch(refused), name=f"slack-refused:{self.name}")
         groups = UserGroups(client, context.clock, granted=self._reads_groups)
-        places = Places(client, identity.user, identity.team, context.clock, groups)
+        places = SlackDirectory(client, identity.user, identity.team, context.clock, groups)
         scale = self._config.rate_scale
-        streams = Streams(calls, context.clock, group, scale)
+        streams = SlackStreams(calls, context.clock, group, scale)
         secret = self._config.signing_secret
         over_http = self._config.mode == "http"
-        outbound = self._outbound = Outbound(client, calls, streams, places, identity, context.clock, scale)
+        outbound = self._outbound = SlackOutbound(
+            client, calls, streams, places, identity, context.clock, scale
+        )
 
-        def settle(click: Click, refusal: str | None) -> None:
-            answer = outbound.settle(click) if refusal is None else outbound.refuse(click, refusal)
+        def settle(click: SlackClick, refusal: str | None) -> None:
+            answer = outbound.show_choice(click) if refusal is None else outbound.refuse_click(click, refusal)
             group.create_task(answer, name=f"slack-click:{click.ts}")
 
-        receiver = self._receiver = Receiver(
+        receiver = self._receiver = SlackReceiver(
             self.name,
             identity,
             context.inbox,
@@ -202,27 +204,27 @@ class SlackAdapter:
             settle,
             secret.get_secret_value() if secret and over_http else "",
         )
-        self._files = Files(client, calls, outbound)
-        self._threads = Threads(calls, places, identity)
+        self._files = SlackFiles(client, calls, outbound)
+        self._threads = SlackThreads(calls, places, identity)
         if over_http:
-            self._webhook.take = receiver.over_http
+            self._webhook.take = receiver.receive_request
             health.mark_live()
             await asyncio.get_running_loop().create_future()
-        await Socket(self.name, client, receiver.over_socket, context.clock, health).run()
+        await SlackSocket(self.name, client, receiver.receive_envelope, context.clock, health).run()
 
-    async def _connect(self, health: AccountHealth) -> tuple[Client, Identity]:
+    async def _connect(self, health: AccountHealth) -> tuple[SlackClient, SlackIdentity]:
         token = _secret(self.name, "bot_token", self._config.bot_token)
         app_token = ""
         if self._config.mode == "socket":
             app_token = _secret(self.name, "app_token", self._config.app_token)
         else:
             _secret(self.name, "signing_secret", self._config.signing_secret)
-        client = self._client = Client(token, app_token, self._config.base_url)
+        client = self._client = SlackClient(token, app_token, self._config.base_url)
         await client.open()
         try:
             me = await client.web.auth_test()
         except SlackApiError as error:
-            name = reason(error)
+            name = refusal_name(error)
             if name in DEAD_TOKEN:
                 raise self._refused(name) from None
             raise AccountLost(f"Slack answers: {name or error.response.status_code}") from None
@@ -266,7 +268,7 @@ class SlackAdapter:
         if client is not None:
             await client.close()
 
-    def _out(self) -> Outbound:
+    def _out(self) -> SlackOutbound:
         if self._outbound is None:
             raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
         return self._outbound
@@ -301,9 +303,9 @@ def _secret(account: str, key: str, value: object) -> str:
     return str(read())
 
 
-def _identity(me: AsyncSlackResponse) -> Identity:
+def _identity(me: AsyncSlackResponse) -> SlackIdentity:
     user, team = me.get("user_id"), me.get("team_id")
     if not isinstance(user, str) or not isinstance(team, str):
         raise AccountLost("Slack's answer to auth.test is not that of the Web API")
     url = str(me.get("url") or "")
-    return Identity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""), url)
+    return SlackIdentity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""), url)

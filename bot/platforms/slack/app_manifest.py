@@ -41,12 +41,15 @@ def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
             "app_home": {"messages_tab_enabled": True, "messages_tab_read_only_enabled": False},
             "assistant_view": {"assistant_description": "Ask, and follow the work as it is done"},
             "bot_user": {"display_name": name.lower(), "always_online": True},
-            "slash_commands": [_command(request_url)],
+            "slash_commands": [_slash_command(request_url)],
         },
         "oauth_config": {"scopes": {"bot": list(BOT_SCOPES)}},
         "settings": {
-            "event_subscriptions": {"bot_events": list(BOT_EVENTS), **_at(request_url, "request_url")},
-            "interactivity": {"is_enabled": True, **_at(request_url, "request_url")},
+            "event_subscriptions": {
+                "bot_events": list(BOT_EVENTS),
+                **_request_url(request_url, "request_url"),
+            },
+            "interactivity": {"is_enabled": True, **_request_url(request_url, "request_url")},
             "org_deploy_enabled": False,
             "socket_mode_enabled": not request_url,
             "token_rotation_enabled": False,
@@ -54,17 +57,17 @@ def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
     }
 
 
-def _command(request_url: str) -> dict[str, Any]:
+def _slash_command(request_url: str) -> dict[str, Any]:
     return {
         "command": COMMAND,
         "description": "Commands of the bot",
         "usage_hint": "help",
         "should_escape": False,
-        **_at(request_url, "url"),
+        **_request_url(request_url, "url"),
     }
 
 
-def _at(request_url: str, key: str) -> dict[str, str]:
+def _request_url(request_url: str, key: str) -> dict[str, str]:
     return {key: request_url} if request_url else {}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.platforms.payload import Json
 
-MOST_CHOICES = 25
+MAX_CHOICES = 25
 """Elements of an actions block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
 LABEL_LIMIT = 75
 """Characters on a button (docs.slack.dev/reference/block-kit/block-elements/button-element)."""
@@ -18,7 +18,7 @@ ACTION = "roebot:choice"
 
 
 @dataclass(frozen=True, slots=True)
-class Click:
+class SlackClick:
     """A button that somebody pressed, and the message that it stood in; `response_url` answers them alone."""
 
     chat: str
@@ -30,7 +30,7 @@ class Click:
     response_url: str = ""
 
 
-def buttons(choices: Sequence[str]) -> list[Json]:
+def button_blocks(choices: Sequence[str]) -> list[Json]:
     """The block of buttons, none where there is nothing to choose."""
     if not choices:
         return []
@@ -38,34 +38,34 @@ def buttons(choices: Sequence[str]) -> list[Json]:
         {
             "type": "button",
             "action_id": f"{ACTION}:{index}",
-            "text": {"type": "plain_text", "text": _label(choice), "emoji": False},
+            "text": {"type": "plain_text", "text": _cut_label(choice), "emoji": False},
             "value": choice[:VALUE_LIMIT],
         }
-        for index, choice in enumerate(choices[:MOST_CHOICES])
+        for index, choice in enumerate(choices[:MAX_CHOICES])
     ]
     return [{"type": "actions", "elements": elements}]
 
 
-def content(text: str, choices: Sequence[str]) -> Json:
+def message_content(text: str, choices: Sequence[str]) -> Json:
     """What a message is made of: Markdown alone, or as a block above its buttons."""
     if not choices:
         return {"markdown_text": text}
-    blocks = [{"type": "markdown", "text": text}, *buttons(choices)]
+    blocks = [{"type": "markdown", "text": text}, *button_blocks(choices)]
     return {"text": text[:FALLBACK_LIMIT], "blocks": blocks}
 
 
-def chosen(click: Click) -> list[Json]:
+def answered_blocks(click: SlackClick) -> list[Json]:
     """The blocks of a message whose question is answered: the buttons give way to the answer."""
     kept = [block for block in click.blocks if block.get("type") != "actions"]
     if not kept and click.text:
         kept = [{"type": "markdown", "text": click.text}]
-    answer = f"✓ {_escaped(click.choice[:VALUE_LIMIT])} — <@{click.user}>"
+    answer = f"✓ {_escape_mrkdwn(click.choice[:VALUE_LIMIT])} — <@{click.user}>"
     return [*kept, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
 
 
-def _label(choice: str) -> str:
+def _cut_label(choice: str) -> str:
     return choice if len(choice) <= LABEL_LIMIT else choice[: LABEL_LIMIT - 1] + "…"
 
 
-def _escaped(text: str) -> str:
+def _escape_mrkdwn(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -24,7 +24,7 @@ HEARTBEAT = 10.0
 ANSWER_LIMIT = 4 * 1024 * 1024
 
 
-class Client:
+class SlackClient:
     """Calls of one app. `web` raises SlackApiError and the errors of aiohttp (`failures.CALL_ERRORS`)."""
 
     def __init__(self, token: str, app_token: str, base_url: str | None = None) -> None:

@@ -12,8 +12,8 @@ import structlog
 from bot.clock import Clock
 from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.errors import CALL_ERRORS, reason
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
 from bot.platforms.slack.usergroups import UserGroups
 
 log = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ KNOWN_SECONDS = 3600.0
 """So long what Slack said of a person is believed."""
 
 
-class Recent(Generic[V]):
+class RecentValues(Generic[V]):
     """The values used last, by key; older ones are forgotten."""
 
     def __init__(self, most: int = 4096) -> None:
@@ -51,7 +51,7 @@ class Recent(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class SlackPerson:
     """Somebody as Slack describes them; one whom it does not describe counts as a guest of no workspace."""
 
     name: str = ""
@@ -60,33 +60,33 @@ class Person:
     asked_at: float = 0.0
 
 
-class Places:
+class SlackDirectory:
     """Remembers for one account; everything can be asked again after a restart."""
 
     def __init__(
-        self, client: Client, bot: str, team: str, clock: Clock, groups: UserGroups | None = None
+        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: UserGroups | None = None
     ) -> None:
         self._client = client
         self._groups = groups
         self._bot = bot
         self._team = team
         self._clock = clock
-        self._people: Recent[Person] = Recent()
-        self._threads: Recent[bool] = Recent()
-        self._asked: Recent[tuple[str, str]] = Recent()
-        self._direct: Recent[str] = Recent()
-        self._responses: Recent[str] = Recent(256)
-        self._alone: Recent[bool] = Recent(256)
+        self._people: RecentValues[SlackPerson] = RecentValues()
+        self._threads: RecentValues[bool] = RecentValues()
+        self._asked: RecentValues[tuple[str, str]] = RecentValues()
+        self._direct: RecentValues[str] = RecentValues()
+        self._responses: RecentValues[str] = RecentValues(256)
+        self._alone: RecentValues[bool] = RecentValues(256)
 
-    async def sender(self, user: str, name: str = "") -> Sender:
+    async def find_sender(self, user: str, name: str = "") -> Sender:
         """A person with what Slack tells of them."""
         known = await self._person(user)
         teams = tuple(f"team:{team}" for team in known.teams)
-        groups = await self._groups.of(user) if self._groups is not None else ()
+        groups = await self._groups.find_groups(user) if self._groups is not None else ()
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
-    async def _person(self, user: str) -> Person:
+    async def _person(self, user: str) -> SlackPerson:
         now = self._clock.now()
         known = self._people.get(user)
         if known is not None and now - known.asked_at < KNOWN_SECONDS:
@@ -95,13 +95,13 @@ class Places:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.web.users_info(user=user)
         except CALL_ERRORS as error:
-            log.info("slack.person_unknown", reason=reason(error) or type(error).__name__)
-            return known or Person()
-        found = person_in(answer.get("user"), self._team, now)
+            log.info("slack.person_unknown", reason=refusal_name(error) or type(error).__name__)
+            return known or SlackPerson()
+        found = read_person(answer.get("user"), self._team, now)
         self._people.put(user, found)
         return found
 
-    async def ours(self, chat: str, thread: str) -> bool:
+    async def is_own_thread(self, chat: str, thread: str) -> bool:
         """Whether a thread was begun with the bot: then what follows in it is meant for it.
 
         Raises what the call raises where Slack does not answer; False where it refuses.
@@ -118,11 +118,11 @@ class Places:
         self._threads.put(key, begun)
         return begun
 
-    def began(self, chat: str, thread: str) -> None:
+    def note_own_thread(self, chat: str, thread: str) -> None:
         """A mention opened this thread."""
         self._threads.put(f"{chat}:{thread}", True)
 
-    async def direct(self, user: str) -> str:
+    async def find_direct_chat(self, user: str) -> str:
         """The bot's own direct message with a person."""
         known = self._direct.get(user)
         if known is None:
@@ -132,53 +132,53 @@ class Places:
             self._direct.put(user, known)
         return known
 
-    def asked(self, chat: str, topic: str, user: str, team: str) -> None:
+    def note_asker(self, chat: str, topic: str, user: str, team: str) -> None:
         """Somebody wrote there: an answer streams to them."""
         self._asked.put(f"{chat}:{topic}", (user, team))
 
-    def recipient(self, address: ReplyAddress) -> tuple[str, str] | None:
+    def find_recipient(self, address: ReplyAddress) -> tuple[str, str] | None:
         """Person and workspace that an answer there streams to; needed outside direct messages."""
         found = self._asked.get(f"{address.chat}:{address.topic}")
         if found is None and address.chat_kind is ChatKind.PRIVATE:
             return "", ""
         return found
 
-    def may_respond(self, message: str, url: str) -> None:
+    def note_response_url(self, message: str, url: str) -> None:
         """A command can be answered at this address for half an hour."""
         self._responses.put(message, url)
 
-    def answers_alone(self, message: str) -> None:
+    def note_private_answer(self, message: str) -> None:
         """What answers this command is for who gave it alone."""
         self._alone.put(message, True)
 
-    def alone(self, message: str) -> bool:
+    def is_answered_privately(self, message: str) -> bool:
         """Whether what answers this command is for who gave it alone."""
         return self._alone.get(message) or False
 
-    def response(self, message: str) -> str:
+    def find_response_url(self, message: str) -> str:
         """The response URL of a command, "" where there is none."""
         return self._responses.get(message) or ""
 
 
-def person_in(user: object, team: str, now: float) -> Person:
+def read_person(user: object, team: str, now: float) -> SlackPerson:
     """What `users.info` says of somebody; a member of an organization's other workspaces belongs to all of
     them (`enterprise_user`).
     """
     person: Json = user if isinstance(user, dict) else {}
-    teams = [person.get("team_id"), *(_mapping(person, "enterprise_user").get("teams") or ())]
+    teams = [person.get("team_id"), *(_get_dict(person, "enterprise_user").get("teams") or ())]
     theirs = tuple(dict.fromkeys(one for one in teams if isinstance(one, str) and one))
     limited = any(person.get(key) for key in ("is_restricted", "is_ultra_restricted", "is_stranger"))
-    return Person(_name(person), theirs, limited or team not in theirs, now)
+    return SlackPerson(_display_name(person), theirs, limited or team not in theirs, now)
 
 
-def _name(person: Json) -> str:
-    profile = _mapping(person, "profile")
+def _display_name(person: Json) -> str:
+    profile = _get_dict(person, "profile")
     for found in (profile.get("display_name"), profile.get("real_name"), person.get("name")):
         if isinstance(found, str) and found:
             return found
     return ""
 
 
-def _mapping(of: Json, key: str) -> Json:
+def _get_dict(of: Json, key: str) -> Json:
     found = of.get(key)
     return found if isinstance(found, dict) else {}

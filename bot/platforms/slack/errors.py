@@ -60,7 +60,7 @@ STREAM_OPEN = frozenset({"streaming_state_conflict"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
-def reason(error: Exception) -> str:
+def refusal_name(error: Exception) -> str:
     """Slack's name of a refusal, "" for anything else."""
     if not isinstance(error, SlackApiError):
         return ""
@@ -72,13 +72,13 @@ def reason(error: Exception) -> str:
 def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
     """The error to raise; `posting` says that repeating the call would show something twice."""
     if isinstance(error, SlackApiError):
-        return _refusal(error, posting)
+        return _convert_refusal(error, posting)
     never_sent = isinstance(error, aiohttp.ClientConnectorError)
     detail = f"the connection to Slack broke off ({type(error).__name__})"
     return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and not never_sent)
 
 
-def retry_after(error: SlackApiError) -> float:
+def read_retry_after(error: SlackApiError) -> float:
     """Seconds that a 429 asks to wait."""
     try:
         return max(1.0, float(error.response.headers.get("Retry-After", 1)))
@@ -86,18 +86,18 @@ def retry_after(error: SlackApiError) -> float:
         return 1.0
 
 
-def _refusal(error: SlackApiError, posting: bool) -> DeliveryError:
+def _convert_refusal(error: SlackApiError, posting: bool) -> DeliveryError:
     status = int(getattr(error.response, "status_code", 0) or 0)
-    name = reason(error)
+    name = refusal_name(error)
     if status == 429 or name in _LIMITED:
-        return RateLimited(retry_after(error))
+        return RateLimited(read_retry_after(error))
     if status >= 500 or name in _PASSING or not name:
         detail = name or f"HTTP status {status}"
         return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
-    return DeliveryError(_category(name), _described(name, error))
+    return DeliveryError(_find_category(name), _describe(name, error))
 
 
-def _category(name: str) -> DeliveryCategory:
+def _find_category(name: str) -> DeliveryCategory:
     if name in DEAD_TOKEN:
         return DeliveryCategory.AUTH
     if name in _PERMISSION:
@@ -109,7 +109,7 @@ def _category(name: str) -> DeliveryCategory:
     return DeliveryCategory.INVALID_PAYLOAD
 
 
-def _described(name: str, error: SlackApiError) -> str:
+def _describe(name: str, error: SlackApiError) -> str:
     data = getattr(error.response, "data", None)
     wanted = data.get("needed") if isinstance(data, dict) else None
     return f"{name}: the app lacks {wanted}" if name == "missing_scope" and wanted else name

@@ -11,11 +11,11 @@ from slack_sdk.errors import SlackRequestError
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.payload import Json, get_objects
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.directory import Recent
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.directory import RecentValues
 from bot.platforms.slack.errors import CALL_ERRORS, delivery_error
-from bot.platforms.slack.outbound import Outbound
-from bot.platforms.slack.web_api import Calls
+from bot.platforms.slack.outbound import SlackOutbound
+from bot.platforms.slack.web_api import SlackWebApi
 
 log = structlog.get_logger(__name__)
 
@@ -25,17 +25,17 @@ CHUNK = 64 * 1024
 _FILE_KINDS = frozenset({"text/html", "application/xhtml+xml"})
 
 
-class Files:
+class SlackFiles:
     """Sends and fetches files for one account."""
 
-    def __init__(self, client: Client, calls: Calls, outbound: Outbound) -> None:
+    def __init__(self, client: SlackClient, calls: SlackWebApi, outbound: SlackOutbound) -> None:
         self._client = client
-        self._calls = calls
+        self._web_api = calls
         self._outbound = outbound
-        self._sent: Recent[str] = Recent(1024)
-        self._unsure: Recent[bool] = Recent(256)
-        self._looked: Recent[bool] = Recent(1024)
-        self._posted: Recent[bool] = Recent(1024)
+        self._sent: RecentValues[str] = RecentValues(1024)
+        self._unsure: RecentValues[bool] = RecentValues(256)
+        self._looked: RecentValues[bool] = RecentValues(1024)
+        self._posted: RecentValues[bool] = RecentValues(1024)
 
     async def send(self, file: OutboundFile) -> str:
         """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell.
@@ -54,7 +54,7 @@ class Files:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
         if not file.data:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Slack takes no empty files")
-        ts = await self._found(file) or await self._share(file, await self._upload(file))
+        ts = await self._find_earlier(file) or await self._share(file, await self._upload(file))
         self._posted.put(ts, True)
         return ts
 
@@ -67,21 +67,21 @@ class Files:
                 channel_id=address.chat,
                 thread_ts=address.topic or None,
             )
-            await self._calls.make(call, posting=True)
+            await self._web_api.await_call(call, posting=True)
         except DeliveryError as error:
             if not error.unknown_outcome:
                 raise
-            shown = await self._ts(found, address.chat)
+            shown = await self._find_ts(found, address.chat)
             if not shown:
                 # It is looked for before the next try: Slack shares what it took a moment later.
                 self._unsure.put(file.key, True)
                 raise DeliveryError(error.category, error.detail) from None
             return shown
-        return await self._ts(found, address.chat) or found
+        return await self._find_ts(found, address.chat) or found
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
         """The content of an attachment, in chunks. Raises DeliveryError."""
-        info = await self._calls.make(self._client.web.files_info(file=attachment.ref), posting=False)
+        info = await self._web_api.await_call(self._client.web.files_info(file=attachment.ref), posting=False)
         file = info.get("file")
         described: Json = file if isinstance(file, dict) else {}
         address = str(described.get("url_private_download") or described.get("url_private") or "")
@@ -89,19 +89,19 @@ class Files:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "Slack has no such file any more")
         if not self._client.trusted(address):
             raise DeliveryError(DeliveryCategory.PERMISSION, "the file is not kept by Slack")
-        async with aclosing(self._stream(address, str(described.get("mimetype") or ""))) as chunks:
+        async with aclosing(self._download(address, str(described.get("mimetype") or ""))) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    async def _found(self, file: OutboundFile) -> str:
+    async def _find_earlier(self, file: OutboundFile) -> str:
         """The ts of this file where an earlier try or life of the service has shared it, else "".
 
         Slack takes no metadata with a file, so it is known by its name and size.
         """
-        left_over = self._outbound.older(file.address) and not self._looked.get(file.key)
+        left_over = self._outbound.is_older_thread(file.address) and not self._looked.get(file.key)
         if not (left_over or self._unsure.get(file.key)):
             return ""
-        messages = await self._outbound.own(file.address)
+        messages = await self._outbound.find_own_messages(file.address)
         self._looked.put(file.key, True)
         self._unsure.pop(file.key)
         wanted = (file.filename or "file", len(file.data))
@@ -112,12 +112,12 @@ class Files:
                 return str(one["ts"])
         return ""
 
-    async def _stream(self, address: str, mime: str) -> AsyncGenerator[bytes, None]:
+    async def _download(self, address: str, mime: str) -> AsyncGenerator[bytes, None]:
         received = 0
         try:
             async with self._client.download(address) as response:
                 if response.status != 200:
-                    raise _refused(response.status)
+                    raise _http_error(response.status)
                 if response.content_type in _FILE_KINDS and mime not in _FILE_KINDS:
                     raise DeliveryError(
                         DeliveryCategory.PERMISSION, "Slack shows a sign-in page: the app lacks files:read"
@@ -133,7 +133,7 @@ class Files:
     async def _upload(self, file: OutboundFile) -> str:
         """Bring the bytes to Slack, where nobody sees them yet; the file's id."""
         web = self._client.web
-        ticket = await self._calls.make(
+        ticket = await self._web_api.await_call(
             web.files_getUploadURLExternal(filename=file.filename or "file", length=len(file.data)),
             posting=False,
         )
@@ -145,10 +145,10 @@ class Files:
         except CALL_ERRORS as error:
             raise delivery_error(error, posting=False) from None
         if status != 200:
-            raise _refused(status)
+            raise _http_error(status)
         return file_id
 
-    async def _ts(self, file_id: str, chat: str) -> str:
+    async def _find_ts(self, file_id: str, chat: str) -> str:
         """The message that a file was shared with, "" where there is none (yet)."""
         try:
             answer = await self._client.web.files_info(file=file_id)
@@ -162,7 +162,7 @@ class Files:
         return ""
 
 
-def _refused(status: int) -> DeliveryError:
+def _http_error(status: int) -> DeliveryError:
     if status in (401, 403) or 300 <= status < 400:
         return DeliveryError(DeliveryCategory.PERMISSION, f"HTTP status {status}")
     category = DeliveryCategory.NOT_FOUND if status in (404, 410) else DeliveryCategory.TRANSIENT

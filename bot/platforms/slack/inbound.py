@@ -13,10 +13,18 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.payload import Json, Malformed, require_string, get_objects, get_int, get_object, get_string
-from bot.platforms.slack.choices import Click
+from bot.platforms.payload import (
+    Json,
+    Malformed,
+    get_int,
+    get_object,
+    get_objects,
+    get_string,
+    require_string,
+)
+from bot.platforms.slack.choices import SlackClick
 from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import stamp
+from bot.platforms.slack.payload import require_ts
 
 _READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that somebody has written."""
@@ -25,7 +33,7 @@ _DIRECT = "directmessage"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SlackIdentity:
     """Who the bot is in its workspace, and the workspace's address (it ends with a slash)."""
 
     user: str
@@ -34,7 +42,7 @@ class Identity:
     name: str = ""
     url: str = ""
 
-    def link(self, chat: str, ts: str, root: str) -> str:
+    def message_link(self, chat: str, ts: str, root: str) -> str:
         """The address of a message, in the form of chat.getPermalink (docs.slack.dev); "" for none."""
         if not self.url:
             return ""
@@ -43,7 +51,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SlackMessage:
     """A message and what is still open about it.
 
     `thread` is the thread in a channel whose root decides whether the bot is meant; `team` the sender's
@@ -55,9 +63,9 @@ class Heard:
     message: InboundMessage
     team: str = ""
     thread: str = ""
-    elsewhere: bool = False
+    in_direct_chat: bool = False
     response_url: str = ""
-    click: Click | None = None
+    click: SlackClick | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,94 +73,105 @@ class Ignored:
     """Nothing to act on."""
 
 
-class Inbound:
+class SlackInbound:
     """Reads payloads for one account."""
 
-    def __init__(self, account: str, identity: Identity) -> None:
+    def __init__(self, account: str, identity: SlackIdentity) -> None:
         self._account = account
         self._identity = identity
 
-    def read(self, body: Json) -> Heard | InboundChange | Ignored:
+    def read(self, body: Json) -> SlackMessage | InboundChange | Ignored:
         """The message or change of a payload. Raises Malformed."""
         if "command" in body:
-            return self._command(body)
+            return self._convert_command(body)
         if body.get("type") == "block_actions":
-            return self._click(body)
+            return self._convert_click(body)
         if body.get("type") != "event_callback":
             return Ignored()
         event = get_object(body, "event")
         kind = get_string(event, "type")
         if kind in ("message", "app_mention"):
-            return self._message(event, body)
+            return self._convert_message(event, body)
         if kind == "agent_session_stopped":
-            return self._stopped(event, body)
+            return self._convert_stop(event, body)
         return Ignored()
 
-    def _message(self, event: Json, body: Json) -> Heard | InboundChange | Ignored:
+    def _convert_message(self, event: Json, body: Json) -> SlackMessage | InboundChange | Ignored:
         subtype = get_string(event, "subtype")
         if subtype in (_CHANGED, _DELETED):
-            return self._change(event, body)
+            return self._convert_change(event, body)
         if subtype not in _READ or event.get("bot_id") or not event.get("user"):
             return Ignored()
-        user, chat, ts = require_string(event, "user"), require_string(event, "channel"), stamp(event, "ts")
+        user, chat, ts = (
+            require_string(event, "user"),
+            require_string(event, "channel"),
+            require_ts(event, "ts"),
+        )
         if user == self._identity.user:
             return Ignored()
-        kind = _kind(chat, get_string(event, "channel_type"))
-        root = stamp(event, "thread_ts") if event.get("thread_ts") else ""
+        kind = _chat_kind(chat, get_string(event, "channel_type"))
+        root = require_ts(event, "thread_ts") if event.get("thread_ts") else ""
         reading = read_text(get_string(event, "text"), self._identity.user)
-        attachments, unsupported = _attachments(get_objects(event, "files"))
+        attachments, unsupported = _read_attachments(get_objects(event, "files"))
         mine = get_string(event, "parent_user_id") == self._identity.user
         meant = reading.named or get_string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
         follows = bool(root) and not meant and not reading.other
         message = InboundMessage(
             event_id=f"{chat}:{ts}",
-            origin=self._origin(chat, kind, ts, user, topic=root or ts, reply_to=root if root != ts else ""),
+            origin=self._build_origin(
+                chat, kind, ts, user, topic=root or ts, reply_to=root if root != ts else ""
+            ),
             text=reading.text,
             sent_at=float(ts),
             addressed=meant or (follows and mine),
             attachments=attachments,
             unsupported=unsupported,
-            link=self._identity.link(chat, ts, root),
+            link=self._identity.message_link(chat, ts, root),
         )
-        return Heard(message, _team(event, body), thread=root if follows and not mine else "")
+        return SlackMessage(message, _find_team(event, body), thread=root if follows and not mine else "")
 
-    def _change(self, event: Json, body: Json) -> InboundChange | Ignored:
+    def _convert_change(self, event: Json, body: Json) -> InboundChange | Ignored:
         """What a person did to a message. A preview of a link changes it too, and the root of a thread turns
         into a tombstone when it is deleted."""
         before, now = get_object(event, "previous_message"), get_object(event, "message")
         gone = get_string(event, "subtype") == _DELETED or get_string(now, "subtype") == _TOMBSTONE
         written = before if gone else now
-        if not self._by_person(written, gone=gone):
+        if not self._was_by_person(written, gone=gone):
             return Ignored()
         edited = get_object(now, "edited")
         if not gone and (not edited or get_string(before, "text") == get_string(now, "text")):
             return Ignored()
-        ts = stamp(written, "ts") if written else stamp(event, "deleted_ts")
-        chat, at = require_string(event, "channel"), stamp(event, "event_ts" if event.get("event_ts") else "ts")
-        origin = self._origin(chat, _kind(chat, get_string(event, "channel_type")), ts, get_string(written, "user"))
+        ts = require_ts(written, "ts") if written else require_ts(event, "deleted_ts")
+        chat, at = (
+            require_string(event, "channel"),
+            require_ts(event, "event_ts" if event.get("event_ts") else "ts"),
+        )
+        origin = self._build_origin(
+            chat, _chat_kind(chat, get_string(event, "channel_type")), ts, get_string(written, "user")
+        )
         text = None if gone else read_text(get_string(now, "text"), self._identity.user).text
         return InboundChange(require_string(body, "event_id"), origin, text, float(at))
 
-    def _by_person(self, message: Json, *, gone: bool) -> bool:
+    def _was_by_person(self, message: Json, *, gone: bool) -> bool:
         """Whether a changed message is one that somebody wrote; of a deleted one that is not always told."""
-        return by_person(message, self._identity.user) if message else gone
+        return is_by_person(message, self._identity.user) if message else gone
 
-    def _command(self, body: Json) -> Heard:
+    def _convert_command(self, body: Json) -> SlackMessage:
         user, chat = require_string(body, "user_id"), require_string(body, "channel_id")
         words = get_string(body, "text").strip().removeprefix("/") or "help"
         trigger = require_string(body, "trigger_id")
         direct = get_string(body, "channel_name") == _DIRECT
         kind = ChatKind.PRIVATE if direct else ChatKind.GROUP
-        origin = self._origin(chat, kind, f"command:{trigger}", user)
-        message = InboundMessage(f"command:{trigger}", origin, f"/{words}", _seconds(trigger))
-        return Heard(
+        origin = self._build_origin(chat, kind, f"command:{trigger}", user)
+        message = InboundMessage(f"command:{trigger}", origin, f"/{words}", _whole_seconds(trigger))
+        return SlackMessage(
             message,
             get_string(body, "team_id"),
-            elsewhere=direct,
+            in_direct_chat=direct,
             response_url=get_string(body, "response_url"),
         )
 
-    def _click(self, body: Json) -> Heard | Ignored:
+    def _convert_click(self, body: Json) -> SlackMessage | Ignored:
         actions = get_objects(body, "actions")
         message, user = get_object(body, "message"), require_string(get_object(body, "user"), "id")
         chat = get_string(get_object(body, "channel"), "id")
@@ -161,25 +180,27 @@ class Inbound:
         value = get_string(actions[0], "value")
         if not value:
             return Ignored()
-        ts = stamp(message, "ts")
-        root = stamp(message, "thread_ts") if message.get("thread_ts") else ts
+        ts = require_ts(message, "ts")
+        root = require_ts(message, "thread_ts") if message.get("thread_ts") else ts
         event = f"click:{chat}:{ts}:{get_string(actions[0], 'action_ts')}:{user}"
-        origin = self._origin(chat, _kind(chat, ""), event, user, topic=root, reply_to=ts)
+        origin = self._build_origin(chat, _chat_kind(chat, ""), event, user, topic=root, reply_to=ts)
         blocks, url = tuple(get_objects(message, "blocks")), get_string(body, "response_url")
-        click = Click(chat, ts, user, value, get_string(message, "text"), blocks, url)
-        sent = _seconds(get_string(actions[0], "action_ts"))
+        click = SlackClick(chat, ts, user, value, get_string(message, "text"), blocks, url)
+        sent = _whole_seconds(get_string(actions[0], "action_ts"))
         team = get_string(get_object(body, "team"), "id")
-        return Heard(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)
+        return SlackMessage(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)
 
-    def _stopped(self, event: Json, body: Json) -> Heard:
-        chat, root, user = require_string(event, "channel"), stamp(event, "thread_ts"), require_string(event, "user")
-        event_id = require_string(body, "event_id")
-        origin = self._origin(chat, _kind(chat, ""), event_id, user, topic=root)
-        return Heard(
-            InboundMessage(event_id, origin, "/stop", float(get_int(body, "event_time", 0)))
+    def _convert_stop(self, event: Json, body: Json) -> SlackMessage:
+        chat, root, user = (
+            require_string(event, "channel"),
+            require_ts(event, "thread_ts"),
+            require_string(event, "user"),
         )
+        event_id = require_string(body, "event_id")
+        origin = self._build_origin(chat, _chat_kind(chat, ""), event_id, user, topic=root)
+        return SlackMessage(InboundMessage(event_id, origin, "/stop", float(get_int(body, "event_time", 0))))
 
-    def _origin(
+    def _build_origin(
         self, chat: str, kind: ChatKind, message: str, user: str, *, topic: str = "", reply_to: str = ""
     ) -> Origin:
         return Origin(
@@ -194,28 +215,28 @@ class Inbound:
         )
 
 
-def by_person(message: Json, bot: str) -> bool:
+def is_by_person(message: Json, bot: str) -> bool:
     """Whether somebody has written a message, and not the bot or another app."""
     written = bool(message.get("user")) and get_string(message, "subtype") in _READ
     return written and not message.get("bot_id") and message["user"] != bot
 
 
-def _kind(chat: str, channel_type: str) -> ChatKind:
+def _chat_kind(chat: str, channel_type: str) -> ChatKind:
     private = channel_type == "im" or (not channel_type and chat.startswith("D"))
     return ChatKind.PRIVATE if private else ChatKind.GROUP
 
 
-def _team(event: Json, body: Json) -> str:
+def _find_team(event: Json, body: Json) -> str:
     """The sender's own workspace: another one in a shared channel."""
     return get_string(event, "user_team") or get_string(event, "team") or get_string(body, "team_id")
 
 
-def _seconds(text: str) -> float:
+def _whole_seconds(text: str) -> float:
     whole = text.partition(".")[0]
     return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 14 else 0.0
 
 
-def _attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
+def _read_attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
     found: list[Attachment] = []
     unsupported = ""
     for file in files:
@@ -223,16 +244,14 @@ def _attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
         if mode in ("tombstone", "hidden_by_limit", "external"):
             unsupported = f"{mode} file"
             continue
-        found.append(_attachment(file))
+        found.append(_build_attachment(file))
     return tuple(found), "" if found else unsupported
 
 
-def _attachment(file: Json) -> Attachment:
+def _build_attachment(file: Json) -> Attachment:
     mime = get_string(file, "mimetype")
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
     file_id = require_string(file, "id")
     if len(file_id) > 64:
         raise Malformed("id of a file is too long")
-    return Attachment(
-        kind, get_string(file, "name") or file_id, file_id, get_int(file, "size", -1), mime
-    )
+    return Attachment(kind, get_string(file, "name") or file_id, file_id, get_int(file, "size", -1), mime)

@@ -28,14 +28,14 @@ class StreamBudget:
         """Whether one more stream may be opened now."""
         return self._starts.ready_at(now) <= now and open_streams + self._stops.used(now) < STOPS
 
-    def starting(self, now: float) -> None:
+    def record_start(self, now: float) -> None:
         """Count a start that begins."""
         self._starts.add(now)
 
-    def started(self, began: float, now: float) -> None:
+    def record_start_end(self, began: float, now: float) -> None:
         """The start that began then has ended."""
         self._starts.ended(began, now)
 
-    def stopped(self, now: float) -> None:
+    def record_stop(self, now: float) -> None:
         """Count a stop."""
         self._stops.add(now)

@@ -10,7 +10,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SlackText:
     """A text without the bot's mention; `named` says that it stood there, `other` that somebody else's stood
     first."""
 
@@ -19,17 +19,17 @@ class Reading:
     other: bool = False
 
 
-def read_text(text: str, bot: str) -> Reading:
+def read_text(text: str, bot: str) -> SlackText:
     """The text of a message (docs.slack.dev/messaging/formatting-message-text)."""
     mentions = [token[1:].partition("|")[0] for token in _TOKEN.findall(text) if token.startswith("@")]
     named = bot in mentions
-    shown = _TOKEN.sub(lambda found: _plain(found[1], bot), text)
+    shown = _TOKEN.sub(lambda found: _resolve_token(found[1], bot), text)
     for entity, sign in _ENTITIES:
         shown = shown.replace(entity, sign)
-    return Reading(_tidy(shown) if named else shown, named, bool(mentions) and mentions[0] != bot)
+    return SlackText(_close_gaps(shown) if named else shown, named, bool(mentions) and mentions[0] != bot)
 
 
-def _plain(token: str, bot: str) -> str:
+def _resolve_token(token: str, bot: str) -> str:
     target, _, label = token.partition("|")
     if target == f"@{bot}":
         return "\x00"
@@ -38,18 +38,18 @@ def _plain(token: str, bot: str) -> str:
     if target.startswith("#"):
         return f"#{label or target[1:]}"
     if target.startswith("!"):
-        return _special(target[1:], label)
+        return _resolve_special(target[1:], label)
     address = target.removeprefix("mailto:").removeprefix("tel:")
     return f"{label} ({address})" if label and label not in (address, target) else address
 
 
-def _special(target: str, label: str) -> str:
+def _resolve_special(target: str, label: str) -> str:
     if target.startswith(("subteam^", "date^")):
         return label or target.partition("^")[2]
     return f"@{label.lstrip('@') or target}"
 
 
-def _tidy(text: str) -> str:
+def _close_gaps(text: str) -> str:
     """Close the gaps that the bot's name left."""
     text = re.sub(r"^\s*\x00[\s,:]*", "", text)
     return re.sub(r"[ \t]*\x00", "", text).strip()

@@ -12,14 +12,14 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
-from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.directory import Places, Recent
+from bot.platforms.slack.choices import FALLBACK_LIMIT, SlackClick, button_blocks
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.directory import RecentValues, SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
-from bot.platforms.slack.inbound import Identity
+from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
-from bot.platforms.slack.streams import Streams
-from bot.platforms.slack.web_api import Calls, StreamOver, key_of
+from bot.platforms.slack.streams import SlackStreams
+from bot.platforms.slack.web_api import SlackWebApi, StreamOver, read_key
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
 from bot.render.slack import PART_LIMIT
@@ -27,52 +27,52 @@ from bot.render.slack import PART_LIMIT
 log = structlog.get_logger(__name__)
 
 THINKING = "is thinking …"
-STATUS_AGAIN = 90.0
+STATUS_REFRESH = 90.0
 """Slack takes the status line away after two minutes (docs.slack.dev, assistant.threads.setStatus)."""
 LOOK_BACK = 24 * 3600.0
 _RESPONDABLE = (DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION)
 
 
-class Outbound:
+class SlackOutbound:
     """What the bot does in its chats. `scale` multiplies Slack's periods."""
 
     def __init__(
         self,
-        client: Client,
-        calls: Calls,
-        streams: Streams,
-        places: Places,
-        identity: Identity,
+        client: SlackClient,
+        calls: SlackWebApi,
+        streams: SlackStreams,
+        places: SlackDirectory,
+        identity: SlackIdentity,
         clock: Clock,
         scale: float = 1.0,
     ) -> None:
         self._client = client
-        self._calls = calls
+        self._web_api = calls
         self._streams = streams
         self._places = places
         self._identity = identity
         self._clock = clock
         self._started = clock.now()
         self._updates = SlidingWindow(UPDATES, MINUTE, reserve=RESERVED_UPDATES, scale=scale)
-        self._unsure: Recent[bool] = Recent(1024)
-        self._looked: Recent[bool] = Recent(4096)
-        self._posted: Recent[bool] = Recent(4096)
-        self._statuses: Recent[float] = Recent(1024)
-        self._no_streams: Recent[bool] = Recent(1024)
+        self._unsure: RecentValues[bool] = RecentValues(1024)
+        self._looked: RecentValues[bool] = RecentValues(4096)
+        self._posted: RecentValues[bool] = RecentValues(4096)
+        self._statuses: RecentValues[float] = RecentValues(1024)
+        self._no_streams: RecentValues[bool] = RecentValues(1024)
         self._no_status = False
         self._signs = ChoiceMarkers()
-        streams.on_rotated = self._go_on
+        streams.on_rotated = self._show_after_rotation
 
     async def send(self, message: OutboundMessage) -> str:
         """Post, or begin a message that grows; its ts. One that stands already is brought up to date."""
-        self._statuses.pop(_place(message.address))
-        await self._streams.finish_before(message)
-        await self._shorten(message)
-        ts = await self._found(message)
+        self._statuses.pop(_thread_key(message.address))
+        await self._streams.finish_other_parts(message)
+        await self._shorten_earlier_parts(message)
+        ts = await self._find_earlier_post(message)
         if ts:
-            await self._adopt(message, ts)
+            await self._adopt_post(message, ts)
         else:
-            ts = await self._new(message)
+            ts = await self._post(message)
         self._posted.put(f"{message.address.chat}:{ts}", True)
         return ts
 
@@ -80,13 +80,13 @@ class Outbound:
         """Bring a message to this text: by its stream where one is open, else as a whole."""
         async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
-            if stream is not None and await self._streams.show(stream, message):
+            if stream is not None and await self._streams.show_message(stream, message):
                 return
             await self._rewrite(message, ts)
 
-    def streaming(self, address: ReplyAddress, ts: str) -> bool:
+    def is_streaming(self, address: ReplyAddress, ts: str) -> bool:
         """Whether a message is an open stream, or one that ended with more than it should show."""
-        return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.ahead
+        return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.overlong
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """Whether there may be a stream, with tasks in it."""
@@ -94,24 +94,24 @@ class Outbound:
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
         """Take a message back; one that is gone already is as good."""
-        self._streams.ahead.pop((address.chat, ts), None)
+        self._streams.overlong.pop((address.chat, ts), None)
         stream = self._streams.get(address.chat, ts)
         if stream is not None:
-            await self._streams.finish(stream)
+            await self._streams.finish_stream(stream)
         try:
-            await self._calls.delete(address, ts)
+            await self._web_api.delete(address, ts)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.NOT_FOUND:
                 raise
 
-    async def typing(self, address: ReplyAddress) -> None:
+    async def show_typing(self, address: ReplyAddress) -> None:
         """Show the status line below a thread; it stays until the next message there."""
-        place, now = _place(address), self._clock.now()
+        place, now = _thread_key(address), self._clock.now()
         shown = self._statuses.get(place)
-        if not address.topic or self._no_status or (shown is not None and now - shown < STATUS_AGAIN):
+        if not address.topic or self._no_status or (shown is not None and now - shown < STATUS_REFRESH):
             return
         try:
-            await self._calls.status(address, THINKING)
+            await self._web_api.set_status(address, THINKING)
         except DeliveryError as error:
             if error.detail.startswith("missing_scope"):
                 self._no_status = True
@@ -119,18 +119,18 @@ class Outbound:
             raise
         self._statuses.put(place, now)
 
-    async def settle(self, click: Click) -> None:
+    async def show_choice(self, click: SlackClick) -> None:
         """Show what was chosen where the buttons stood. Who chose is answered in any case."""
         async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
                 return
             self._updates.add(self._clock.now())
             try:
-                await self._calls.settle(click)
+                await self._web_api.replace_buttons(click)
             except DeliveryError as error:
                 log.info("slack.buttons_stay", category=error.category.value)
 
-    async def refuse(self, click: Click, reason: str) -> None:
+    async def refuse_click(self, click: SlackClick, reason: str) -> None:
         """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
         if not reason or not self._client.trusted(click.response_url):
             return
@@ -140,36 +140,36 @@ class Outbound:
         except CALL_ERRORS as error:
             log.info("slack.click_not_refused", reason=type(error).__name__)
 
-    async def _new(self, message: OutboundMessage) -> str:
-        alone = bool(message.alone) or self._places.alone(message.address.reply_to)
-        if alone and (ts := await self._respond(message)):
+    async def _post(self, message: OutboundMessage) -> str:
+        alone = bool(message.alone) or self._places.is_answered_privately(message.address.reply_to)
+        if alone and (ts := await self._post_response(message)):
             return ts
         if message.alone:
-            return f"alone:{await self._calls.post_alone(message)}"
+            return f"alone:{await self._web_api.post_alone(message)}"
         try:
             if not message.final and self._may_stream(message.address):
-                ts = await self._stream(message)
+                ts = await self._open_stream(message)
                 if ts:
                     return ts
-            return await self._calls.post(_whole(message))
+            return await self._web_api.post(_as_whole(message))
         except DeliveryError as error:
             if error.unknown_outcome:
                 self._unsure.put(message.key, True)
-            ts = await self._respond(message) if error.category in _RESPONDABLE else ""
+            ts = await self._post_response(message) if error.category in _RESPONDABLE else ""
             if ts:
                 return ts
             raise
 
     def _may_stream(self, address: ReplyAddress) -> bool:
         refused = self._no_streams.get(address.chat) or False
-        known = self._places.recipient(address) is not None
+        known = self._places.find_recipient(address) is not None
         return bool(address.topic) and known and not refused and self._streams.may_open()
 
-    async def _stream(self, message: OutboundMessage) -> str:
+    async def _open_stream(self, message: OutboundMessage) -> str:
         """Open a stream; "" where Slack does not have them there."""
-        recipient = self._places.recipient(message.address) or ("", "")
+        recipient = self._places.find_recipient(message.address) or ("", "")
         try:
-            return await self._streams.open(message, recipient)
+            return await self._streams.open_stream(message, recipient)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.INVALID_PAYLOAD:
                 raise
@@ -186,53 +186,53 @@ class Outbound:
         if wait > 0:
             # Not RateLimited: a skipped frame must not hold the final back.
             raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
-        whole = _whole(message)
+        whole = _as_whole(message)
         try:
             await self._update(whole, ts)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.CONFLICT:
                 raise
-            await self._unstream(message, ts)
+            await self._end_orphaned_stream(message, ts)
             await self._update(whole, ts)
 
-    async def _go_on(self, message: OutboundMessage, ts: str) -> None:
+    async def _show_after_rotation(self, message: OutboundMessage, ts: str) -> None:
         """Show what is still in progress once its stream is over, where the budget has room for it."""
         if self._updates.spare_at(self._clock.now()) <= self._clock.now():
-            await self._update(_whole(message), ts)
+            await self._update(_as_whole(message), ts)
 
     async def _update(self, message: OutboundMessage, ts: str) -> None:
         began = self._clock.now()
         self._updates.add(began)
         try:
-            await self._calls.update(message, ts)
+            await self._web_api.update(message, ts)
         finally:
             self._updates.ended(began, self._clock.now())
-        self._streams.ahead.pop((message.address.chat, ts), None)
+        self._streams.overlong.pop((message.address.chat, ts), None)
 
-    async def _shorten(self, message: OutboundMessage) -> None:
+    async def _shorten_earlier_parts(self, message: OutboundMessage) -> None:
         """Bring earlier parts of the turn to their text; where that cannot be done now, the final does."""
         turn = message.key.partition(":")[0]
-        for (_, ts), earlier in list(self._streams.ahead.items()):
+        for (_, ts), earlier in list(self._streams.overlong.items()):
             now = self._clock.now()
             if earlier.key.partition(":")[0] != turn or self._updates.ready_at(now) > now:
                 continue
             try:
-                await self._update(_whole(replace(earlier, progress=())), ts)
+                await self._update(_as_whole(replace(earlier, progress=())), ts)
             except DeliveryError as error:
                 log.info("slack.not_shortened", category=error.category.value)
 
-    async def _unstream(self, message: OutboundMessage, ts: str) -> None:
+    async def _end_orphaned_stream(self, message: OutboundMessage, ts: str) -> None:
         """End a stream that an earlier life of the service left open."""
-        self._streams.budget.stopped(self._clock.now())
+        self._streams.budget.record_stop(self._clock.now())
         try:
-            await self._calls.end(message.address.chat, ts, message.key)
+            await self._web_api.stop_stream(message.address.chat, ts, message.key)
         except StreamOver:
             return
         except DeliveryError as error:
             error.unknown_outcome = False
             raise
 
-    async def _found(self, message: OutboundMessage) -> str:
+    async def _find_earlier_post(self, message: OutboundMessage) -> str:
         """The ts of this part where it stands already, "" where it does not.
 
         Looked for after an unknown outcome, and once for each part in a thread that is older than this life
@@ -241,41 +241,41 @@ class Outbound:
         address = message.address
         if message.alone or not (self._unsure.get(message.key) or self._may_be_left_over(message)):
             return ""
-        messages = await self.own(address)
+        messages = await self.find_own_messages(address)
         self._looked.put(message.key, True)
         self._unsure.pop(message.key)
-        label = str(self._calls.label(message.key)["event_payload"]["key"])
+        label = str(self._web_api.build_metadata(message.key)["event_payload"]["key"])
         for one in messages:
-            if key_of(one) == label:
+            if read_key(one) == label:
                 return str(one["ts"])
         # A stream carries its key only once it is ended: one without is an answer that was cut off.
         cut_off = [one for one in messages if not one.get("metadata") and not one.get("files")]
         loose = [str(one["ts"]) for one in cut_off if not self._posted.get(f"{address.chat}:{one['ts']}")]
         return loose[-1] if loose else ""
 
-    async def own(self, address: ReplyAddress) -> list[Json]:
+    async def find_own_messages(self, address: ReplyAddress) -> list[Json]:
         """Our messages there that can be answers to the message that is answered. Raises DeliveryError."""
-        since = self._since(address)
-        return [one for one in await self._calls.thread(address, since) if self._is_ours(one, since)]
+        since = self._search_start(address)
+        return [one for one in await self._web_api.read_thread(address, since) if self._is_ours(one, since)]
 
-    def older(self, address: ReplyAddress) -> bool:
+    def is_older_thread(self, address: ReplyAddress) -> bool:
         """Whether a thread is older than this life of the service."""
-        return bool(address.topic) and _seconds(address.topic) < self._started
+        return bool(address.topic) and _to_seconds(address.topic) < self._started
 
     def _may_be_left_over(self, message: OutboundMessage) -> bool:
-        return self.older(message.address) and not self._looked.get(message.key)
+        return self.is_older_thread(message.address) and not self._looked.get(message.key)
 
-    def _since(self, address: ReplyAddress) -> str:
+    def _search_start(self, address: ReplyAddress) -> str:
         """Only what is newer than the message that is answered can be its answer."""
-        asked = _seconds(address.reply_to)
+        asked = _to_seconds(address.reply_to)
         return address.reply_to if asked else f"{self._clock.now() - LOOK_BACK:.6f}"
 
     def _is_ours(self, message: Json, since: str) -> bool:
         ts = message.get("ts")
         ours = message.get("user") == self._identity.user or message.get("bot_id") == self._identity.bot
-        return ours and isinstance(ts, str) and _seconds(ts) > _seconds(since)
+        return ours and isinstance(ts, str) and _to_seconds(ts) > _to_seconds(since)
 
-    async def _adopt(self, message: OutboundMessage, ts: str) -> None:
+    async def _adopt_post(self, message: OutboundMessage, ts: str) -> None:
         """A post that was thought lost stands: bring it to its text."""
         log.info("slack.post_found", key=message.key)
         try:
@@ -285,24 +285,24 @@ class Outbound:
             self._unsure.put(message.key, True)
             raise
 
-    async def _respond(self, message: OutboundMessage) -> str:
+    async def _post_response(self, message: OutboundMessage) -> str:
         """Answer a slash command to who gave it alone, where that is wanted or the bot is no member; "" if it
         cannot be done any more.
         """
-        url = self._places.response(message.address.reply_to)
+        url = self._places.find_response_url(message.address.reply_to)
         if not url or not self._client.trusted(url):
             return ""
-        text = _whole(message).text
-        blocks = [{"type": "markdown", "text": text}, *buttons(message.choices)]
+        text = _as_whole(message).text
+        blocks = [{"type": "markdown", "text": text}, *button_blocks(message.choices)]
         body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
         try:
             status = await self._client.respond(url, body)
         except CALL_ERRORS as problem:
-            raise self._calls.failed(problem, posting=True) from None
+            raise self._web_api.to_delivery_error(problem, posting=True) from None
         return f"response:{message.key}" if status == 200 else ""
 
 
-def _whole(message: OutboundMessage) -> OutboundMessage:
+def _as_whole(message: OutboundMessage) -> OutboundMessage:
     """A message that is written as a whole: what is open in a frame is closed, and the list is part of its
     text where there is room for it.
     """
@@ -313,11 +313,11 @@ def _whole(message: OutboundMessage) -> OutboundMessage:
     return replace(message, text=both if len(both) <= PART_LIMIT else text)
 
 
-def _place(address: ReplyAddress) -> str:
+def _thread_key(address: ReplyAddress) -> str:
     return f"{address.chat}:{address.topic}"
 
 
-def _seconds(ts: str) -> float:
+def _to_seconds(ts: str) -> float:
     try:
         return float(ts)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.platforms.payload import Json, Malformed, require_string
 
 
-def stamp(parent: Json, key: str) -> str:
+def require_ts(parent: Json, key: str) -> str:
     """A time stamp, Slack's id of a message: seconds, a point, six digits."""
     value = require_string(parent, key)
     whole, _, part = value.partition(".")

@@ -14,9 +14,9 @@ from slack_sdk.errors import SlackApiError
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused
 from bot.faults import Step, reach
-from bot.platforms.health import AccountHealth
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, reason, retry_after
+from bot.platforms.connection import AccountHealth
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, read_retry_after, refusal_name
 
 log = structlog.get_logger(__name__)
 
@@ -34,10 +34,12 @@ _ENDED = (
 Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
-class Socket:
+class SlackSocket:
     """The receive loop of one account. `take` stores a payload and says whether to acknowledge it."""
 
-    def __init__(self, account: str, client: Client, take: Take, clock: Clock, health: AccountHealth) -> None:
+    def __init__(
+        self, account: str, client: SlackClient, take: Take, clock: Clock, health: AccountHealth
+    ) -> None:
         self.connections = 0
         self._account = account
         self._client = client
@@ -70,14 +72,14 @@ class Socket:
             async with self._client.socket(address) as socket:
                 return await self._receive(socket)
         except SlackApiError as error:
-            name = reason(error)
+            name = refusal_name(error)
             if name in _REFUSED:
                 raise AccountRefused(
                     f"Slack refuses the app_token of account {self._account} ({name}): generate one with "
                     "connections:write on Basic Information, and switch Socket Mode on"
                 ) from None
             if error.response.status_code == 429:
-                await self._clock.sleep(retry_after(error))
+                await self._clock.sleep(read_retry_after(error))
             return name or f"HTTP status {error.response.status_code}"
         except CALL_ERRORS as error:
             return f"the connection broke off ({type(error).__name__})"

@@ -17,8 +17,8 @@ from bot.clock import Clock
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.method_limits import StreamBudget
-from bot.platforms.slack.task_list import Listed, ended, fits_below, grown, towards
-from bot.platforms.slack.web_api import Calls, StreamOver
+from bot.platforms.slack.task_list import TaskList, end_tasks, growth_chunks, may_follow, merge_tasks
+from bot.platforms.slack.web_api import SlackWebApi, StreamOver
 
 log = structlog.get_logger(__name__)
 
@@ -28,7 +28,7 @@ ROTATE_AFTER = 240.0
 
 
 @dataclass(eq=False, slots=True)
-class Stream:
+class SlackStream:
     """An open stream. `certain` False: how much of the last text arrived is not known. `shorter` is the text
     that was asked for last where more than that is shown: a stream takes nothing back. `newest` is what it
     was brought to last.
@@ -39,8 +39,8 @@ class Stream:
     key: str
     newest: OutboundMessage
     shown: str
-    listed: Listed = ()
-    certain: bool = True
+    listed: TaskList = ()
+    is_certain: bool = True
     ended: bool = False
     shorter: OutboundMessage | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -52,17 +52,19 @@ class Stream:
         return self.key.partition(":")[0]
 
 
-class Streams:
+class SlackStreams:
     """The open streams of one account. `scale` multiplies Slack's periods."""
 
-    def __init__(self, calls: Calls, clock: Clock, group: asyncio.TaskGroup, scale: float = 1.0) -> None:
+    def __init__(
+        self, calls: SlackWebApi, clock: Clock, group: asyncio.TaskGroup, scale: float = 1.0
+    ) -> None:
         self.budget = StreamBudget(scale)
-        self._calls = calls
+        self._web_api = calls
         self._clock = clock
         self._group = group
         self._life = ROTATE_AFTER * scale
-        self._open: dict[tuple[str, str], Stream] = {}
-        self.ahead: dict[tuple[str, str], OutboundMessage] = {}
+        self._open: dict[tuple[str, str], SlackStream] = {}
+        self.overlong: dict[tuple[str, str], OutboundMessage] = {}
         """Ended streams that show more than they should, with the text that was asked for."""
         self.no_tasks = False
         """Whether Slack has refused tasks, as it does to an app that is no agent there."""
@@ -78,35 +80,39 @@ class Streams:
         """Whether the budget has room for one more."""
         return self.budget.may_start(self._clock.now(), self.count)
 
-    def get(self, chat: str, ts: str) -> Stream | None:
+    def get(self, chat: str, ts: str) -> SlackStream | None:
         """The open stream of a message."""
         return self._open.get((chat, ts))
 
-    async def open(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
+    async def open_stream(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
         """Begin a message that grows; its ts. Where Slack refuses tasks, it is begun without them."""
-        listed = message.progress if fits_below(message.text) and not self.no_tasks else ()
+        listed = message.progress if may_follow(message.text) and not self.no_tasks else ()
         try:
-            ts = await self._start(message, listed, recipient)
+            ts = await self._start_stream(message, listed, recipient)
         except DeliveryError as error:
             if not listed or error.category is not DeliveryCategory.INVALID_PAYLOAD:
                 raise
-            ts = await self._start(message, (), recipient)
+            ts = await self._start_stream(message, (), recipient)
             self._refuse_tasks(error)
             listed = ()
-        stream = Stream(message.address.chat, ts, message.key, message, message.text, listed)
+        stream = SlackStream(message.address.chat, ts, message.key, message, message.text, listed)
         self._open[stream.chat, ts] = stream
-        stream.timer = self._group.create_task(self._rotate(stream), name=f"slack-stream:{ts}")
+        stream.timer = self._group.create_task(self._rotate_stream(stream), name=f"slack-stream:{ts}")
         return ts
 
-    async def _start(self, message: OutboundMessage, listed: Listed, recipient: tuple[str, str]) -> str:
+    async def _start_stream(
+        self, message: OutboundMessage, listed: TaskList, recipient: tuple[str, str]
+    ) -> str:
         began = self._clock.now()
-        self.budget.starting(began)
+        self.budget.record_start(began)
         try:
-            return await self._calls.start(message.address, grown(message.text, (), listed), recipient)
+            return await self._web_api.start_stream(
+                message.address, growth_chunks(message.text, (), listed), recipient
+            )
         finally:
-            self.budget.started(began, self._clock.now())
+            self.budget.record_start_end(began, self._clock.now())
 
-    async def show(self, stream: Stream, message: OutboundMessage) -> bool:
+    async def show_message(self, stream: SlackStream, message: OutboundMessage) -> bool:
         """Bring a stream to `message`; False where the whole text has to be written over it instead.
 
         Raises RateLimited, and what ending the stream raises.
@@ -115,46 +121,46 @@ class Streams:
             if stream.ended:
                 return False
             text = message.text
-            listed = ended(stream.listed) if self.no_tasks else _listed(stream, message)
-            goes_on = stream.certain and listed is not None
+            listed = end_tasks(stream.listed) if self.no_tasks else _next_tasks(stream, message)
+            goes_on = stream.is_certain and listed is not None
             if listed is not None and goes_on and text.startswith(stream.shown):
-                if await self._extend(stream, message, listed):
+                if await self._append(stream, message, listed):
                     return True
             elif goes_on and not message.final and stream.shown.startswith(text):
                 stream.shorter = message
                 return True
-            await self._end(stream)
+            await self._end_stream(stream)
             return False
 
-    async def finish(self, stream: Stream) -> None:
+    async def finish_stream(self, stream: SlackStream) -> None:
         """End a stream as it stands."""
         async with stream.lock:
-            await self._end(stream)
+            await self._end_stream(stream)
 
-    async def finish_before(self, message: OutboundMessage) -> None:
+    async def finish_other_parts(self, message: OutboundMessage) -> None:
         """End the streams of the other parts of the same turn: they stand as they will stay."""
         turn = message.key.partition(":")[0]
         for stream in list(self._open.values()):
             if stream.turn == turn and stream.key != message.key:
-                await self.finish(stream)
+                await self.finish_stream(stream)
 
-    async def _extend(self, stream: Stream, message: OutboundMessage, listed: Listed) -> bool:
+    async def _append(self, stream: SlackStream, message: OutboundMessage, listed: TaskList) -> bool:
         """Send what is new; False where that is not certain to have been shown."""
-        chunks = grown(message.text[len(stream.shown) :], stream.listed, listed)
+        chunks = growth_chunks(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
-                await self._calls.end(stream.chat, stream.ts, stream.key, chunks, message.choices)
+                await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, chunks, message.choices)
                 stream.shorter = None
-                self._forget(stream)
+                self._drop(stream)
             elif chunks:
-                await self._calls.append(stream.chat, stream.ts, chunks)
+                await self._web_api.append_to_stream(stream.chat, stream.ts, chunks)
         except RateLimited:
             raise
         except StreamOver:
-            self._forget(stream)
+            self._drop(stream)
             return False
         except DeliveryError as error:
-            stream.certain = False
+            stream.is_certain = False
             log.info("slack.stream_unsure", category=error.category.value)
             if error.category is DeliveryCategory.INVALID_PAYLOAD and listed and not stream.listed:
                 self._refuse_tasks(error)
@@ -166,29 +172,29 @@ class Streams:
         log.warning("slack.no_tasks", reason=error.detail)
         self.no_tasks = True
 
-    async def _end(self, stream: Stream) -> None:
+    async def _end_stream(self, stream: SlackStream) -> None:
         if stream.ended:
             return
         try:
-            settled = grown("", stream.listed, ended(stream.listed))
-            await self._calls.end(stream.chat, stream.ts, stream.key, settled)
+            settled = growth_chunks("", stream.listed, end_tasks(stream.listed))
+            await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, settled)
         except StreamOver:
             pass
         except DeliveryError as error:
             error.unknown_outcome = False  # ending a stream twice shows nothing twice
             raise
-        self._forget(stream)
+        self._drop(stream)
 
-    def _forget(self, stream: Stream) -> None:
+    def _drop(self, stream: SlackStream) -> None:
         stream.ended = True
         if stream.shorter is not None:
-            self.ahead[stream.chat, stream.ts] = stream.shorter
+            self.overlong[stream.chat, stream.ts] = stream.shorter
         self._open.pop((stream.chat, stream.ts), None)
-        self.budget.stopped(self._clock.now())
+        self.budget.record_stop(self._clock.now())
         if stream.timer is not None and stream.timer is not asyncio.current_task():
             stream.timer.cancel()
 
-    async def _rotate(self, stream: Stream) -> None:
+    async def _rotate_stream(self, stream: SlackStream) -> None:
         """End the stream before Slack does; the message goes on by updates."""
         await self._clock.sleep(self._life)
         place = stream.chat, stream.ts
@@ -196,9 +202,9 @@ class Streams:
             async with stream.lock:
                 if stream.ended:
                     return
-                await self._end(stream)
+                await self._end_stream(stream)
                 log.info("slack.stream_rotated")
-                if self.on_rotated is not None and ended(stream.listed) != stream.listed:
+                if self.on_rotated is not None and end_tasks(stream.listed) != stream.listed:
                     self._open[place] = stream  # an edit waits until this one is made
                     await self.on_rotated(stream.newest, stream.ts)
         except DeliveryError as error:
@@ -208,9 +214,9 @@ class Streams:
                 self._open.pop(place, None)
 
 
-def _listed(stream: Stream, message: OutboundMessage) -> Listed | None:
+def _next_tasks(stream: SlackStream, message: OutboundMessage) -> TaskList | None:
     """The list that this message makes of the one in the stream; None where that cannot be done in it."""
-    if not stream.listed and (message.final or not fits_below(message.text)):
+    if not stream.listed and (message.final or not may_follow(message.text)):
         return ()
-    listed = towards(stream.listed, message.progress)
-    return ended(listed) if listed is not None and message.final else listed
+    listed = merge_tasks(stream.listed, message.progress)
+    return end_tasks(listed) if listed is not None and message.final else listed

@@ -27,20 +27,20 @@ _STATES = {
     ProgressState.FAILED: "error",
 }
 _ENDS = ".!?:;…。！？：；"
-Listed = tuple[ProgressItem, ...]
+TaskList = tuple[ProgressItem, ...]
 
 
-def grown(text: str, before: Listed = (), after: Listed = ()) -> list[Chunk]:
+def growth_chunks(text: str, before: TaskList = (), after: TaskList = ()) -> list[Chunk]:
     """The chunks that add `text` and bring the list from one state to another."""
     chunks: list[Chunk] = [MarkdownTextChunk(text=text)] if text else []
     for place, item in enumerate(after):
-        if place >= len(before) or _seen(before[place]) != _seen(item):
-            title, status = _seen(item)
+        if place >= len(before) or _shown_task(before[place]) != _shown_task(item):
+            title, status = _shown_task(item)
             chunks.append(TaskUpdateChunk(id=str(place + 1), title=title, status=status))
     return chunks
 
 
-def towards(listed: Listed, wanted: Listed) -> Listed | None:
+def merge_tasks(listed: TaskList, wanted: TaskList) -> TaskList | None:
     """The list that `wanted` makes of what is listed; None where that would leave what nobody will do.
 
     A stream takes no task back: what is listed beyond the wanted ones has ended.
@@ -48,10 +48,10 @@ def towards(listed: Listed, wanted: Listed) -> Listed | None:
     beyond = listed[len(wanted) :]
     if any(item.state is ProgressState.PENDING for item in beyond):
         return None
-    return (*wanted, *ended(beyond))
+    return (*wanted, *end_tasks(beyond))
 
 
-def ended(listed: Sequence[ProgressItem]) -> Listed:
+def end_tasks(listed: Sequence[ProgressItem]) -> TaskList:
     """The list once nothing is being worked on in it any more."""
     return tuple(
         replace(item, state=ProgressState.DONE) if item.state is ProgressState.ACTIVE else item
@@ -59,12 +59,12 @@ def ended(listed: Sequence[ProgressItem]) -> Listed:
     )
 
 
-def fits_below(text: str) -> bool:
+def may_follow(text: str) -> bool:
     """Whether a list may be begun here: where it is put, it parts the text before it from that after it."""
     shown = text.rstrip()
     return not shown or (shown[-1] in _ENDS and close_open(shown) == shown)
 
 
-def _seen(item: ProgressItem) -> tuple[str, str]:
+def _shown_task(item: ProgressItem) -> tuple[str, str]:
     title = " ".join(item.title.split()) or "…"
     return title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 1]}…", _STATES[item.state]

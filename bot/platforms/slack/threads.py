@@ -6,38 +6,40 @@ from collections.abc import Sequence
 
 from bot.domain import Earlier, ReplyAddress
 from bot.platforms.payload import Json, Malformed, get_string
-from bot.platforms.slack.directory import Places
-from bot.platforms.slack.inbound import Identity, by_person
+from bot.platforms.slack.directory import SlackDirectory
+from bot.platforms.slack.inbound import SlackIdentity, is_by_person
 from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import stamp
-from bot.platforms.slack.web_api import Calls
+from bot.platforms.slack.payload import require_ts
+from bot.platforms.slack.web_api import SlackWebApi
 
 
-class Threads:
+class SlackThreads:
     """The threads of one account."""
 
-    def __init__(self, calls: Calls, places: Places, identity: Identity) -> None:
-        self._calls = calls
+    def __init__(self, calls: SlackWebApi, places: SlackDirectory, identity: SlackIdentity) -> None:
+        self._web_api = calls
         self._places = places
         self._identity = identity
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
         """See ReadsThreads."""
         if address.topic == before:
             return ()
-        found = await self._calls.thread(address, "0")
-        people = [one for one in found if by_person(one, self._identity.user)]
-        return [await self._earlier(address, one) for one in people if self._is_before(one, before)][-limit:]
+        found = await self._web_api.read_thread(address, "0")
+        people = [one for one in found if is_by_person(one, self._identity.user)]
+        return [await self._convert(address, one) for one in people if self._is_before(one, before)][-limit:]
 
-    async def _earlier(self, address: ReplyAddress, message: Json) -> Earlier:
-        ts = stamp(message, "ts")
-        sender = await self._places.sender(get_string(message, "user"))
+    async def _convert(self, address: ReplyAddress, message: Json) -> Earlier:
+        ts = require_ts(message, "ts")
+        sender = await self._places.find_sender(get_string(message, "user"))
         text = read_text(get_string(message, "text"), self._identity.user).text
-        return Earlier(ts, sender, text, float(ts), self._identity.link(address.chat, ts, address.topic))
+        return Earlier(
+            ts, sender, text, float(ts), self._identity.message_link(address.chat, ts, address.topic)
+        )
 
     @staticmethod
     def _is_before(message: Json, ts: str) -> bool:
         try:
-            return float(stamp(message, "ts")) < float(ts)
+            return float(require_ts(message, "ts")) < float(ts)
         except (Malformed, ValueError):
             return False

@@ -10,11 +10,17 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.health import AccountHealth
+from bot.platforms.connection import AccountHealth
 from bot.platforms.payload import Json
-from bot.platforms.slack.choices import FALLBACK_LIMIT, Click, buttons, chosen, content
-from bot.platforms.slack.client import Client
-from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, reason
+from bot.platforms.slack.choices import (
+    FALLBACK_LIMIT,
+    SlackClick,
+    answered_blocks,
+    button_blocks,
+    message_content,
+)
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, refusal_name
 from bot.platforms.slack.task_list import DISPLAY
 
 EVENT_TYPE = "roebot_part"
@@ -30,18 +36,18 @@ class StreamOver(DeliveryError):
         super().__init__(DeliveryCategory.CONFLICT, "the stream has ended")
 
 
-class Calls:
+class SlackWebApi:
     """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
 
     def __init__(
-        self, account: str, client: Client, health: AccountHealth, on_refused: Callable[[str], None]
+        self, account: str, client: SlackClient, health: AccountHealth, on_refused: Callable[[str], None]
     ) -> None:
         self._account = account
         self._on_refused = on_refused
         self._client = client
         self._health = health
 
-    def label(self, key: str) -> Json:
+    def build_metadata(self, key: str) -> Json:
         """The metadata of a message."""
         return {"event_type": EVENT_TYPE, "event_payload": {"key": f"{self._account}:{key}"}}
 
@@ -51,11 +57,11 @@ class Calls:
         call = self._client.web.chat_postMessage(
             channel=address.chat,
             thread_ts=address.topic or None,
-            metadata=self.label(message.key),
+            metadata=self.build_metadata(message.key),
             unfurl_links=False,
-            **content(message.text, message.choices),
+            **message_content(message.text, message.choices),
         )
-        return _ts(await self.make(call, posting=True))
+        return _read_ts(await self.await_call(call, posting=True))
 
     async def post_alone(self, message: OutboundMessage) -> str:
         """A message that one person sees; its ts, by which nothing can be done with it.
@@ -67,32 +73,34 @@ class Calls:
             channel=address.chat,
             user=message.alone,
             thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
-            **content(message.text, message.choices),
+            **message_content(message.text, message.choices),
         )
-        return _ts(await self.make(call, posting=True), "message_ts")
+        return _read_ts(await self.await_call(call, posting=True), "message_ts")
 
     async def update(self, message: OutboundMessage, ts: str) -> None:
         """Replace the whole text of a message."""
         call = self._client.web.chat_update(
             channel=message.address.chat,
             ts=ts,
-            metadata=self.label(message.key),
-            **content(message.text, message.choices),
+            metadata=self.build_metadata(message.key),
+            **message_content(message.text, message.choices),
         )
-        await self.make(call, posting=False)
+        await self.await_call(call, posting=False)
 
-    async def settle(self, click: Click) -> None:
+    async def replace_buttons(self, click: SlackClick) -> None:
         """Put what was chosen in the place of the buttons."""
         call = self._client.web.chat_update(
-            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=chosen(click)
+            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=answered_blocks(click)
         )
-        await self.make(call, posting=False)
+        await self.await_call(call, posting=False)
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
         """Take a message back."""
-        await self.make(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
+        await self.await_call(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
 
-    async def start(self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]) -> str:
+    async def start_stream(
+        self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]
+    ) -> str:
         """Open a native stream; its ts."""
         user, team = recipient
         call = self._client.web.chat_startStream(
@@ -103,14 +111,14 @@ class Calls:
             recipient_user_id=user or None,
             recipient_team_id=team or None,
         )
-        return _ts(await self.make(call, posting=True))
+        return _read_ts(await self.await_call(call, posting=True))
 
-    async def append(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
+    async def append_to_stream(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
         """Add to a stream. Raises StreamOver."""
         call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
-        await self.make(call, posting=True)
+        await self.await_call(call, posting=True)
 
-    async def end(
+    async def stop_stream(
         self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
     ) -> None:
         """Add the last chunks and close the stream. Raises StreamOver."""
@@ -118,19 +126,19 @@ class Calls:
             channel=chat,
             ts=ts,
             chunks=chunks or None,
-            blocks=buttons(choices) or None,
-            metadata=self.label(key),
+            blocks=button_blocks(choices) or None,
+            metadata=self.build_metadata(key),
         )
-        await self.make(call, posting=True)
+        await self.await_call(call, posting=True)
 
-    async def status(self, address: ReplyAddress, text: str) -> None:
+    async def set_status(self, address: ReplyAddress, text: str) -> None:
         """The status line of a thread, shown until the next message there."""
         call = self._client.web.assistant_threads_setStatus(
             channel_id=address.chat, thread_ts=address.topic, status=text
         )
-        await self.make(call, posting=False)
+        await self.await_call(call, posting=False)
 
-    async def thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
+    async def read_thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
         """What stands in a thread (or, outside one, in the chat) since `oldest`, with metadata."""
         found: list[Json] = []
         cursor = ""
@@ -142,7 +150,7 @@ class Calls:
                 call = web.conversations_replies(ts=address.topic, **where)
             else:
                 call = web.conversations_history(**where)
-            answer = await self.make(call, posting=False)
+            answer = await self.await_call(call, posting=False)
             messages = answer.get("messages")
             found += [one for one in messages or [] if isinstance(one, dict)]
             cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
@@ -150,18 +158,18 @@ class Calls:
                 break
         return found
 
-    async def make(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
+    async def await_call(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
         """Await a call of the SDK. A limit is also reported."""
         try:
             answer = await call
         except CALL_ERRORS as error:
-            if reason(error) in STREAM_OVER:
+            if refusal_name(error) in STREAM_OVER:
                 raise StreamOver from None
-            raise self.failed(error, posting=posting) from None
+            raise self.to_delivery_error(error, posting=posting) from None
         self._health.record_accepted_call()
         return answer
 
-    def failed(self, error: Exception, *, posting: bool) -> DeliveryError:
+    def to_delivery_error(self, error: Exception, *, posting: bool) -> DeliveryError:
         """The error to raise for one of the client."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
@@ -171,7 +179,7 @@ class Calls:
         return failure
 
 
-def key_of(message: Json) -> str:
+def read_key(message: Json) -> str:
     """The key that `label` gave a message, with its account; "" for none."""
     metadata: Any = message.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
@@ -180,7 +188,7 @@ def key_of(message: Json) -> str:
     return str(payload.get("key") or "") if isinstance(payload, dict) else ""
 
 
-def _ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
+def _read_ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
     ts = answer.get(name)
     if not isinstance(ts, str):
         raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)

@@ -13,7 +13,7 @@ TIMESTAMP = "x-slack-request-timestamp"
 Take = Callable[[str, dict[str, str]], Awaitable[BoltResponse]]
 
 
-class Webhook:
+class SlackWebhook:
     """Answers requests; `take` stores what they bring. None: the account is not connected."""
 
     def __init__(self, secret: str) -> None:

@@ -1,30 +1,27 @@
-"""One bot account on Telegram."""
+"""The adapter of one bot account on Telegram."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from telegram.error import TelegramError
 
 from bot.config import TelegramAccount
 from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
-from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
+from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.choice_markers import ChoiceMarkers
-from bot.platforms.health import AccountHealth
-from bot.platforms.telegram.callback_queries import TelegramClickAnswers
-from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.connection import AccountHealth, ConnectedAdapter
+from bot.platforms.telegram.errors import TelegramRefused, guard_logs, refused_token, without_token
 from bot.platforms.telegram.files import TelegramFiles
-from bot.platforms.telegram.inbound import TelegramInbound
-from bot.platforms.telegram.inline_keyboard import MAX_CHOICES
-from bot.platforms.telegram.mentions import TelegramIdentity
+from bot.platforms.telegram.http import TelegramClient
+from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+from bot.platforms.telegram.inline_keyboard import MAX_CHOICES, TelegramClickAnswers
 from bot.platforms.telegram.outbound import TelegramOutbound, is_private
-from bot.platforms.telegram.polling import POLL_SECONDS, TelegramPoller, refused_token
-from bot.platforms.telegram.redaction import guard_logs, without_token
-from bot.platforms.telegram.request import TelegramRefused
+from bot.platforms.telegram.polling import POLL_SECONDS, TelegramPoller
 from bot.platforms.telegram.update_handler import TelegramCounts, TelegramUpdateHandler
 from bot.platforms.telegram.webhook import TelegramWebhook
 from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
@@ -32,213 +29,162 @@ from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 COMMANDS_LIMIT = 100
 """Commands in the native list (Bot API, setMyCommands)."""
 DESCRIPTION_LIMIT = 256
-STOP_SECONDS = 1.5
 
 
-class TelegramAdapter:
+@dataclass(frozen=True, slots=True)
+class TelegramSession:
+    """The parts of a connected account."""
+
+    client: TelegramClient
+    outbound: TelegramOutbound
+    files: TelegramFiles
+    receiver: TelegramPoller | TelegramWebhook
+
+    async def run(self) -> None:
+        await self.receiver.run()
+
+    async def finish(self) -> None:
+        await self.receiver.finish()
+
+
+class TelegramAdapter(ConnectedAdapter[TelegramSession]):
     """Receives by long polling or webhook, and answers. Implements every optional capability but
     RepeatsSafely: Telegram has no idempotent send.
     """
 
+    title = "Telegram"
+    renderer: Renderer = TELEGRAM_ENTITIES
+    """Rich messages are split alike: a part that is refused must fit with entities."""
+    most_choices = MAX_CHOICES
+
     def __init__(self, name: str, config: TelegramAccount, *, poll_seconds: int = POLL_SECONDS) -> None:
-        self.name = name
+        super().__init__(name)
+        self.counts = TelegramCounts()
+        """Events received since the last start."""
         self._config = config
         self._poll_seconds = poll_seconds
-        self._client: TelegramClient | None = None
-        self._outbound: TelegramOutbound | None = None
-        self._files: TelegramFiles | None = None
-        self._receiver: TelegramPoller | TelegramWebhook | None = None
-        self._running: asyncio.Task[None] | None = None
-        self._ended = asyncio.Event()
-        self._cut_off = False
-        self._signs = ChoiceMarkers()
-
-    @property
-    def renderer(self) -> Renderer:
-        """See Adapter. Rich messages are split alike: a part that is refused must fit with entities."""
-        return TELEGRAM_ENTITIES
-
-    @property
-    def counts(self) -> TelegramCounts:
-        """What came in since the last start."""
-        return self._receiver.counts if self._receiver is not None else TelegramCounts()
-
-    async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
-        guard_logs()
-        self._ended.clear()
-        self._running = running = asyncio.current_task()
-        self._cut_off = False
-        health = AccountHealth("Telegram", context.report, context.clock)
-        health.mark_connecting()
-        try:
-            receiver = await self._connect(context, health)
-            await receiver.run()
-            health.mark_stopped()
-        except (AccountRefused, AccountLost) as error:
-            health.mark_failed(str(error))
-            raise
-        except asyncio.CancelledError:
-            if not self._cut_off:
-                raise
-            if running is not None:
-                running.uncancel()
-            health.stopped()
-        finally:
-            self._running = None
-            await self._close()
-            self._ended.set()
-
-    async def stop(self) -> None:
-        """See Adapter."""
-        running = self._running
-        if running is None:
-            return
-        if self._receiver is not None and self._outbound is not None:
-            self._receiver.stop()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(STOP_SECONDS):
-                    await self._ended.wait()
-        if not self._ended.is_set():  # it still connects, or does not come to an end
-            self._cut_off = True
-            running.cancel()
-            await self._ended.wait()
+        self._markers = ChoiceMarkers()
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
-        return await self._out().send(message)
+        return await self.session.outbound.send(message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
-        async with self._signs.guard_edit(f"{message.address.chat}:{message_id}", message):
-            await self._out().edit(message, message_id)
+        async with self._markers.guard_edit(f"{message.address.chat}:{message_id}", message):
+            await self.session.outbound.edit(message, message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages."""
-        await self._out().delete(address, message_id)
+        await self.session.outbound.delete(address, message_id)
 
     async def typing(self, address: ReplyAddress) -> None:
-        """See ShowsTyping."""
-        await self._out().show_typing(address)
-
-    @property
-    def most_choices(self) -> int:
-        """See AsksChoice."""
-        return MAX_CHOICES
+        await self.session.outbound.show_typing(address)
 
     def frames_in(self, address: ReplyAddress) -> bool:
-        """See ChoosesFrames."""
         return self._config.streaming != "off"
 
     def drafts_in(self, address: ReplyAddress) -> bool:
-        """See StreamsDrafts."""
         return self._config.streaming == "draft" and is_private(address)
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """See StreamsDrafts."""
-        await self._out().show_draft(message, draft_id)
+        await self.session.outbound.show_draft(message, draft_id)
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles."""
-        self._out()
-        assert self._files is not None
-        return await self._files.send(file)
+        return await self.session.files.send(file)
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
-        self._out()
-        assert self._files is not None
-        async with aclosing(self._files.fetch(attachment)) as chunks:
+        async with aclosing(self.session.files.fetch(attachment)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
-        """See RegistersCommands."""
         hints = [
             {"command": command.name, "description": command.summary[:DESCRIPTION_LIMIT]}
             for command in commands[:COMMANDS_LIMIT]
         ]
-        outbound = self._out()
-        assert self._client is not None
+        session = self.session
         try:
-            await self._client.call("setMyCommands", commands=hints)
+            await session.client.call("setMyCommands", commands=hints)
         except TelegramError as error:
-            raise outbound.to_delivery_error(error, posting=False) from None
+            raise session.outbound.to_delivery_error(error, posting=False) from None
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
-        """See ReceivesWebhooks. 404 where the account polls."""
-        if not isinstance(self._receiver, TelegramWebhook) or self._client is None:
+        """Store one update; 404 where the account polls or is not connected."""
+        receiver = self._session.receiver if self._session is not None else None
+        if not isinstance(receiver, TelegramWebhook):
             return WebhookAnswer(404)
-        return await self._receiver.take(request)
+        return await receiver.receive(request)
 
-    async def _connect(self, context: AdapterContext, health: AccountHealth) -> TelegramPoller | TelegramWebhook:
+    @asynccontextmanager
+    async def connect(self, context: AdapterContext, health: AccountHealth) -> AsyncIterator[TelegramSession]:
+        guard_logs()
+        self.counts = TelegramCounts()
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
-        self._client = client = TelegramClient(token.get_secret_value(), self._config.base_url)
-        await client.open()
+        client = TelegramClient(token.get_secret_value(), self._config.base_url)
+        try:
+            await client.open()
+            identity, rich = await self._sign_in(client)
+            health.identity = f"@{identity.username}"
+            outbound = TelegramOutbound(client, context.inbox, health, rich=rich)
+            handler = TelegramUpdateHandler(
+                self.name,
+                TelegramInbound(self.name, identity),
+                context.inbox,
+                TelegramClickAnswers(client, self._markers),
+                self.counts,
+            )
+            receiver = self._make_receiver(client, handler, context, health)
+            yield TelegramSession(client, outbound, TelegramFiles(client, outbound), receiver)
+        finally:
+            await client.close()
+
+    async def _sign_in(self, client: TelegramClient) -> tuple[TelegramIdentity, bool]:
+        """Return the bot's identity, and whether the server knows rich messages."""
         try:
             me = await client.call("getMe")
             if self._config.mode == "polling":
                 await client.call("deleteWebhook")
-            rich = await self._knows_rich(client)
+            return _read_identity(me), await _supports_rich(client)
         except TelegramRefused as error:
-            if error.status in (401, 404):
+            if error.is_token_refused:
                 raise refused_token(self.name) from None
             raise AccountLost(f"Telegram answers: {without_token(error.description)}") from None
         except TelegramError as error:
             raise AccountLost(f"cannot reach Telegram: {without_token(str(error))}") from None
-        identity = _identity(me)
-        health.identity = f"@{identity.username}"
-        self._outbound = TelegramOutbound(client, context.inbox, health, rich=rich)
-        self._files = TelegramFiles(client, self._outbound)
-        received = TelegramUpdateHandler(
-            self.name, TelegramInbound(self.name, identity), context.inbox, TelegramClickAnswers(client, self._signs)
-        )
-        self._receiver = self._make_receiver(client, received, context, health)
-        return self._receiver
 
     def _make_receiver(
-        self, client: TelegramClient, received: TelegramUpdateHandler, context: AdapterContext, health: AccountHealth
+        self,
+        client: TelegramClient,
+        handler: TelegramUpdateHandler,
+        context: AdapterContext,
+        health: AccountHealth,
     ) -> TelegramPoller | TelegramWebhook:
+        if self._config.mode == "polling":
+            return TelegramPoller(client, handler, context, health, poll_seconds=self._poll_seconds)
         url, secret = self._config.webhook_url, self._config.webhook_secret
-        if self._config.mode == "webhook":
-            if url is None or secret is None:
-                raise AccountRefused(
-                    f"account {self.name} has mode webhook, but no webhook_url or no webhook_secret"
-                )
-            address = f"{url.rstrip('/')}/webhooks/{self.name}"
-            return TelegramWebhook(
-                self.name, client, received, context.clock, health, address, secret.get_secret_value()
+        if url is None or secret is None:
+            raise AccountRefused(
+                f"account {self.name} has mode webhook, but no webhook_url or no webhook_secret"
             )
-        return TelegramPoller(self.name, client, received, context, health, poll_seconds=self._poll_seconds)
-
-    async def _knows_rich(self, client: TelegramClient) -> bool:
-        """A method that the server knows refuses an empty call with 400, an unknown one with 404."""
-        try:
-            await client.call("sendRichMessage")
-        except TelegramRefused as error:
-            return error.status == 400
-        return False
-
-    async def _close(self) -> None:
-        client = self._client
-        self._files = self._outbound = self._client = None
-        if client is not None:
-            await client.close()
-
-    def _out(self) -> TelegramOutbound:
-        if self._outbound is None:
-            raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
-        return self._outbound
+        address = f"{url.rstrip('/')}/webhooks/{self.name}"
+        return TelegramWebhook(client, handler, context.clock, health, address, secret.get_secret_value())
 
 
 def create(name: str, config: TelegramAccount) -> TelegramAdapter:
-    """The factory that the manifest names."""
+    """Create the adapter of an account; the manifest names this factory."""
     return TelegramAdapter(name, config)
 
 
-def _identity(me: Any) -> TelegramIdentity:
+async def _supports_rich(client: TelegramClient) -> bool:
+    """A method that the server knows refuses an empty call with 400, an unknown one with 404."""
+    try:
+        await client.call("sendRichMessage")
+    except TelegramRefused as error:
+        return error.status == 400
+    return False
+
+
+def _read_identity(me: Any) -> TelegramIdentity:
     if not isinstance(me, dict) or not isinstance(me.get("id"), int):
         raise AccountLost("Telegram's answer to getMe is not that of the Bot API")
     return TelegramIdentity(me["id"], str(me.get("username") or ""))

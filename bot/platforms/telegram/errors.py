@@ -1,13 +1,20 @@
-"""What Telegram's refusals and lost connections mean to the core."""
+"""Errors of Bot API calls: their classes, their meaning for the core, and texts without the token."""
 
 from __future__ import annotations
 
-from telegram.error import TelegramError
+import logging
+import re
+from typing import Any
 
-from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
-from bot.platforms.telegram.redaction import without_token
-from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent
+import orjson
+from telegram.error import NetworkError, TelegramError
 
+from bot.errors import AccountRefused, DeliveryCategory, DeliveryError, NotModified, RateLimited
+
+HIDDEN = "<token>"
+_TOKEN = re.compile(r"(?<!\d)\d{5,}:[A-Za-z0-9_-]{10,}")
+_URL_LOGGERS = ("aiohttp.client", "asyncio", "telegram", "telegram.Bot")
+_TOO_MANY = 429
 _GONE = (
     "not found",
     "message_id_invalid",
@@ -34,27 +41,80 @@ _BY_STATUS = {
 }
 
 
+class TelegramRefused(TelegramError):
+    """Telegram answered with an error: HTTP `status`, description, and what its `parameters` say."""
+
+    def __init__(self, status: int, description: str, parameters: dict[str, Any]) -> None:
+        super().__init__(description)
+        self.status = status
+        self.description = description
+        self.retry_after = float(parameters.get("retry_after") or (1.0 if status == _TOO_MANY else 0.0))
+        self.migrate_to = str(parameters.get("migrate_to_chat_id") or "")
+
+    @property
+    def is_token_refused(self) -> bool:
+        """True where Telegram does not know the token."""
+        return self.status in (401, 404)
+
+
+class TelegramNotSent(NetworkError):
+    """The request did not leave the machine."""
+
+
+def refused_token(account: str) -> AccountRefused:
+    """Describe a token that Telegram does not know."""
+    return AccountRefused(
+        f"Telegram refuses the token of account {account}: it is wrong or was revoked; "
+        "@BotFather shows the current one (/mybots, API Token)"
+    )
+
+
+def parse_answer(payload: bytes) -> dict[str, Any]:
+    """Parse an answer of the API. Raises NetworkError for anything else (a proxy's page, a cut-off body)."""
+    try:
+        loaded = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        raise NetworkError("the answer is not JSON") from None
+    if not isinstance(loaded, dict) or "result" not in loaded:
+        raise NetworkError("the answer is not one of the Bot API")
+    return loaded
+
+
+def check_status(status: int, body: bytes) -> tuple[int, bytes]:
+    """Return a successful answer unchanged. Raises TelegramRefused for an error."""
+    if 200 <= status < 300:
+        return status, body
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        answer = None
+    answer = answer if isinstance(answer, dict) else {}
+    parameters = answer.get("parameters")
+    description = str(answer.get("description") or f"HTTP status {status}")
+    raise TelegramRefused(status, description, parameters if isinstance(parameters, dict) else {})
+
+
 def delivery_error(error: TelegramError, *, posting: bool) -> DeliveryError:
-    """The error to raise; `posting` says that repeating the call would show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
     if isinstance(error, TelegramRefused):
-        return _refusal(error, posting)
+        return _convert_refusal(error, posting)
     sent = not isinstance(error, TelegramNotSent)
     detail = without_token(str(error))
     return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and sent)
 
 
-def _refusal(error: TelegramRefused, posting: bool) -> DeliveryError:
+def _convert_refusal(error: TelegramRefused, posting: bool) -> DeliveryError:
     detail = without_token(error.description)
-    if error.status == 429:
+    if error.status == _TOO_MANY:
         return RateLimited(error.retry_after)
     if error.status >= 500:
         return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
     if error.status == 400:
-        return _bad_request(detail)
+        return _convert_bad_request(detail)
     return DeliveryError(_BY_STATUS.get(error.status, DeliveryCategory.INVALID_PAYLOAD), detail)
 
 
-def _bad_request(detail: str) -> DeliveryError:
+def _convert_bad_request(detail: str) -> DeliveryError:
     lowered = detail.lower()
     if "message is not modified" in lowered:
         return NotModified()
@@ -63,3 +123,29 @@ def _bad_request(detail: str) -> DeliveryError:
     if any(words in lowered for words in _FORBIDDEN):
         return DeliveryError(DeliveryCategory.PERMISSION, detail)
     return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, detail)
+
+
+def without_token(text: str) -> str:
+    """Replace everything that looks like a bot token; Telegram wants it in every URL."""
+    return _TOKEN.sub(HIDDEN, text)
+
+
+class TokenFilter(logging.Filter):
+    """Rewrites log records that would show a token."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if _TOKEN.search(text):
+            record.msg, record.args = without_token(text), None
+        return True
+
+
+_FILTER = TokenFilter()
+
+
+def guard_logs() -> None:
+    """Put the filter on the loggers of libraries that see URLs."""
+    for name in _URL_LOGGERS:
+        logger = logging.getLogger(name)
+        if _FILTER not in logger.filters:
+            logger.addFilter(_FILTER)

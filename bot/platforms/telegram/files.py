@@ -1,4 +1,4 @@
-"""Files both ways: attachments are streamed in, artifacts go out as photo or document."""
+"""Downloads attachments, and uploads files as photo or document."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from telegram.error import TelegramError
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.http import limit_size
 from bot.platforms.telegram.errors import delivery_error
+from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.outbound import TelegramOutbound, reply_parameters
 
 DOWNLOAD_LIMIT = 20 * 1024 * 1024
-"""Bytes that `getFile` gives out (python-telegram-bot 22.8, `constants.FileSizeLimit.FILESIZE_DOWNLOAD`)."""
+"""Bytes that `getFile` hands out (python-telegram-bot 22.8, `constants.FileSizeLimit.FILESIZE_DOWNLOAD`)."""
 UPLOAD_LIMIT = 50 * 1024 * 1024
-"""Bytes of a document (the same, `FILESIZE_UPLOAD`)."""
+"""Bytes of a document (ibid., `FILESIZE_UPLOAD`)."""
 PHOTO_LIMIT = 10 * 1024 * 1024
-"""Bytes of a photo (the same, `PHOTOSIZE_UPLOAD`)."""
+"""Bytes of a photo (ibid., `PHOTOSIZE_UPLOAD`)."""
 _PHOTOS = frozenset({"image/png", "image/jpeg", "image/webp"})
 
 
@@ -30,7 +31,7 @@ class TelegramFiles:
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; a picture that Telegram does not take as one goes as a document."""
+        """Post a file; a picture that Telegram refuses as a photo goes as a document."""
         size = len(file.data)
         if size > UPLOAD_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram takes files of up to 50 MB")
@@ -43,28 +44,16 @@ class TelegramFiles:
         return await self._post_upload("sendDocument", "document", file)
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
-        """The content of an attachment, in chunks. Raises DeliveryError."""
+        """Yield the content of an attachment in chunks. Raises DeliveryError."""
         if attachment.size > DOWNLOAD_LIMIT:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram gives out files of up to 20 MB")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram hands out files of up to 20 MB")
         try:
             found = await self._client.call("getFile", file_id=attachment.ref)
-        except TelegramError as error:
-            raise delivery_error(error, posting=False) from None
-        path = found.get("file_path") if isinstance(found, dict) else None
-        if not isinstance(path, str):
-            raise DeliveryError(DeliveryCategory.NOT_FOUND, "Telegram has no such file any more")
-        async with aclosing(self._download_bounded(path)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    async def _download_bounded(self, path: str) -> AsyncGenerator[bytes, None]:
-        received = 0
-        try:
-            async with aclosing(self._client.download(path)) as chunks:
+            path = found.get("file_path") if isinstance(found, dict) else None
+            if not isinstance(path, str):
+                raise DeliveryError(DeliveryCategory.NOT_FOUND, "Telegram no longer has this file")
+            async with aclosing(limit_size(self._client.download(path), DOWNLOAD_LIMIT)) as chunks:
                 async for chunk in chunks:
-                    received += len(chunk)
-                    if received > DOWNLOAD_LIMIT:
-                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
                     yield chunk
         except TelegramError as error:
             raise delivery_error(error, posting=False) from None

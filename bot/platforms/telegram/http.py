@@ -1,84 +1,78 @@
-"""How the SDK reaches Telegram: its `BaseRequest` over aiohttp.
+"""Calls of the Bot API through the SDK's bot, over our own HTTP client.
 
-The SDK's own one, over httpx, costs several times the CPU (see `tests/benchmarks/telegram_calls.py`) and does
-not tell whether a request has left.
+The SDK's default client, over httpx, costs several times the CPU (see `tests/benchmarks/telegram_calls.py`)
+and does not tell whether a request has left. Calls use plain JSON: the SDK's objects cost more than a chat
+service gains from them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+import mimetypes
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, NoReturn
 
 import aiohttp
 import orjson
 from aiohttp.abc import AbstractStreamWriter
+from telegram import Bot, InputFile
 from telegram._utils.types import ODVInput
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
-from bot.platforms.proxy_and_tls import find_route
-from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent, check_status, parse_answer
+from bot.platforms.http import (
+    ANSWER_SECONDS,
+    CHUNK,
+    UPLOAD_SECONDS,
+    AnswerTimeout,
+    HttpError,
+    PlatformHttp,
+    RequestNotSent,
+    build_form,
+    printable_name,
+)
+from bot.platforms.telegram.errors import TelegramNotSent, TelegramRefused, check_status, parse_answer
 
-CONNECT_SECONDS = 10.0
-"""For a free place among the connections and a connection, together."""
-ANSWER_SECONDS = 30.0
-UPLOAD_SECONDS = 120.0
-IDLE_SECONDS = 10.0
-"""A connection that rested longer is not used again: the server may be closing it at this moment."""
-CLOSE_SECONDS = 0.5
-ANSWER_LIMIT = 64 * 1024 * 1024
+PUBLIC_API = "https://api.telegram.org"
+CONNECTIONS = 128
+"""Simultaneous calls; more wait in line (64 chats that stream, their typing, commands)."""
+POLL_CONNECTIONS = 2
+POLL_GRACE = 10.0
+"""Seconds that a long poll may be late before it counts as lost."""
 _JSON = "application/json"
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+# The first guess of a type reads files of the system: do that now, not while the loop runs.
+mimetypes.init()
 
 
 class TelegramTransport(BaseRequest):
-    """Requests over up to `connections` connections. Nothing is repeated but, by aiohttp, a download once.
+    """Requests over up to `connections` connections; aiohttp may repeat a download once.
 
-    `on_sent` is called whenever a request with JSON is on its way (the poll loop learns so that a
-    confirmation left).
+    `on_sent` is called whenever a request with JSON has left: the poll loop learns from it that a
+    confirmation is on its way.
     """
 
-    __slots__ = ("_base_url", "_connections", "_session", "on_sent")
+    __slots__ = ("_http", "on_sent")
 
     def __init__(self, base_url: str, connections: int) -> None:
         self.on_sent: Callable[[], None] | None = None
-        self._base_url = base_url
-        self._connections = connections
-        self._session: aiohttp.ClientSession | None = None
+        self._http = PlatformHttp(
+            "Telegram",
+            base_url,
+            connections=connections,
+            headers={"User-Agent": self.USER_AGENT},
+            skip_auto_headers=("Accept", "Accept-Encoding"),
+        )
 
     @property
     def read_timeout(self) -> float | None:
-        """See BaseRequest."""
         return ANSWER_SECONDS
 
     async def initialize(self) -> None:
-        """See BaseRequest. Raises AccountRefused for a proxy that cannot be used."""
-        if self._session is not None:
-            return
-        route = await find_route(self._base_url)
-        connector = aiohttp.TCPConnector(
-            limit=self._connections, keepalive_timeout=IDLE_SECONDS, ssl=route.tls
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": self.USER_AGENT},
-            skip_auto_headers=("Accept", "Accept-Encoding"),
-            proxy=route.proxy,
-        )
+        await self._http.open()
 
     async def shutdown(self) -> None:
-        """See BaseRequest. Cuts every connection; one that will not close is left to the loop."""
-        if self._session is None:
-            return
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._session.close()
-        except TimeoutError:
-            pass
+        await self._http.close()
 
     async def do_request(
         self,
@@ -90,100 +84,126 @@ class TelegramTransport(BaseRequest):
         connect_timeout: ODVInput[float] = BaseRequest.DEFAULT_NONE,
         pool_timeout: ODVInput[float] = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
-        """See BaseRequest. Raises ApiRefused, NeverSent, TimedOut or NetworkError."""
+        """Make a call. Raises TelegramRefused, TelegramNotSent, TimedOut or NetworkError."""
         body: aiohttp.BytesPayload | aiohttp.FormData
         if request_data is not None and request_data.contains_files:
-            body, seconds = _form(request_data), UPLOAD_SECONDS
+            body, seconds = _upload_form(request_data), UPLOAD_SECONDS
         else:
-            body, seconds = self._json(request_data), ANSWER_SECONDS
+            body, seconds = self._json_body(request_data), ANSWER_SECONDS
         if isinstance(read_timeout, int | float):
             seconds = float(read_timeout)
-        timeout = aiohttp.ClientTimeout(
-            total=CONNECT_SECONDS + seconds, connect=CONNECT_SECONDS, sock_read=seconds
-        )
-        session = self._open()
-        with self._translated():
-            async with session.request(
-                method, url, data=body, timeout=timeout, allow_redirects=False
-            ) as response:
-                return check_status(response.status, await _read(response))
+        try:
+            answer = await self._http.call(method, url, data=body, seconds=seconds)
+        except HttpError as error:
+            _raise_as_telegram(error)
+        return check_status(answer.status, answer.body)
 
-    async def download(self, url: str, chunk: int) -> AsyncGenerator[bytes, None]:
-        """The content behind a URL. Raises as `do_request`."""
-        timeout = aiohttp.ClientTimeout(connect=CONNECT_SECONDS, sock_read=ANSWER_SECONDS)
-        session = self._open()
-        with self._translated():
-            async with session.get(url, timeout=timeout, allow_redirects=False) as response:
+    async def download(self, url: str) -> AsyncGenerator[bytes, None]:
+        """Yield the content behind a URL. Raises the errors of `do_request`."""
+        try:
+            async with self._http.stream(url) as response:
                 if response.status != 200:
                     raise TelegramRefused(response.status, f"HTTP status {response.status}", {})
-                async for part in response.content.iter_chunked(chunk):
-                    yield part
+                async for chunk in response.content.iter_chunked(CHUNK):
+                    yield chunk
+        except HttpError as error:
+            _raise_as_telegram(error)
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
-        """See BaseRequest."""
         return parse_answer(payload)
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            raise TelegramNotSent("the client is closed")
-        return self._session
-
-    def _json(self, data: RequestData | None) -> aiohttp.BytesPayload:
+    def _json_body(self, data: RequestData | None) -> aiohttp.BytesPayload:
         body = orjson.dumps(data.parameters) if data is not None else b"{}"
         if self.on_sent is None:
             return aiohttp.BytesPayload(body, content_type=_JSON)
-        return _Watched(body, self.on_sent)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """The errors of aiohttp, whose texts hold the URL and so the token, as the SDK's."""
-        try:
-            yield
-        except _UNSENT:
-            raise TelegramNotSent("cannot connect to Telegram") from None
-        except TimeoutError:
-            raise TimedOut("no answer within the time allowed") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise NetworkError(f"the connection broke off ({type(error).__name__})") from None
-        except asyncio.CancelledError:
-            # Closing cancels the futures of those that wait in line or for an address, not their tasks.
-            task = asyncio.current_task()
-            if self._session is None or not self._session.closed or task is None or task.cancelling():
-                raise
-            raise TelegramNotSent("the client is closed") from None
+        return _WatchedPayload(body, self.on_sent)
 
 
-class _Watched(aiohttp.BytesPayload):
-    """A body that tells when it was written, together with the head of the request."""
+class _WatchedPayload(aiohttp.BytesPayload):
+    """A body that calls `on_sent` once it was written, together with the head of the request."""
 
     def __init__(self, body: bytes, on_sent: Callable[[], None]) -> None:
         super().__init__(body, content_type=_JSON)
         self._on_sent = on_sent
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """See Payload."""
         await super().write_with_length(writer, content_length)
         await asyncio.sleep(0)  # uvloop writes at the end of a turn
         self._on_sent()
 
 
-def _form(data: RequestData) -> aiohttp.FormData:
-    form = aiohttp.FormData(quote_fields=False)
-    for name, value in data.json_parameters.items():
-        form.add_field(name, value)
+class _JsonBot(Bot):
+    """Opens the SDK's conversion of parameters for calls in plain JSON."""
+
+    __slots__ = ()
+
+    async def call(self, method: str, parameters: dict[str, Any], seconds: float | None) -> Any:
+        """Call any method of the Bot API; `seconds` None keeps the default timeout."""
+        if seconds is None:
+            return await self._post(method, parameters)
+        return await self._post(method, parameters, read_timeout=seconds)
+
+
+class TelegramClient:
+    """Calls of one bot. Each raises TelegramRefused, TelegramNotSent, TimedOut or NetworkError.
+
+    Nothing is retried here: the caller decides what an unknown outcome means.
+    """
+
+    def __init__(self, token: str, base_url: str | None = None) -> None:
+        root = (base_url or PUBLIC_API).rstrip("/")
+        self._polling = TelegramTransport(root, POLL_CONNECTIONS)
+        self._calls = TelegramTransport(root, CONNECTIONS)
+        self._bot = _JsonBot(
+            token,
+            base_url=f"{root}/bot",
+            base_file_url=f"{root}/file/bot",
+            request=self._calls,
+            get_updates_request=self._polling,
+        )
+
+    async def open(self) -> None:
+        """Open the sessions in the running loop. Raises AccountRefused for an unusable proxy."""
+        await self._polling.initialize()
+        await self._calls.initialize()
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        """Call a method and return the `result` of the answer."""
+        return await self._bot.call(method, parameters, None)
+
+    async def poll_updates(
+        self, offset: int | None, seconds: int, kinds: list[str], on_sent: Callable[[], None]
+    ) -> Any:
+        """Call `getUpdates` for up to `seconds`; `on_sent` is called once the offset has left."""
+        self._polling.on_sent = on_sent
+        parameters = {"timeout": seconds, "allowed_updates": kinds, "offset": offset}
+        return await self._bot.call("getUpdates", parameters, seconds + POLL_GRACE)
+
+    def input_file(self, data: bytes, filename: str) -> Any:
+        """Wrap bytes as a parameter that is uploaded as a file."""
+        return InputFile(data, filename=filename)
+
+    def download(self, path: str) -> AsyncGenerator[bytes, None]:
+        """Yield the content of a file that `getFile` named."""
+        return self._calls.download(f"{self._bot.base_file_url}/{path}")
+
+    async def close(self) -> None:
+        """Cut every connection."""
+        await asyncio.gather(self._polling.shutdown(), self._calls.shutdown())
+
+
+def _raise_as_telegram(error: HttpError) -> NoReturn:
+    if isinstance(error, RequestNotSent):
+        raise TelegramNotSent(str(error)) from None
+    if isinstance(error, AnswerTimeout):
+        raise TimedOut(str(error)) from None
+    raise NetworkError(str(error)) from None
+
+
+def _upload_form(data: RequestData) -> aiohttp.FormData:
+    form = build_form(data.json_parameters)
     for name, (filename, content, mime) in data.multipart_data.items():
-        shown = "".join(sign if sign.isprintable() else "_" for sign in filename)
         whole = io.BytesIO(content) if isinstance(content, bytes) else content
-        form.add_field(name, whole, filename=shown, content_type=mime)
+        form.add_field(name, whole, filename=printable_name(filename), content_type=mime)
     return form
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > ANSWER_LIMIT:
-            raise NetworkError("the answer is too large")
-        parts.append(part)
-    return b"".join(parts)

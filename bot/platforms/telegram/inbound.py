@@ -1,4 +1,4 @@
-"""Updates of the Bot API become messages of the domain."""
+"""Converts updates of the Bot API to messages of the domain."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.payload import Json, require_int, require_object, get_objects, get_int, get_object, get_string
-from bot.platforms.telegram.inline_keyboard import pressed_label
-from bot.platforms.telegram.mentions import TelegramIdentity, TelegramText, read_text
+from bot.platforms.payload import (
+    Json,
+    get_int,
+    get_object,
+    get_objects,
+    get_string,
+    require_int,
+    require_object,
+)
+from bot.platforms.telegram.inline_keyboard import TelegramClick, pressed_label
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]
-"""What is asked of Telegram. It tells bots of no deletion."""
+"""Update kinds requested from Telegram, which reports no deletions to bots."""
 _CHAT_KINDS = {"private": ChatKind.PRIVATE, "group": ChatKind.GROUP, "supergroup": ChatKind.GROUP}
 _FILES = ("document", "video", "audio", "animation")
 _UNSUPPORTED = (
@@ -44,38 +51,58 @@ _MAX_ALBUMS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class TelegramClick:
-    """A button was pressed; `message` is what it means, None where it can no longer be told."""
+class TelegramIdentity:
+    """The bot's own id and username."""
 
-    query: str
-    chat: str
-    message_id: str
-    message: InboundMessage | None
+    id: int
+    username: str
+
+    @property
+    def tag(self) -> str:
+        """The bot's mention, in lower case."""
+        return f"@{self.username}".casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramText:
+    """A text without the bot's name.
+
+    `named`: the bot was mentioned; `command`: the text starts with a command; `other`: that command is
+    addressed to another bot.
+    """
+
+    text: str
+    named: bool = False
+    command: bool = False
+    other: bool = False
+
+
+ConvertedEvent = InboundMessage | InboundChange | TelegramClick
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMigration:
-    """A group has become a supergroup with another id."""
+    """A group became a supergroup with another id."""
 
     old: str
     new: str
 
 
 class TelegramInbound:
-    """Converts updates for one account. Holds nothing but which albums were meant for the bot."""
+    """Converts updates for one account. Its only state is which albums were addressed to the bot."""
 
     def __init__(self, account: str, identity: TelegramIdentity) -> None:
         self._account = account
         self._identity = identity
         self._albums: OrderedDict[str, None] = OrderedDict()
-        self._converters: Mapping[str, Callable[[Json, Json], InboundMessage | InboundChange | TelegramClick | None]] = {
+        self._converters: Mapping[str, Callable[[Json, Json], ConvertedEvent | None]] = {
             "edited_message": self._convert_edit,
             "callback_query": self._convert_click,
             "stopped_message_generation": self._convert_stop,
         }
 
-    def convert(self, update: Json) -> InboundMessage | InboundChange | ChatMigration | TelegramClick | None:
-        """The message of an update; None where it is nothing to act on. Raises Malformed."""
+    def convert(self, update: Json) -> ConvertedEvent | ChatMigration | None:
+        """Convert an update; None where there is nothing to act on. Raises Malformed."""
         if "message" in update:
             return self._convert_message(update, require_object(update, "message"))
         for kind, read in self._converters.items():
@@ -98,8 +125,10 @@ class TelegramInbound:
         return self._build_message(update, message, kind, attachments, unsupported)
 
     def _convert_click(self, update: Json, query: Json) -> TelegramClick | None:
-        """A click means that the person chose what the button says. The label stands in the message itself,
-        so that it is known after any restart; a message that is too old comes without it.
+        """Convert a click to a message with the label of the button.
+
+        The label is part of the message itself, so that it survives a restart; Telegram omits messages that
+        are too old.
         """
         pressed = get_object(query, "message")
         kind = _CHAT_KINDS.get(get_string(get_object(pressed, "chat"), "type"))
@@ -120,7 +149,9 @@ class TelegramInbound:
         return TelegramClick(get_string(query, "id"), chat, message_id, clicked)
 
     def _convert_stop(self, update: Json, stopped: Json) -> InboundMessage:
-        """The stop button below a draft. Drafts are for private chats, which have the id of their person."""
+        """Convert the stop button below a draft. Drafts are only shown in private chats, whose id is the
+        person's.
+        """
         person = require_object(stopped, "chat")
         thread = get_int(stopped, "message_thread_id")
         origin = Origin(
@@ -135,7 +166,7 @@ class TelegramInbound:
         return InboundMessage(str(require_int(update, "update_id")), origin, "/stop", 0.0)
 
     def _convert_edit(self, update: Json, message: Json) -> InboundChange | None:
-        """What a message or caption says now. Live locations and the like change without a text."""
+        """Convert the new text or caption. Live locations and the like change without a text."""
         kind = _CHAT_KINDS.get(get_string(require_object(message, "chat"), "type"))
         sender = get_object(message, "from")
         if kind is None or not sender or sender.get("is_bot"):
@@ -198,7 +229,7 @@ class TelegramInbound:
 
 
 def _group_forwarded(message: Json) -> str:
-    """What somebody forwards comes as one message after another, whatever was chosen together."""
+    """Forwarded messages arrive one by one, even if they were selected together."""
     return "forwarded" if message.get("forward_origin") is not None else ""
 
 
@@ -216,7 +247,7 @@ def _read_topic(message: Json) -> str:
 
 
 def _find_replied(message: Json) -> Json:
-    """The message that was answered; in a topic Telegram names the topic's first one where there is none."""
+    """Return the replied-to message. In a topic Telegram names its first message where there is none."""
     replied = get_object(message, "reply_to_message")
     if not replied or "forum_topic_created" in replied:
         return {}
@@ -226,7 +257,9 @@ def _find_replied(message: Json) -> Json:
 
 
 def _build_sender(person: Json) -> Sender:
-    name = " ".join(part for part in (get_string(person, "first_name"), get_string(person, "last_name")) if part)
+    name = " ".join(
+        part for part in (get_string(person, "first_name"), get_string(person, "last_name")) if part
+    )
     return Sender(str(require_int(person, "id")), name, get_string(person, "username"))
 
 
@@ -249,9 +282,7 @@ def _build_attachment(file: Json, kind: AttachmentKind, name: str, mime: str) ->
 
 
 def _photo_size(size: Json) -> tuple[int, int]:
-    return get_int(size, "width") * get_int(size, "height"), get_int(
-        size, "file_size"
-    )
+    return get_int(size, "width") * get_int(size, "height"), get_int(size, "file_size")
 
 
 def _find_unsupported(message: Json) -> str:
@@ -259,10 +290,84 @@ def _find_unsupported(message: Json) -> str:
 
 
 def _message_link(message: Json) -> str:
-    """The address of a message of a supergroup (core.telegram.org/api/links#message-links), "" elsewhere."""
+    """Return the link to a message of a supergroup (core.telegram.org/api/links#message-links), else ""."""
     chat, number = require_object(message, "chat"), require_int(message, "message_id")
     if get_string(chat, "type") != "supergroup":
         return ""
     if name := get_string(chat, "username"):
         return f"https://t.me/{name}/{number}"
     return f"https://t.me/c/{str(require_int(chat, 'id')).removeprefix('-100')}/{number}"
+
+
+def read_text(message: Json, identity: TelegramIdentity) -> TelegramText:
+    """Read the text or caption of a message, without the bot's name. Raises Malformed."""
+    key, entity_key = ("text", "entities") if "text" in message else ("caption", "caption_entities")
+    text = get_string(message, key)
+    entities = get_objects(message, entity_key)
+    if not entities:
+        return TelegramText(text)
+    return _EntityReader(text, identity).read(entities)
+
+
+class _EntityReader:
+    """Applies the entities of one text; offsets count UTF-16 units."""
+
+    def __init__(self, text: str, identity: TelegramIdentity) -> None:
+        self._units = text.encode("utf-16-le")
+        self._identity = identity
+        self._cuts: list[tuple[int, int]] = []
+        self._named = self._command = self._other = False
+
+    def read(self, entities: list[Json]) -> TelegramText:
+        for entity in entities:
+            self._read_entity(entity)
+        text = self._join_rest()
+        return TelegramText(text, self._named, self._command, self._other)
+
+    def _read_entity(self, entity: Json) -> None:
+        kind = get_string(entity, "type")
+        start, end = (
+            require_int(entity, "offset"),
+            require_int(entity, "offset") + require_int(entity, "length"),
+        )
+        if not 0 <= start < end <= len(self._units) // 2:
+            return
+        if kind == "bot_command":
+            self._read_command(start, end)
+        elif self._is_own_mention(kind, entity, start, end):
+            self._cut_mention(start, end)
+
+    def _is_own_mention(self, kind: str, entity: Json, start: int, end: int) -> bool:
+        if kind == "mention":
+            return self._slice_text(start, end).casefold() == self._identity.tag
+        return kind == "text_mention" and get_object(entity, "user").get("id") == self._identity.id
+
+    def _read_command(self, start: int, end: int) -> None:
+        if start != 0 and not self._named:
+            return
+        self._command = True
+        name, _, tag = self._slice_text(start, end).partition("@")
+        if not tag:
+            return
+        if f"@{tag}".casefold() == self._identity.tag:
+            self._cut_mention(start + len(name), end)
+        else:
+            self._other = True
+
+    def _cut_mention(self, start: int, end: int) -> None:
+        self._named = True
+        self._cuts.append((start, end))
+
+    def _slice_text(self, start: int, end: int) -> str:
+        return self._units[start * 2 : end * 2].decode("utf-16-le", "replace")
+
+    def _join_rest(self) -> str:
+        kept, at = "", 0
+        for start, end in sorted(self._cuts):
+            before = self._slice_text(at, start)
+            kept += before
+            at = end
+            while (not kept or kept[-1].isspace()) and self._slice_text(at, at + 1) in (" ", ",", ":"):
+                at += 1
+        kept += self._slice_text(at, len(self._units) // 2)
+        return kept.strip() if self._cuts else kept

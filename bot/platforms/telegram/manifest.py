@@ -1,4 +1,4 @@
-"""Telegram as data."""
+"""The manifest of Telegram."""
 
 from __future__ import annotations
 
@@ -31,4 +31,3 @@ MANIFEST = Manifest(
     write_to_it="In Telegram, search for the bot's username, press Start and write to it. In a group it "
     "hears mentions, replies and commands; the privacy mode may stay on.",
 )
-"""What the core knows of Telegram before its SDK is loaded."""

@@ -1,4 +1,4 @@
-"""Posts, edits, drafts and typing: Markdown in, one call of the Bot API out."""
+"""Posts, edits, drafts and typing: one call of the Bot API for each."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from telegram.error import TelegramError
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Inbox
-from bot.platforms.health import AccountHealth
-from bot.platforms.telegram.client import TelegramClient
-from bot.platforms.telegram.errors import delivery_error
+from bot.platforms.connection import AccountHealth
+from bot.platforms.telegram.errors import TelegramRefused, delivery_error
+from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.inline_keyboard import inline_keyboard
-from bot.platforms.telegram.request import TelegramRefused
 from bot.render.rich import rich_markdown
 from bot.render.telegram import Entity, render_entities
 
@@ -22,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class TelegramOutbound:
-    """What the bot does in its chats. `rich` says that the server knows rich messages (Bot API 10.1)."""
+    """Sends to the bot's chats. `rich`: the server knows rich messages (Bot API 10.1)."""
 
     def __init__(self, client: TelegramClient, inbox: Inbox, health: AccountHealth, *, rich: bool) -> None:
         self.rich = rich
@@ -32,13 +31,15 @@ class TelegramOutbound:
         self._moved: dict[str, str] = {}
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post; returns the message id."""
-        parameters = {**_reply(message.address), **_button_parameters(message)}
-        posted = await self._call_with_text(("sendMessage", "sendRichMessage"), message, posting=True, **parameters)
+        """Post a message and return its id."""
+        parameters = {**reply_parameters(message.address), **_button_parameters(message)}
+        posted = await self._call_with_text(
+            ("sendMessage", "sendRichMessage"), message, posting=True, **parameters
+        )
         return str(posted["message_id"])
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace the whole text."""
+        """Replace the whole text of a message."""
         methods = ("editMessageText", "editMessageText")
         parameters = {"message_id": _parse_id(message_id), **_button_parameters(message)}
         await self._call_with_text(methods, message, posting=False, **parameters)
@@ -47,10 +48,12 @@ class TelegramOutbound:
         """Show a preview for 30 seconds, with Telegram's own stop button (Bot API 10.3) below it."""
         methods = ("sendMessageDraft", "sendRichMessageDraft")
         parameters = {"draft_id": draft_id, "can_stop": True, "keep_on_stop": True}
-        await self._call_with_text(methods, message, posting=False, **parameters, **_topic_parameters(message.address))
+        await self._call_with_text(
+            methods, message, posting=False, **parameters, **_topic_parameters(message.address)
+        )
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete; one that is gone already is as good."""
+        """Delete a message; one that is gone already is not an error."""
         try:
             await self.call_chat("deleteMessage", address, posting=False, message_id=_parse_id(message_id))
         except DeliveryError as error:
@@ -59,17 +62,19 @@ class TelegramOutbound:
 
     async def show_typing(self, address: ReplyAddress) -> None:
         """Show "typing …" for about five seconds."""
-        await self.call_chat("sendChatAction", address, posting=False, action="typing", **_topic_parameters(address))
+        await self.call_chat(
+            "sendChatAction", address, posting=False, action="typing", **_topic_parameters(address)
+        )
 
     async def call_chat(self, method: str, address: ReplyAddress, *, posting: bool, **parameters: Any) -> Any:
-        """Call a method about a chat; one that moved is followed. Raises DeliveryError."""
+        """Call a method about a chat, following a migration. Raises DeliveryError."""
         try:
             return await self._call_following_move(method, address, **parameters)
         except TelegramError as error:
             raise self.to_delivery_error(error, posting=posting) from None
 
     async def _call_following_move(self, method: str, address: ReplyAddress, **parameters: Any) -> Any:
-        """As `call`, with the errors of the client."""
+        """Call a method about a chat. Raises the client's errors."""
         chat = self._moved.get(address.chat)
         if chat is not None:
             return await self._call_moved(method, chat, parameters)
@@ -83,7 +88,7 @@ class TelegramOutbound:
             return await self._call_moved(method, error.migrate_to, parameters)
 
     def to_delivery_error(self, error: TelegramError, *, posting: bool) -> DeliveryError:
-        """The error to raise for one of the client; a limit is also reported."""
+        """Convert an error of the client; a rate limit is also reported."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
             self._health.mark_limited(failure.retry_after)
@@ -122,10 +127,12 @@ class TelegramOutbound:
     async def _try_rich(
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
-        """The answer, or None where entities have to do: for good on 404, for this message on 400."""
+        """Return the answer, or None where entities must do: for good on 404, for this message on 400."""
         content = {"markdown": rich_markdown(message.text)}
         try:
-            return await self._call_following_move(method, message.address, rich_message=content, **parameters)
+            return await self._call_following_move(
+                method, message.address, rich_message=content, **parameters
+            )
         except TelegramError as error:
             failure = self.to_delivery_error(error, posting=posting)
             if isinstance(error, TelegramRefused) and error.status == 404:
@@ -155,23 +162,19 @@ def _topic_parameters(address: ReplyAddress) -> dict[str, Any]:
     return {"message_thread_id": _parse_id(address.topic)} if address.topic else {}
 
 
-def _reply(address: ReplyAddress) -> dict[str, Any]:
-    where = _topic_parameters(address)
+def reply_parameters(address: ReplyAddress) -> dict[str, Any]:
+    """Return the topic and the replied-to message of a post."""
+    parameters = _topic_parameters(address)
     if address.reply_to:
-        where["reply_parameters"] = {
+        parameters["reply_parameters"] = {
             "message_id": _parse_id(address.reply_to),
             "allow_sending_without_reply": True,
         }
-    return where
-
-
-def reply_parameters(address: ReplyAddress) -> dict[str, Any]:
-    """Topic and replied-to message of a post."""
-    return _reply(address)
+    return parameters
 
 
 def is_private(address: ReplyAddress) -> bool:
-    """Whether a chat is private: only there are drafts possible (elsewhere TEXTDRAFT_PEER_INVALID)."""
+    """Return True for a private chat: drafts fail elsewhere (TEXTDRAFT_PEER_INVALID)."""
     return address.chat_kind is ChatKind.PRIVATE
 
 
@@ -179,4 +182,4 @@ def _parse_id(value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Telegram") from None
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is not a Telegram id") from None

@@ -1,7 +1,8 @@
-"""What came in, converted and stored in order, however it arrived."""
+"""Converts updates and stores them in order, however they arrived."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,15 @@ import structlog
 from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.platforms.base import Inbox
 from bot.platforms.payload import Malformed
-from bot.platforms.telegram.callback_queries import TelegramClickAnswers
-from bot.platforms.telegram.inbound import TelegramClick, TelegramInbound, ChatMigration
+from bot.platforms.telegram.inbound import ChatMigration, TelegramInbound
+from bot.platforms.telegram.inline_keyboard import TelegramClick, TelegramClickAnswers
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class TelegramCounts:
-    """What came in, for people who look."""
+    """Numbers of received updates, for tests and diagnosis."""
 
     polls: int = 0
     updates: int = 0
@@ -31,21 +32,30 @@ class TelegramCounts:
 
 
 class TelegramUpdateHandler:
-    """Takes over updates of one account. `counts` is what it saw."""
+    """Stores the updates of one account and counts them."""
 
-    def __init__(self, account: str, inbound: TelegramInbound, inbox: Inbox, clicks: TelegramClickAnswers) -> None:
-        self._clicks = clicks
-        self.counts = TelegramCounts()
-        self._account = account
+    def __init__(
+        self,
+        account: str,
+        inbound: TelegramInbound,
+        inbox: Inbox,
+        answers: TelegramClickAnswers,
+        counts: TelegramCounts,
+    ) -> None:
+        self.account = account
+        self.counts = counts
         self._inbound = inbound
         self._inbox = inbox
+        self._answers = answers
 
     async def store_updates(self, updates: list[Any]) -> tuple[int | None, bool]:
-        """Store updates in order: the number that follows the highest of them (None: none had one), and
-        whether there was something to store. A migration splits the batch.
+        """Store updates in order. A migration splits the batch.
+
+        Returns the number that follows the highest update id (None: no update had one), and whether there
+        was something to store.
         """
         batch: list[InboundEvent] = []
-        pressed: list[TelegramClick] = []
+        clicks: list[TelegramClick] = []
         refused: dict[str, str] = {}
         following: int | None = None
         stored = False
@@ -61,18 +71,21 @@ class TelegramUpdateHandler:
                 stored, batch = stored or bool(batch), []
                 await self._inbox.migrate_chat(converted.old, converted.new)
             elif isinstance(converted, TelegramClick):
-                pressed.append(converted)
+                clicks.append(converted)
                 batch += [converted.message] if converted.message else []
             elif converted is not None:
                 batch.append(converted)
         if following is not None:
             refused |= await self._inbox.accept(batch, cursor=str(following))
-        for click in pressed:
-            if click.message is not None and click.message.event_id in refused:
-                await self._clicks.refuse(click, refused[click.message.event_id])
-            else:
-                await self._clicks.confirm(click)
+        for click in clicks:
+            await self._answer_click(click, refused)
         return following, stored or bool(batch)
+
+    async def _answer_click(self, click: TelegramClick, refused: Mapping[str, str]) -> None:
+        if click.message is not None and click.message.event_id in refused:
+            await self._answers.refuse(click, refused[click.message.event_id])
+        else:
+            await self._answers.confirm(click)
 
     def _convert_update(
         self, update: dict[str, Any], number: int
@@ -82,7 +95,7 @@ class TelegramUpdateHandler:
             converted = self._inbound.convert(update)
         except Malformed as error:
             self.counts.malformed += 1
-            log.warning("telegram.update_skipped", account=self._account, update_id=number, reason=str(error))
+            log.warning("telegram.update_skipped", account=self.account, update_id=number, reason=str(error))
             return None
         if isinstance(converted, InboundMessage):
             self.counts.messages += 1

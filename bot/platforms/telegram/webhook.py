@@ -1,4 +1,4 @@
-"""Receives by requests of Telegram: what is stored gets 200, everything else is sent again by Telegram."""
+"""Updates that Telegram sends by request: a stored one gets 200, everything else is sent again."""
 
 from __future__ import annotations
 
@@ -14,49 +14,47 @@ from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.faults import Step, reach
 from bot.platforms.base import WebhookAnswer, WebhookRequest
-from bot.platforms.health import AccountHealth
-from bot.platforms.telegram.client import TelegramClient
+from bot.platforms.connection import AccountHealth
+from bot.platforms.telegram.errors import TelegramRefused, refused_token, without_token
+from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.inbound import UPDATE_KINDS
-from bot.platforms.telegram.polling import refused_token
-from bot.platforms.telegram.redaction import without_token
-from bot.platforms.telegram.request import TelegramRefused
 from bot.platforms.telegram.update_handler import TelegramUpdateHandler
 
 log = structlog.get_logger(__name__)
 
 SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105 - a header's name
-# Seconds between looks at what Telegram says of its deliveries, and how many failed looks mean "lost".
-LOOK_EVERY = 60.0
-MOST_FAILURES = 3
+CHECK_INTERVAL = 60.0
+"""Seconds between two checks of what Telegram reports about its deliveries."""
+MAX_FAILED_CHECKS = 3
+"""Failed checks in a row after which the account counts as lost."""
 
 
 class TelegramWebhook:
-    """The receiving end of one account. `run` registers it and keeps an eye on it until stopped."""
+    """The receiving end of one account. `run` registers it and watches the deliveries."""
 
     def __init__(
         self,
-        account: str,
         client: TelegramClient,
-        received: TelegramUpdateHandler,
+        handler: TelegramUpdateHandler,
         clock: Clock,
         health: AccountHealth,
         address: str,
         secret: str,
     ) -> None:
-        self.counts = received.counts
-        self._account = account
+        self._account = handler.account
         self._client = client
-        self._received = received
+        self._handler = handler
+        self._counts = handler.counts
         self._clock = clock
         self._health = health
         self._address = address
         self._secret = secret
         self._order = asyncio.Lock()
-        self._stopped = asyncio.Event()
 
-    def stop(self) -> None:
-        """End `run`; requests that come later are refused by the adapter."""
-        self._stopped.set()
+    async def finish(self) -> None:
+        """Return once the requests at hand are stored."""
+        async with self._order:
+            pass
 
     async def run(self) -> None:
         """Register with Telegram, then watch. Raises AccountRefused and AccountLost."""
@@ -65,74 +63,61 @@ class TelegramWebhook:
                 "setWebhook", url=self._address, secret_token=self._secret, allowed_updates=UPDATE_KINDS
             )
         except TelegramError as error:
-            self._check(error)
+            self._raise_if_token_refused(error)
             raise AccountLost(f"Telegram refuses the webhook: {without_token(str(error))}") from None
         self._health.mark_live()
         failures = 0
-        while not self._stopped.is_set():
-            await self._pause()
-            if self._stopped.is_set():
-                return
-            failures = 0 if await self._look() else failures + 1
-            if failures == MOST_FAILURES:
-                raise AccountLost("Telegram does not answer any more")
+        while failures < MAX_FAILED_CHECKS:
+            await self._clock.sleep(CHECK_INTERVAL)
+            failures = 0 if await self._check_deliveries() else failures + 1
+        raise AccountLost("Telegram does not answer")
 
-    async def take(self, request: WebhookRequest) -> WebhookAnswer:
+    async def receive(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one update. 403: not from Telegram; 400: not an update."""
-        given = request.headers.get(SECRET_HEADER, "")
-        if not hmac.compare_digest(given.encode(), self._secret.encode()):
-            self.counts.forged += 1
+        secret = request.headers.get(SECRET_HEADER, "")
+        if not hmac.compare_digest(secret.encode(), self._secret.encode()):
+            self._counts.forged += 1
             log.warning("telegram.webhook_forged", account=self._account)
             return WebhookAnswer(403)
         try:
             update = orjson.loads(request.body)
         except orjson.JSONDecodeError:
-            self.counts.malformed += 1
+            self._counts.malformed += 1
             return WebhookAnswer(400)
         # Telegram keeps several connections open; the order within a chat is that of its update ids.
         async with self._order:
-            _, stored = await self._received.store_updates([update])
+            _, stored = await self._handler.store_updates([update])
         self._health.mark_live()
         if stored:
             reach(Step.ACKNOWLEDGED)
         return WebhookAnswer(200)
 
-    async def _look(self) -> bool:
-        """Ask what Telegram says of its deliveries; whether it answered."""
+    async def _check_deliveries(self) -> bool:
+        """Ask Telegram about its deliveries; False where it does not answer."""
         try:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:
-            self._check(error)
+            self._raise_if_token_refused(error)
             self._health.mark_deaf(f"Telegram does not answer: {without_token(str(error))}")
             return False
-        problem = _problem(info, self._address, self._clock.now())
+        problem = _find_problem(info, self._address, self._clock.now())
         if problem:
             self._health.mark_deaf(problem)
         else:
             self._health.mark_live()
         return True
 
-    def _check(self, error: TelegramError) -> None:
-        """Raise AccountRefused where Telegram does not know the token any more."""
-        if isinstance(error, TelegramRefused) and error.status in (401, 404):
+    def _raise_if_token_refused(self, error: TelegramError) -> None:
+        if isinstance(error, TelegramRefused) and error.is_token_refused:
             raise refused_token(self._account) from None
 
-    async def _pause(self) -> None:
-        timer = asyncio.ensure_future(self._clock.sleep(LOOK_EVERY))
-        stopped = asyncio.ensure_future(self._stopped.wait())
-        try:
-            await asyncio.wait({timer, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            stopped.cancel()
 
-
-def _problem(info: Any, address: str, now: float) -> str:
-    """What is wrong with the deliveries, "" for nothing."""
+def _find_problem(info: Any, address: str, now: float) -> str:
+    """Describe a problem with the deliveries; "" for none."""
     if not isinstance(info, dict) or info.get("url") != address:
         return "another program has taken the webhook of this bot; restart the account to take it back"
     failed_at = info.get("last_error_date")
     waiting = info.get("pending_update_count")
-    if isinstance(failed_at, int) and now - failed_at < 2 * LOOK_EVERY and waiting:
+    if isinstance(failed_at, int) and now - failed_at < 2 * CHECK_INTERVAL and waiting:
         return f"Telegram cannot deliver to {address}: {info.get('last_error_message', 'no reason given')}"
     return ""

@@ -11,10 +11,10 @@ import pytest
 from bot.domain import Live
 from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.platforms.base import AdapterContext
+from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.heartbeat_watchdog import heartbeat
-from bot.platforms.health import AccountHealth
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON

@@ -9,7 +9,14 @@ import pytest
 
 from bot.domain import ChatKind
 from bot.errors import DeliveryError
-from bot.platforms.slack.choices import LABEL_LIMIT, MOST_CHOICES, Click, buttons, chosen, content
+from bot.platforms.slack.choices import (
+    LABEL_LIMIT,
+    MAX_CHOICES,
+    SlackClick,
+    answered_blocks,
+    button_blocks,
+    message_content,
+)
 
 from .conftest import PERSON, Running, answer_to, eventually, final, frame
 
@@ -132,26 +139,26 @@ async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(running: R
 async def test_a_refusal_goes_to_slack_or_nowhere(running: Running, url: str) -> None:
     address = await running.asked()
     ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
-    click = Click(address.chat, ts, PERSON, CHOICES[0], "Where to?", (), url)
-    await running.adapter._outbound.refuse(click, "Not yours.")  # type: ignore[union-attr]
+    click = SlackClick(address.chat, ts, PERSON, CHOICES[0], "Where to?", (), url)
+    await running.adapter._outbound.refuse_click(click, "Not yours.")  # type: ignore[union-attr]
     assert len(running.shown()) == 1
 
 
 async def test_as_many_buttons_as_slack_takes(running: Running) -> None:
     address = await running.asked()
-    many = tuple(f"choice {number} " + "x" * 100 for number in range(MOST_CHOICES))
+    many = tuple(f"choice {number} " + "x" * 100 for number in range(MAX_CHOICES))
     await running.adapter.send(replace(final("Which?", address), choices=many))
     shown = labels(running.shown()[0])
-    assert len(shown) == MOST_CHOICES and all(len(label) == LABEL_LIMIT for label in shown)
-    assert running.adapter.most_choices == MOST_CHOICES
+    assert len(shown) == MAX_CHOICES and all(len(label) == LABEL_LIMIT for label in shown)
+    assert running.adapter.most_choices == MAX_CHOICES
 
 
 async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None:
     address = await running.asked()
     web = running.adapter._client.web  # type: ignore[union-attr]
-    wrong = [*buttons(["a"])[0]["elements"]] * (MOST_CHOICES + 1)
+    wrong = [*button_blocks(["a"])[0]["elements"]] * (MAX_CHOICES + 1)
     with pytest.raises(DeliveryError, match="invalid_blocks"):
-        await running.adapter._outbound._calls.make(  # type: ignore[union-attr]
+        await running.adapter._outbound._calls.await_call(  # type: ignore[union-attr]
             web.chat_postMessage(
                 channel=address.chat, text="x", blocks=[{"type": "actions", "elements": wrong}]
             ),
@@ -160,13 +167,13 @@ async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None
 
 
 def test_without_choices_a_message_is_markdown_alone() -> None:
-    assert content("a", ()) == {"markdown_text": "a"}
-    assert buttons(()) == []
+    assert message_content("a", ()) == {"markdown_text": "a"}
+    assert button_blocks(()) == []
 
 
 def test_a_question_keeps_its_other_blocks() -> None:
     kept = {"type": "rich_text", "elements": []}
-    click = Click("C1", "1.1", "U1", "yes", "text", (kept, *buttons(["yes"])))
-    assert [block["type"] for block in chosen(click)] == ["rich_text", "context"]
-    bare = Click("C1", "1.1", "U1", "yes", "text", tuple(buttons(["yes"])))
-    assert chosen(bare)[0] == {"type": "markdown", "text": "text"}
+    click = SlackClick("C1", "1.1", "U1", "yes", "text", (kept, *button_blocks(["yes"])))
+    assert [block["type"] for block in answered_blocks(click)] == ["rich_text", "context"]
+    bare = SlackClick("C1", "1.1", "U1", "yes", "text", tuple(button_blocks(["yes"])))
+    assert answered_blocks(bare)[0] == {"type": "markdown", "text": "text"}

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.slack.client import Client
+from bot.platforms.slack.client import SlackClient
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import Running
@@ -95,7 +95,7 @@ async def test_a_file_that_is_gone(running: Running) -> None:
     ],
 )
 def test_the_token_goes_to_slack_only(address: str, trusted: bool) -> None:
-    assert Client("xoxb-x", "", "http://127.0.0.1:4000/api/").trusted(address) is trusted
+    assert SlackClient("xoxb-x", "", "http://127.0.0.1:4000/api/").trusted(address) is trusted
 
 
 async def test_a_file_elsewhere_is_not_fetched(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain import AttachmentKind, ChatKind
 from bot.platforms.payload import Malformed
-from bot.platforms.slack.inbound import Heard, Identity, Ignored, Inbound
+from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
 from bot.platforms.slack.mrkdwn import read_text
 from tests.harness.profile import examples
 
@@ -58,12 +58,15 @@ async def test_message_and_app_mention_are_one(running: Running, mention_first: 
 
 
 def test_the_address_of_a_message() -> None:
-    us = Identity(BOT, "B0", "T0", url="https://team.slack.com/")
-    assert us.link("C1", "1700000000.000100", "") == "https://team.slack.com/archives/C1/p1700000000000100"
-    assert us.link("C1", "1700000002.000200", "1700000000.000100") == (
+    us = SlackIdentity(BOT, "B0", "T0", url="https://team.slack.com/")
+    assert (
+        us.message_link("C1", "1700000000.000100", "")
+        == "https://team.slack.com/archives/C1/p1700000000000100"
+    )
+    assert us.message_link("C1", "1700000002.000200", "1700000000.000100") == (
         "https://team.slack.com/archives/C1/p1700000002000200?thread_ts=1700000000.000100&cid=C1"
     )
-    assert Identity(BOT, "B0", "T0").link("C1", "1700000000.000100", "") == ""
+    assert SlackIdentity(BOT, "B0", "T0").message_link("C1", "1700000000.000100", "") == ""
 
 
 async def test_who_talks_to_others_is_known_where_a_record_is_kept(running: Running) -> None:
@@ -245,14 +248,14 @@ _EVENT = st.dictionaries(_KEYS, _JSON | st.sampled_from(["message", "app_mention
 @given(_EVENT, st.dictionaries(st.sampled_from(["command", "actions", "message", "user", "x"]), _JSON))
 @settings(max_examples=examples(300), deadline=None)
 def test_anything_at_all_is_read_or_refused(event: dict[str, Any], rest: dict[str, Any]) -> None:
-    inbound = Inbound("sl", Identity(BOT, "B0", "T0"))
+    inbound = SlackInbound("sl", SlackIdentity(BOT, "B0", "T0"))
     for body in (
         {"type": "event_callback", "event": event, "event_id": "E1"},
         {"type": "block_actions", **rest},
         {**rest, "command": "/roebot"},
     ):
         try:
-            assert isinstance(inbound.read(body), Heard | Ignored)
+            assert isinstance(inbound.read(body), SlackMessage | Ignored)
         except Malformed as error:
             assert len(str(error)) < 60
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, InboundChange
-from bot.platforms.slack.inbound import Identity, Ignored, Inbound
+from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
 
 from .conftest import PERSON, Running, eventually
 
-US = Identity("UBOT", "BBOT", "T1")
+US = SlackIdentity("UBOT", "BBOT", "T1")
 
 
 def changed(subtype: str = "message_changed", **more: Any) -> dict[str, Any]:
@@ -101,19 +101,19 @@ async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:
 def test_an_edit_of_an_edited_message_with_a_preview_is_no_edit() -> None:
     before = wrote("same", edited={"user": "U1", "ts": "6.0"})
     after = {**before, "attachments": [{"id": 1}]}
-    assert Inbound("sl", US).read(changed(message=after, previous_message=before)) == Ignored()
+    assert SlackInbound("sl", US).read(changed(message=after, previous_message=before)) == Ignored()
 
 
 @pytest.mark.parametrize("more", [{"bot_id": "B9"}, {"user": "UBOT"}, {"subtype": "bot_message"}])
 def test_what_other_programs_wrote_is_no_matter(more: dict[str, Any]) -> None:
     before, after = wrote("a", **more), wrote("b", edited={"user": "U1", "ts": "6.0"}, **more)
-    inbound = Inbound("sl", US)
+    inbound = SlackInbound("sl", US)
     assert inbound.read(changed(message=after, previous_message=before)) == Ignored()
     gone = changed("message_deleted", previous_message=before, deleted_ts="5.000001")
     assert inbound.read(gone) == Ignored()
 
 
 def test_a_deletion_may_come_without_the_message() -> None:
-    change = Inbound("sl", US).read(changed("message_deleted", deleted_ts="5.000001"))
+    change = SlackInbound("sl", US).read(changed("message_deleted", deleted_ts="5.000001"))
     assert isinstance(change, InboundChange)
     assert (change.text, change.origin.message_id, change.origin.sender.id) == (None, "5.000001", "")

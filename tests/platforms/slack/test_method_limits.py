@@ -26,12 +26,12 @@ def test_whatever_was_started_can_be_stopped_in_its_minute(acts: list[tuple[bool
         if starting:
             for _ in range(count):
                 if budget.may_start(now, open_streams):
-                    budget.starting(now)
+                    budget.record_start(now)
                     starts.append(now)
                     open_streams += 1
         else:
             for _ in range(min(count, open_streams)):
-                budget.stopped(now)
+                budget.record_stop(now)
                 stops.append(now)
                 open_streams -= 1
     for times, most in ((starts, STARTS), (stops, STOPS)):

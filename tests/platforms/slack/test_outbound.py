@@ -21,7 +21,7 @@ from bot.platforms.base import (
     ShowsTyping,
 )
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.platforms.slack.outbound import STATUS_AGAIN
+from bot.platforms.slack.outbound import STATUS_REFRESH
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
@@ -123,7 +123,7 @@ async def test_the_status_line_is_shown_once_and_again_in_time(emulator: SlackEm
     for _ in range(5):
         await running.adapter.typing(address)
     assert emulator.view(PERSON)["statuses"] == {address.topic: "is thinking …"}
-    await clock.advance(STATUS_AGAIN + 1)
+    await clock.advance(STATUS_REFRESH + 1)
     await running.adapter.typing(address)
     assert len(emulator.transcript.of(FrameKind.TYPING)) == 2
     await running.adapter.send(final("done", address))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import Sender
-from bot.platforms.slack.directory import KNOWN_SECONDS, person_in
+from bot.platforms.slack.directory import KNOWN_SECONDS, read_person
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually
@@ -77,5 +77,5 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
     ],
 )
 def test_what_slack_says_of_people(user: object, teams: tuple[str, ...], *, guest: bool) -> None:
-    found = person_in(user, TEAM, 0.0)
+    found = read_person(user, TEAM, 0.0)
     assert (found.teams, found.guest) == (teams, guest)

@@ -9,7 +9,7 @@ import pytest
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.platforms.base import ShowsProgress
 from bot.platforms.slack.streams import ROTATE_AFTER
-from bot.platforms.slack.task_list import TITLE_LIMIT, fits_below, grown, towards
+from bot.platforms.slack.task_list import TITLE_LIMIT, growth_chunks, may_follow, merge_tasks
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import Running, eventually, final, frame
@@ -64,7 +64,7 @@ async def test_only_what_changed_is_sent(running: Running) -> None:
     ts = await running.adapter.send(listing("", address, ACTIVE, PENDING))
     await running.adapter.edit(listing("", address, ACTIVE, PENDING), ts)
     assert calls(running) == {"chat.startStream": 1}
-    [change] = grown("", work(ACTIVE, PENDING), work(DONE, PENDING))
+    [change] = growth_chunks("", work(ACTIVE, PENDING), work(DONE, PENDING))
     assert change.to_dict() == {"type": "task_update", "id": "1", "title": "Step 0", "status": "complete"}
 
 
@@ -91,7 +91,7 @@ async def test_a_list_that_never_was_shown_does_not_come_with_the_final(running:
     [("", True), ("Look.", True), ("看。\n", True), ("a, b", False), ("**so.", False), ("```\nx.", False)],
 )
 def test_where_a_list_may_be_begun(text: str, fits: bool) -> None:
-    assert fits_below(text) is fits
+    assert may_follow(text) is fits
 
 
 async def test_a_shorter_list_ends_what_it_leaves_out(running: Running) -> None:
@@ -109,7 +109,7 @@ async def test_what_nobody_will_do_is_not_left_in_the_list(running: Running) -> 
     await running.adapter.edit(listing("Well.", address, ACTIVE), ts)
     [seen] = running.shown()
     assert (seen["text"], seen["tasks"], seen["streaming"]) == ("Well.\n\n> ▸ Step 0", [], False)
-    assert towards(work(DONE, PENDING), work(DONE)) is None
+    assert merge_tasks(work(DONE, PENDING), work(DONE)) is None
 
 
 async def test_an_attempt_that_begins_anew_replaces_the_list(running: Running) -> None:

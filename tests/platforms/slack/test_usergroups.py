@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.platforms.slack.usergroups import AGAIN_SECONDS, KNOWN_SECONDS, SCOPE
+from bot.platforms.slack.usergroups import KNOWN_SECONDS, RETRY_SECONDS, SCOPE
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
 
@@ -50,6 +50,6 @@ async def test_a_refusal_lets_nobody_in_and_is_asked_about_again(emulator: Slack
     )
     running = await started(emulator)
     assert await groups(running) == []
-    await running.clock.advance(AGAIN_SECONDS)
+    await running.clock.advance(RETRY_SECONDS)
     assert await groups(running) == ["usergroup:S0ADMINS"]
     await running.stop()

@@ -9,8 +9,7 @@ import pytest
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.base import AsksChoice
 from bot.platforms.payload import Malformed
-from bot.platforms.telegram.callback_queries import STALE
-from bot.platforms.telegram.inline_keyboard import MAX_CHOICES, inline_keyboard, pressed_label
+from bot.platforms.telegram.inline_keyboard import MAX_CHOICES, STALE, inline_keyboard, pressed_label
 
 from .conftest import Running, eventually, private
 

@@ -14,8 +14,7 @@ from telegram import Update
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
 from bot.platforms.payload import Malformed
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.platforms.telegram.inbound import TelegramInbound, ChatMigration
-from bot.platforms.telegram.mentions import TelegramIdentity, read_text
+from bot.platforms.telegram.inbound import ChatMigration, TelegramIdentity, TelegramInbound, read_text
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.profile import examples
 

@@ -10,8 +10,7 @@ import pytest
 
 from bot.bus.admission import ALBUM_HOLD
 from bot.domain import ChatKind, InboundChange
-from bot.platforms.telegram.inbound import TelegramInbound
-from bot.platforms.telegram.mentions import TelegramIdentity
+from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
 
 from .conftest import Running, eventually
 

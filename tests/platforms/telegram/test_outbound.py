@@ -158,8 +158,8 @@ async def test_a_lost_edit_is_not_unknown_since_it_may_be_repeated(running: Runn
 
 
 async def test_a_server_that_is_gone_was_never_reached(running: Running, emulator: TelegramEmulator) -> None:
-    from bot.platforms.health import AccountHealth
-    from bot.platforms.telegram.client import TelegramClient
+    from bot.platforms.connection import AccountHealth
+    from bot.platforms.telegram.http import TelegramClient
     from bot.platforms.telegram.outbound import TelegramOutbound
 
     client = TelegramClient(emulator.token, "http://127.0.0.1:9")

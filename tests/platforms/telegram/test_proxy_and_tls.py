@@ -12,8 +12,8 @@ import pytest
 from bot.errors import AccountRefused
 from bot.platforms import proxy_and_tls
 from bot.platforms.proxy_and_tls import NetworkRoute, find_route, proxy_for
-from bot.platforms.telegram.client import TelegramClient
-from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent
+from bot.platforms.telegram.errors import TelegramNotSent, TelegramRefused
+from bot.platforms.telegram.http import TelegramClient
 
 TOKEN = "123456:abcdefghijklmnop"
 API = "https://api.telegram.org"

@@ -14,10 +14,9 @@ from telegram.error import NetworkError, TimedOut
 from telegram.request import RequestData
 from telegram.request._requestparameter import RequestParameter
 
-from bot.platforms.telegram import http as transporting
-from bot.platforms.telegram.client import TelegramClient
-from bot.platforms.telegram.http import TelegramTransport
-from bot.platforms.telegram.request import TelegramRefused, TelegramNotSent, check_status, parse_answer
+from bot.platforms import http as transporting
+from bot.platforms.telegram.errors import TelegramNotSent, TelegramRefused, check_status, parse_answer
+from bot.platforms.telegram.http import TelegramClient, TelegramTransport
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import eventually

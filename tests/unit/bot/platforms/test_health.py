@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import AccountState, Live
-from bot.platforms.health import AccountHealth
+from bot.platforms.connection import AccountHealth
 from bot.testing.clock import ManualClock
 
 
