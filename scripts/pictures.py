@@ -11,6 +11,8 @@ from typing import Any
 
 from playwright.async_api import Browser, async_playwright, expect
 
+from bot.store.turns import save_turn
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -49,11 +51,11 @@ SHOTS = (
 async def furnish(service: World) -> None:
     """Something to look after, as a team would have it."""
     conversations = [await service.open() for _ in TALK]
-    store, now = service.service.store, service.service.clock.now()
+    db, now = service.service.db, service.service.clock.now()
     people = ("web:owner", *(entry for entry, _ in PEOPLE))
     for conversation, text, person, tokens in zip(conversations, TALK, people, TOKENS, strict=False):
         turn = (await service.turn((await service.say(conversation, text))["turn"]))["id"]
-        await store.save(turn, [], now, spent=Spent(person, tokens, tokens // 8, tokens + tokens // 8))
+        await db.run(save_turn, turn, [], now, spent=Spent(person, tokens, tokens // 8, tokens + tokens // 8))
     for when, text, kind in SCHEDULES:
         body = {"conversation": conversations[0], "when": when, "text": text, "kind": kind}
         await _done(service, "POST", "/api/schedules", body)

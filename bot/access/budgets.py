@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterator, Mapping
 from bot.access.policy import Role
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind, Origin, person_of
+from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.budget_store import BudgetStore
-from bot.store.budgets import Budget, Limit, Of, What
+from bot.store.budgets import Budget, Limit, Of, What, find_refusal, list_budgets, set_budget
 from bot.texts import Texts
 
 
 class Budgets:
     """Asked for every message, so it is in memory. `load` comes first."""
 
-    def __init__(self, store: BudgetStore, config: Callable[[], BudgetsConfig]) -> None:
-        self.store = store
+    def __init__(self, db: Database, config: Callable[[], BudgetsConfig]) -> None:
+        self._db = db
         self._config = config
         self._given: Mapping[str, Budget] = {}
 
     async def load(self) -> None:
         """Read anew what was given."""
-        self._given = {one.entry: one for one in await self.store.listed()}
+        self._given = {one.entry: one for one in await self._db.run(list_budgets)}
 
     async def give(self, one: Budget, actor: Actor, now: float) -> None:
         """Give a budget in place of another; one that says nothing is taken away."""
-        await self.store.give(one, actor, now)
+        await self._db.run(set_budget, one, actor, now)
         await self.load()
 
     def given(self) -> list[Budget]:
@@ -50,7 +50,7 @@ class Budgets:
     async def spent(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
         """Which budget of tokens is used up there, in words; "" for none."""
         found = [limit for limit in self.limits(origin, role, texts) if limit.what is What.TOKENS]
-        return await self.store.refusal(found, now) if found else ""
+        return await self._db.run(find_refusal, found, now) if found else ""
 
     def _of_person(self, origin: Origin) -> Budget | None:
         """What was given to the author of a message, where they are known from."""

@@ -8,8 +8,8 @@ import structlog
 
 from bot.access.policy import Role
 from bot.config import AccessEntry
-from bot.store import BotStore
-from bot.store.people import Given
+from bot.store import Database
+from bot.store.people import Given, list_role_grants
 
 log = structlog.get_logger(__name__)
 
@@ -17,8 +17,8 @@ log = structlog.get_logger(__name__)
 class People(Mapping[AccessEntry, Role]):
     """The roles that were given, by entry: what the store says, as of the last `load`."""
 
-    def __init__(self, store: BotStore) -> None:
-        self._store = store
+    def __init__(self, db: Database) -> None:
+        self._db = db
         self._roles: Mapping[AccessEntry, Role] = {}
 
     def __getitem__(self, entry: AccessEntry) -> Role:
@@ -32,7 +32,7 @@ class People(Mapping[AccessEntry, Role]):
 
     async def load(self) -> None:
         """Take over what the store says now."""
-        self._roles = dict(filter(None, map(_read, await self._store.given())))
+        self._roles = dict(filter(None, map(_read, await self._db.run(list_role_grants))))
 
     def held(self, entry: AccessEntry) -> Role:
         """The highest role that this person, group or the like was given, be it for one account or the whole

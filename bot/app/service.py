@@ -50,8 +50,12 @@ from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import Desk
-from bot.store import BotStore, open_database
-from bot.store.schedule_rows import Opened, Schedule
+from bot.store import Database, open_database
+from bot.store.budgets import purge_meters
+from bot.store.record import purge_record
+from bot.store.retention import purge_expired
+from bot.store.scheduled_runs import Opened
+from bot.store.schedules import Schedule
 from bot.texts import Texts, texts_for
 
 log = structlog.get_logger(__name__)
@@ -81,15 +85,15 @@ class Settings:
 class Service:
     """One bot with everything around it. `run` works until cancelled."""
 
-    def __init__(self, settings: Settings, store: BotStore, clock: Clock) -> None:
+    def __init__(self, settings: Settings, db: Database, clock: Clock) -> None:
         self.settings = settings
-        self.store = store
+        self.db = db
         self.clock = clock
         self.config: Config = settings.loaded.config
         self.address = ""
         """Where the service listens, "" before it does."""
         self.commands = builtin()
-        self.people = People(store)
+        self.people = People(db)
         self.watcher = ConfigWatcher(
             settings.loaded,
             explicit=settings.explicit_config,
@@ -99,16 +103,16 @@ class Service:
             home=settings.home,
         )
         self.accounts = AccountDirectory(clock)
-        self.bus = MessageBus(store, clock, self.config.limits.queue)
+        self.bus = MessageBus(db, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
-        self.recorded = RecordedChats(store.record)
-        self.budgets = Budgets(store.budgets, lambda: self.config.budgets)
-        self.scheduler = Scheduler(store, clock, self._schedule_host())
-        self.desk = Desk(store.schedules, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
-        self.forgetter = Forgetter(store.forgetting, self.runtime, clock, self._days, new_id)
+        self.recorded = RecordedChats(db)
+        self.budgets = Budgets(db, lambda: self.config.budgets)
+        self.scheduler = Scheduler(db, clock, self._schedule_host())
+        self.desk = Desk(db, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
+        self.forgetter = Forgetter(db, self.runtime, clock, self._days, new_id)
         self.dispatcher = Dispatcher(
-            store=store,
+            db=db,
             runtime=self.runtime,
             accounts=self.accounts,
             desk=self.desk,
@@ -322,9 +326,9 @@ class Service:
 
     async def _housekeeping(self) -> None:
         while True:
-            await self.store.forget_known(self.clock.now())
-            await self.store.record.forget(self.clock.now())
-            await self.store.budgets.forget(self.clock.now() - COUNTS_KEPT)
+            await purge_expired(self.db, self.clock.now())
+            await self.db.run(purge_record, self.clock.now())
+            await self.db.run(purge_meters, self.clock.now() - COUNTS_KEPT)
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 
@@ -355,7 +359,7 @@ async def run_service(
             url = settings.loaded.config.database.url
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
-            service = Service(settings, BotStore(database), clock)
+            service = Service(settings, database, clock)
 
             try:
                 async with asyncio.TaskGroup() as group:

@@ -14,9 +14,12 @@ from bot.bus.out_of_order_edits import EarlyChanges
 from bot.clock import Clock
 from bot.domain import InboundChange, InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.admission_types import Accepted, Refusal
+from bot.store.chat_migration import migrate_chat
 from bot.store.database import urgent
+from bot.store.inbox import accept_batch, load_cursor
+from bot.store.turns import list_open_control_turns, list_open_lanes
 
 log = structlog.get_logger(__name__)
 MOVED = "roles, budgets and schedules went along; entries of config.yaml with the old id need the new one"
@@ -29,8 +32,8 @@ class MessageBus:
     their own and overtake them.
     """
 
-    def __init__(self, store: BotStore, clock: Clock, queue_limit: int) -> None:
-        self._store = store
+    def __init__(self, db: Database, clock: Clock, queue_limit: int) -> None:
+        self._db = db
         self._clock = clock
         self._queue_limit = queue_limit
         self._chat: Lanes | None = None
@@ -49,7 +52,7 @@ class MessageBus:
 
     async def moved(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
-        await self._store.migrate_chat(account, old, new)
+        await self._db.run(migrate_chat, account, old, new)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()
@@ -64,7 +67,7 @@ class MessageBus:
 
     def inbox(self, account: str, admissions: Admissions) -> AccountInbox:
         """Where the adapter of one account puts what it received."""
-        return AccountInbox(account, admissions, self, self._store)
+        return AccountInbox(account, admissions, self, self._db)
 
     def wake(self, conversation: int) -> None:
         """A conversation has work that did not come in as a message."""
@@ -83,7 +86,7 @@ class MessageBus:
         now = self._clock.now()
         token = urgent.set(True)
         try:
-            taken = await self._store.accept(account, batch, cursor, now, self._queue_limit)
+            taken = await self._db.run(accept_batch, account, batch, cursor, now, self._queue_limit)
         finally:
             urgent.reset(token)
         accepted = [one for one in taken if isinstance(one, Accepted)]
@@ -100,7 +103,7 @@ class MessageBus:
 
     async def recover(self) -> tuple[int, int]:
         """Wake every turn that was open when the service stopped: (conversations, control turns)."""
-        lanes, control = await self._store.open_lanes(), await self._store.open_control()
+        lanes, control = await self._db.run(list_open_lanes), await self._db.run(list_open_control_turns)
         for turn in control:
             if self._control is not None:
                 self._control.wake(turn)
@@ -120,11 +123,11 @@ class MessageBus:
 class AccountInbox:
     """The inbox of one account; see `bot.platforms.base.Inbox`."""
 
-    def __init__(self, account: str, admissions: Admissions, bus: MessageBus, store: BotStore) -> None:
+    def __init__(self, account: str, admissions: Admissions, bus: MessageBus, db: Database) -> None:
         self._account = account
         self.admissions = admissions
         self._bus = bus
-        self._store = store
+        self._db = db
         self._early = EarlyChanges()
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
@@ -135,7 +138,7 @@ class AccountInbox:
 
     async def cursor(self) -> str:
         """See Inbox."""
-        return await self._store.cursor(self._account)
+        return await self._db.run(load_cursor, self._account)
 
     def records(self, chat: str) -> bool:
         """See Inbox."""

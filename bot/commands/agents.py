@@ -8,7 +8,7 @@ from bot.access import Power
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import AgentInfo
-from bot.store.read_models import ConversationView
+from bot.store.conversations import ConversationView, load_conversation, load_lane, set_agent
 from bot.texts import Texts
 
 DEFAULT = "default"
@@ -51,15 +51,15 @@ def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _set(call: Invocation, name: str) -> Result:
-    await call.services.store.set_agent(call.turn.conversation, name)
-    lane = await call.services.store.lane(call.turn.conversation)
+    await call.services.db.run(set_agent, call.turn.conversation, name)
+    lane = await call.services.db.run(load_lane, call.turn.conversation)
     shown = f"`{name}`" if name else agent_of(call, None)
     return Result(call.texts("agent_set_busy" if lane.turn else "agent_set", name=shown))
 
 
 async def _listed(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
     texts = call.texts
-    view = await call.services.store.conversation(call.turn.conversation)
+    view = await call.services.db.run(load_conversation, call.turn.conversation)
     now = texts("agent_now", name=agent_of(call, view))
     if offered is None:
         return Result(f"{now}\n\n{texts('agents_unlisted')}")

@@ -7,8 +7,8 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
-from bot.store.tool_grants import Permission
-from bot.store.turns import Decided, DecisionWord
+from bot.store.interrupts import Decided, DecisionWord, decide_approval
+from bot.store.tool_grants import Permission, list_tool_grants, revoke_tool_grant
 
 _REFUSALS = {
     Decided.NONE: "approval_none",
@@ -36,7 +36,7 @@ async def reject(call: Invocation) -> Result:
 async def approved(call: Invocation) -> Result:
     """List the tools that need no approval here, or have one ask again."""
     texts, services, turn = call.texts, call.services, call.turn
-    found = await services.store.permissions.listed(turn.address.account, turn.conversation)
+    found = await services.db.run(list_tool_grants, turn.address.account, turn.conversation)
     if not call.words:
         return Result(_shown(call, found))
     number = number_in(call.words[1:])
@@ -48,7 +48,7 @@ async def approved(call: Invocation) -> Result:
     in_group = turn.address.chat_kind is ChatKind.GROUP
     if (in_group or not one.conversation) and not call.may(Power.WITHDRAW):
         return Result(texts("approved_admins"))
-    await services.store.permissions.take(number, author_of(turn), services.clock.now())
+    await services.db.run(revoke_tool_grant, number, author_of(turn), services.clock.now())
     return Result(texts("approved_gone", tool=quoted(one.tool)))
 
 
@@ -56,8 +56,8 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     services, number = call.services, number_in(words)
     if words and not number:
         return Result(call.texts("approval_code_wrong"))
-    decided, conversation = await services.store.decide(
-        call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
+    decided, conversation = await services.db.run(
+        decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
     )
     if decided is not Decided.DONE:
         return Result(call.texts(_REFUSALS[decided]))

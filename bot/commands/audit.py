@@ -8,7 +8,7 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.commands.targets import home_of
 from bot.domain import ChatKind
-from bot.store.audit import AuditEntry
+from bot.store.audit import AuditEntry, list_audit_entries
 
 SHOWN = 20
 LONGEST_DEED = 200
@@ -21,7 +21,7 @@ async def audit(call: Invocation) -> Result:
     person = call.words[0] if call.words else ""
     if person and ":" not in person:
         person = f"{home_of(call)}:{person}"
-    found = await call.services.store.audit(limit=SHOWN, person=person)
+    found = await call.services.db.run(list_audit_entries, limit=SHOWN, person=person)
     if not found:
         return Result(call.texts("audit_none"))
     return Result("\n".join([call.texts("audit_title"), "", *(f"- {_line(one)}" for one in found)]))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
-from bot.store.read_models import ConversationView
+from bot.store.conversations import ConversationView, load_conversation, set_busy_mode
 
 DEFAULT = "default"
 
 
 async def busy(call: Invocation) -> Result:
     """Choose it, take the choice back, or show what holds."""
-    texts, store, here = call.texts, call.services.store, call.turn.conversation
+    texts, db, here = call.texts, call.services.db, call.turn.conversation
     if not call.words:
-        return Result(busy_line(call, await store.conversation(here)))
+        return Result(busy_line(call, await db.run(load_conversation, here)))
     word = call.words[0].lower()
     known = [*Busy, DEFAULT]
     if word not in known:
         near = nearest_line(texts, nearest(word, known), mark="")
         names = ", ".join(map(quoted, known))
         return Result(texts("busy_unknown", name=quoted(word), names=names, nearest=near))
-    await store.set_busy(here, "" if word == DEFAULT else word)
-    return Result(busy_line(call, await store.conversation(here)))
+    await db.run(set_busy_mode, here, "" if word == DEFAULT else word)
+    return Result(busy_line(call, await db.run(load_conversation, here)))
 
 
 def busy_line(call: Invocation, view: ConversationView | None) -> str:

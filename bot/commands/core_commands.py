@@ -27,6 +27,9 @@ from bot.commands.usage import usage
 from bot.domain import Busy, Origin, person_of
 from bot.errors import RunMissing, RuntimeProblem
 from bot.store.audit import author_of
+from bot.store.budgets import find_refusal
+from bot.store.conversations import load_conversation, load_lane, set_plan_mode
+from bot.store.retries import find_last_answered, open_retry, queue_retry
 
 # A status is wanted now, also where the runtime is busy.
 USAGE_SECONDS = 2.0
@@ -53,7 +56,7 @@ async def help_(call: Invocation) -> Result:
 
 async def new(call: Invocation) -> Result:
     """The accept transaction has turned the thread already; say so."""
-    lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
+    lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # What waited for an approval on the old thread does so no longer.
     call.services.wake(call.turn.conversation)
@@ -66,7 +69,7 @@ async def stop(call: Invocation) -> Result:
     if not stopped:
         return Result(call.texts("stop_nothing"))
     joined = call.services.joined(call.turn.conversation)
-    lane = await call.services.store.lane(call.turn.conversation)
+    lane = await call.services.db.run(load_lane, call.turn.conversation)
     waiting = lane.queued - joined
     return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
 
@@ -74,15 +77,15 @@ async def stop(call: Invocation) -> Result:
 async def retry(call: Invocation) -> Result:
     """Answer the last turn again, on a fork from before it."""
     services = call.services
-    lane = await services.store.lane(call.turn.conversation)
-    if refusal := await services.budgets.store.refusal(call.limits, services.clock.now()):
+    lane = await services.db.run(load_lane, call.turn.conversation)
+    if refusal := await services.db.run(find_refusal, call.limits, services.clock.now()):
         return Result(refusal)
     if lane.turn is not None:
         waits, now = call.texts("retry_waits"), services.clock.now()
-        await services.store.retry_later(call.turn, text=waits, limits=call.limits, now=now)
+        await services.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
         services.wake(call.turn.conversation)
         return Result(waits, composed=True)
-    answered = await services.store.last_answered(call.turn.conversation)
+    answered = await services.db.run(find_last_answered, call.turn.conversation)
     if answered is None:
         return Result(call.texts("retry_nothing"))
     try:
@@ -90,7 +93,8 @@ async def retry(call: Invocation) -> Result:
     except RunMissing:
         return Result(call.texts("retry_gone"))
     text = call.texts("retry_done")
-    await services.store.retry(
+    await services.db.run(
+        open_retry,
         call.turn,
         answered,
         checkpoint=checkpoint,
@@ -108,10 +112,10 @@ async def plan(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
-        view = await services.store.conversation(call.turn.conversation)
+        view = await services.db.run(load_conversation, call.turn.conversation)
         return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
-    await services.store.set_plan(call.turn.conversation, wanted)
-    lane = await services.store.lane(call.turn.conversation)
+    await services.db.run(set_plan_mode, call.turn.conversation, wanted)
+    lane = await services.db.run(load_lane, call.turn.conversation)
     if lane.turn:
         return Result(texts("plan_on_busy" if wanted else "plan_off_busy"))
     return Result(texts("plan_on" if wanted else "plan_off"))
@@ -141,8 +145,8 @@ async def status(call: Invocation) -> Result:
     """This conversation, its run, queue and account."""
     texts, services = call.texts, call.services
     joined = services.joined(call.turn.conversation)
-    lane = await services.store.lane(call.turn.conversation)
-    view = await services.store.conversation(call.turn.conversation)
+    lane = await services.db.run(load_lane, call.turn.conversation)
+    view = await services.db.run(load_conversation, call.turn.conversation)
     policy = (view.busy if view else "") or services.busy(call.turn.address.account)
     account = services.accounts.state(call.turn.address.account)
     since = services.clock.now() - lane.since

@@ -15,8 +15,9 @@ from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import parse_when
 from bot.schedules.service import Place, Preview
 from bot.schedules.wall_clock import find_zone
-from bot.store.audit import Deed, author_of
-from bot.store.schedule_rows import Firing, Schedule, ScheduleState
+from bot.store.audit import Deed, author_of, record_event
+from bot.store.scheduled_runs import Firing, list_scheduled_runs
+from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
 from bot.texts import Texts
 
 _NAMED = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -131,7 +132,7 @@ async def _now(call: Invocation, one: Schedule) -> str:
 async def _show(call: Invocation, one: Schedule) -> str:
     texts, desk = call.texts, call.services.desk
     preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else Preview(one, ())
-    firings = await desk.store.firings(one.id, limit=SHOWN_FIRINGS)
+    firings = await call.services.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
     lines = [await _line(call, one), "", quoted(one.text, 500)]
     if preview.firings:
         lines += ["", *await _times(texts, preview)]
@@ -160,7 +161,7 @@ async def _zone(call: Invocation) -> str:
         return call.texts("digest_zone", zone=await desk.zone(address.account, address.chat))
     await desk.set_zone(address.account, address.chat, call.words[1])
     deed = Deed("digest zone", f"{address.account}:{address.chat}", call.words[1])
-    await call.services.store.note(author_of(call.turn), deed, call.services.clock.now())
+    await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])
 
 
@@ -168,7 +169,7 @@ async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
     """The schedule with that number, if it is of this chat and theirs to change, for admins also another's;
     in private they see and change those of every chat.
     """
-    one = await call.services.desk.store.get(number)
+    one = await call.services.db.run(load_schedule, number)
     senior = call.may(Power.DIGESTS)
     anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
@@ -188,7 +189,7 @@ def _belongs(one: Schedule, call: Invocation) -> bool:
 
 async def _listed(call: Invocation) -> str:
     address = call.turn.address
-    found = await call.services.desk.store.of_chat(address.account, address.chat)
+    found = await call.services.db.run(list_chat_schedules, address.account, address.chat)
     if not found:
         return call.texts("digest_none")
     lines = [f"- {await _line(call, one)}" for one in found]
@@ -241,7 +242,7 @@ async def _named(call: Invocation, name: str) -> Place:
     chat = name.strip("<>#`").partition("|")[0]
     if not call.may(Power.DIGEST_ELSEWHERE):
         raise ScheduleRefused("digest_named_admins")
-    kind = await call.services.desk.store.chat_kind(address.account, chat)
+    kind = await call.services.db.run(load_chat_kind, address.account, chat)
     if kind is None:
         raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
     # What is said in private is that person's; nobody else puts something there.

@@ -9,7 +9,7 @@ from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import Remembered
-from bot.store.audit import Deed, author_of
+from bot.store.audit import Deed, author_of, record_event
 
 SHOW, FORGET, EXPORT = "show", "forget", "export"
 
@@ -47,7 +47,7 @@ async def _forget(call: Invocation, fact: str) -> str:
     await call.services.runtime.forget(scope_of(call), fact)
     if _in_group(call):
         deed = Deed("memory forgotten", scope_of(call), fact)
-        await call.services.store.note(author_of(call.turn), deed, call.services.clock.now())
+        await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")

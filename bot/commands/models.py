@@ -9,7 +9,7 @@ from bot.commands.agents import DEFAULT, chosen_agent
 from bot.commands.registry import Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import ModelInfo
-from bot.store.read_models import ConversationView
+from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
 
 # Which model answers is wanted now, also where the runtime is busy.
@@ -25,7 +25,7 @@ async def models(call: Invocation) -> Result:
         return Result(texts("models_none"))
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
-    view = await call.services.store.conversation(call.turn.conversation)
+    view = await call.services.db.run(load_conversation, call.turn.conversation)
     chosen = _name(call, view) or await _of_agent(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
@@ -36,7 +36,7 @@ async def model(call: Invocation) -> Result:
     """Choose a model for this conversation, take the choice back, or show the one it has."""
     texts, services = call.texts, call.services
     if not call.words:
-        view = await services.store.conversation(call.turn.conversation)
+        view = await services.db.run(load_conversation, call.turn.conversation)
         return Result(texts("model_now", name=await _named(call, view)))
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
@@ -96,9 +96,9 @@ def _name(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _set(call: Invocation, name: str) -> Result:
-    await call.services.store.set_model(call.turn.conversation, name)
-    lane = await call.services.store.lane(call.turn.conversation)
-    view = await call.services.store.conversation(call.turn.conversation)
+    await call.services.db.run(set_model, call.turn.conversation, name)
+    lane = await call.services.db.run(load_lane, call.turn.conversation)
+    view = await call.services.db.run(load_conversation, call.turn.conversation)
     shown = await _named(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 

@@ -11,8 +11,16 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.commands.targets import HERE, account_of, home_of, reaches, twin, whom
 from bot.config import AccessEntry
-from bot.store.audit import Deed, author_of
-from bot.store.people import Given, Waiting
+from bot.store.audit import Deed, author_of, count_audit_events, record_event
+from bot.store.people import (
+    Given,
+    Waiting,
+    approve_pairing_by_command,
+    grant_role,
+    list_pairing_requests,
+    list_role_grants,
+    revoke_role,
+)
 
 GIVEN_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
 MOST_WRONG, WRONG_WITHIN = 5, 3600.0
@@ -51,7 +59,7 @@ async def revoke(call: Invocation) -> Result:
         return Result(texts("role_too_high", who=entry, role=_name(held)))
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
-    taken = await services.store.take(str(entry), author_of(call.turn), services.clock.now())
+    taken = await services.db.run(revoke_role, str(entry), author_of(call.turn), services.clock.now())
     await services.people.load()
     if named is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=_name(named)))
@@ -64,21 +72,25 @@ async def pair(call: Invocation) -> Result:
     """Let the stranger in who has this code, or show who waits."""
     texts, services, now = call.texts, call.services, call.services.clock.now()
     if not call.words:
-        return Result(_waiting(call, [one for one in await services.store.waiting(now) if _here(call, one)]))
+        return Result(
+            _waiting(
+                call, [one for one in await services.db.run(list_pairing_requests, now) if _here(call, one)]
+            )
+        )
     author = author_of(call.turn)
-    if await services.store.deeds(author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
+    if await services.db.run(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
     code, role = _meant(call)
     if isinstance(role, Result):
         return role
-    found = [one for one in await services.store.waiting(now, code) if _here(call, one)]
+    found = [one for one in await services.db.run(list_pairing_requests, now, code) if _here(call, one)]
     if not found:
-        await services.store.note(author, Deed(WRONG_CODE), now)
+        await services.db.run(record_event, author, Deed(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=_name(role))
     welcome = services.texts(who.account)("pair_welcome")
-    told = await services.store.admit(code, _name(role), welcome, call.turn, text, now)
+    told = await services.db.run(approve_pairing_by_command, code, _name(role), welcome, call.turn, text, now)
     if told is None:
         return Result(texts("pair_wrong"))
     await services.people.load()
@@ -114,7 +126,7 @@ async def _give(call: Invocation, who: str, wanted: Role) -> Result:
         return Result(refusal)
     now = services.clock.now()
     author = author_of(call.turn)
-    await services.store.give(Given(str(entry), _name(wanted), "", author.person, now), author, now)
+    await services.db.run(grant_role, Given(str(entry), _name(wanted), "", author.person, now), author, now)
     await services.people.load()
     return Result(call.texts("role_given", who=entry, role=_name(wanted)))
 
@@ -165,7 +177,7 @@ def _shown(call: Invocation, who: str) -> Result:
 
 async def _everybody(call: Invocation) -> str:
     """Who was given a role; what the configuration says is in its file."""
-    given = await call.services.store.given()
+    given = await call.services.db.run(list_role_grants)
     lines = [
         "- "
         + call.texts("people_line", who=quoted_person(one.entry, one.name), role=one.role, by=quoted(one.by))

@@ -10,7 +10,8 @@ from bot.access import Power
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
-from bot.store.threads import Audience
+from bot.store.conversations import Audience, announce_by_command
+from bot.store.record import count_recorded
 
 DAYS, MOST_DAYS = 14, 365
 
@@ -59,7 +60,7 @@ async def _switched(call: Invocation, days: int) -> Result:
         return Result(text)
     whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
     chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
-    for turn in await services.store.announce([chat], text, call.turn, text, now):
+    for turn in await services.db.run(announce_by_command, [chat], text, call.turn, text, now):
         services.deliver(turn)
     return Result(text, composed=True)
 
@@ -69,6 +70,6 @@ async def _shown(call: Invocation) -> str:
     found = chats.get(address.account, address.chat)
     if found is None:
         return call.texts("record_is_off")
-    count = await chats.store.count(address.account, address.chat)
+    count = await call.services.db.run(count_recorded, address.account, address.chat)
     since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
     return call.texts("record_is_on", days=found.days, since=since, count=count)

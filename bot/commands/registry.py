@@ -20,7 +20,7 @@ from bot.privacy.chat_record import RecordedChats
 from bot.privacy.retention import Forgetter
 from bot.runtime.interface import RuntimePort
 from bot.schedules.service import Desk
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.budgets import Limit
 from bot.texts import Texts
@@ -52,7 +52,7 @@ class Services:
     where nobody does.
     """
 
-    store: BotStore
+    db: Database
     desk: Desk
     forgetter: Forgetter
     kept_days: Callable[[str], int]

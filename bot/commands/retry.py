@@ -8,21 +8,22 @@ from bot.commands.retry_fork import fork_of
 from bot.domain import Turn
 from bot.errors import RunMissing
 from bot.runtime.interface import RuntimePort
-from bot.store import BotStore
+from bot.store import Database
+from bot.store.retries import begin_retry, find_last_answered
 
 
-async def begin_retry(
-    turn: Turn, store: BotStore, runtime: RuntimePort, new_id: Callable[[], str], now: float
+async def begin_queued_retry(
+    turn: Turn, db: Database, runtime: RuntimePort, new_id: Callable[[], str], now: float
 ) -> str:
     """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
     it can't. Raises RuntimeProblem where the runtime does not answer.
     """
-    answered = await store.last_answered(turn.conversation)
+    answered = await db.run(find_last_answered, turn.conversation)
     if answered is None:
         return "retry_nothing"
     try:
         thread_id, checkpoint = await fork_of(runtime, answered, new_id)
     except RunMissing:
         return "retry_gone"
-    begun = await store.begin_retry(turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
+    begun = await db.run(begin_retry, turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
     return "" if begun else "retry_nothing"

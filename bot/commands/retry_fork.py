@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.runtime.interface import RuntimePort
-from bot.store.turns import Answered
+from bot.store.retries import Answered
 
 
 async def fork_of(runtime: RuntimePort, answered: Answered, new_id: Callable[[], str]) -> tuple[str, str]:

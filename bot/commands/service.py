@@ -8,7 +8,7 @@ from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.config import Reloaded
 from bot.domain import Live, Origin
-from bot.store.threads import Audience
+from bot.store.conversations import Audience, announce_by_command, list_audiences
 
 RECENT = 30 * 24 * 3600.0
 """Chats in which somebody was answered within so many seconds hear an announcement."""
@@ -77,12 +77,12 @@ async def announce(call: Invocation) -> Result:
         return Result(texts("announce_what"))
     if len(text) > LONGEST_ANNOUNCEMENT:
         return Result(texts("announce_too_long", limit=LONGEST_ANNOUNCEMENT))
-    chosen = [one for one in await services.store.audiences(now - RECENT) if _hears(call, one)]
+    chosen = [one for one in await services.db.run(list_audiences, now - RECENT) if _hears(call, one)]
     if not chosen:
         return Result(texts("announce_nobody"))
     answer = texts("announce_done", count=len(chosen[:MOST_CHATS]))
-    opened = await services.store.announce(
-        chosen[:MOST_CHATS], texts("announcement", text=text), call.turn, answer, now
+    opened = await services.db.run(
+        announce_by_command, chosen[:MOST_CHATS], texts("announcement", text=text), call.turn, answer, now
     )
     for turn in opened:
         services.deliver(turn)

@@ -10,7 +10,7 @@ from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nea
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import SkillInfo
-from bot.store.turns import Handed
+from bot.store.turns import Handed, hand_off_to_agent
 from bot.texts import Texts
 
 # Characters of what a skill says about itself that a list shows.
@@ -75,7 +75,9 @@ async def asked_or_unknown(call: Invocation) -> Result:
         return Result(texts("unknown_command", name=call.name, nearest=near))
     if not found.enabled:
         return Result(texts("skill_is_off", name=found.name))
-    refusal, interrupts = await services.store.answer_by_agent(call.turn, _handed(call), services.clock.now())
+    refusal, interrupts = await services.db.run(
+        hand_off_to_agent, call.turn, _handed(call), services.clock.now()
+    )
     if refusal:
         return Result(refusal)
     if interrupts:

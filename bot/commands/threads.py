@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, number_in
-from bot.store.threads import ThreadView
+from bot.store.conversations import ThreadView, list_threads, load_conversation, load_lane, set_title
 
 LONGEST_TITLE = 120
 LONGEST_BEGIN = 60
@@ -22,11 +22,11 @@ async def resume(call: Invocation) -> Result:
     number = number_in(call.words)
     if not number:
         return Result(await _listed(call))
-    found = await call.services.store.threads(call.turn.conversation)
+    found = await call.services.db.run(list_threads, call.turn.conversation)
     known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
     if known is None or known.number != number:
         return Result(call.texts("resume_unknown", number=number))
-    lane = await call.services.store.lane(call.turn.conversation, before=call.turn.id)
+    lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # What waited for an approval on the other thread does so no longer.
     call.services.wake(call.turn.conversation)
@@ -36,22 +36,22 @@ async def resume(call: Invocation) -> Result:
 
 async def title(call: Invocation) -> Result:
     """Name the conversation, or say what it is called."""
-    store, texts = call.services.store, call.texts
+    db, texts = call.services.db, call.texts
     if not call.words:
-        view = await store.conversation(call.turn.conversation)
+        view = await db.run(load_conversation, call.turn.conversation)
         known = view.title if view else ""
         return Result(texts("title_is", title=quoted(known, LONGEST_TITLE)) if known else texts("title_none"))
     wanted = " ".join(call.words)
     if len(wanted) > LONGEST_TITLE:
         return Result(texts("title_too_long", limit=LONGEST_TITLE))
-    await store.set_title(call.turn.conversation, wanted)
+    await db.run(set_title, call.turn.conversation, wanted)
     return Result(texts("title_is", title=quoted(wanted, LONGEST_TITLE)))
 
 
 async def _listed(call: Invocation) -> str:
-    view = await call.services.store.conversation(call.turn.conversation)
+    view = await call.services.db.run(load_conversation, call.turn.conversation)
     now = view.thread_id if view else ""
-    found = await call.services.store.threads(call.turn.conversation)
+    found = await call.services.db.run(list_threads, call.turn.conversation)
     if not found:
         return call.texts("threads_none")
     lines = [f"- {_line(call, one, now)}" for one in reversed(found)]

@@ -9,7 +9,8 @@ from bot.commands.escaping import quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.dispatch.run.request import author
 from bot.domain import ChatKind
-from bot.store.usage import Spender, Spending, Spent
+from bot.store.budgets import measure_limits
+from bot.store.usage import Spender, Spending, Spent, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
 
 DAY = 24 * 3600.0
@@ -20,8 +21,8 @@ MOST_PEOPLE = 10
 
 async def usage(call: Invocation) -> Result:
     """What turns cost: the last one here, the asker's, this conversation's, and everybody's."""
-    texts, store, here = call.texts, call.services.store, call.turn.conversation
-    last = await store.last_spent(here)
+    texts, db, here = call.texts, call.services.db, call.turn.conversation
+    last = await db.run(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
     sections += await _section(call, "usage_you", person=author(call.turn))
     sections += await _section(call, "usage_here", conversation=here)
@@ -42,14 +43,14 @@ async def _budget(call: Invocation) -> list[str]:
             most=one.limit.most,
             of=texts(f"usage_of_{one.limit.of}"),
         )
-        for one in await services.budgets.store.used(call.limits, services.clock.now())
+        for one in await services.db.run(measure_limits, call.limits, services.clock.now())
     ]
     return [texts("usage_budget"), "\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 async def _everybody(call: Invocation) -> list[str]:
     since = call.services.clock.now() - PERIODS["usage_month"]
-    people = await call.services.store.top_spenders(since, MOST_PEOPLE)
+    people = await call.services.db.run(list_top_usage, since, MOST_PEOPLE)
     listed = "\n".join(f"- {_person(call.texts, one)}" for one in people)
     return [*await _section(call, "usage_all"), *([call.texts("usage_people"), listed] if people else [])]
 
@@ -58,9 +59,9 @@ async def _section(
     call: Invocation, title: str, *, person: str | None = None, conversation: int | None = None
 ) -> list[str]:
     """A title and what each period cost, or that nothing was counted in any."""
-    texts, store, now = call.texts, call.services.store, call.services.clock.now()
+    texts, db, now = call.texts, call.services.db, call.services.clock.now()
     found = {
-        name: await store.spending(now - seconds, person=person, conversation=conversation)
+        name: await db.run(sum_usage, now - seconds, person=person, conversation=conversation)
         for name, seconds in PERIODS.items()
     }
     if not found["usage_month"].turns:

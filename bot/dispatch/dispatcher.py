@@ -14,7 +14,7 @@ from bot.access.budgets import Budgets
 from bot.bus.lanes import Lanes
 from bot.clock import Clock
 from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
-from bot.commands.retry import begin_retry
+from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.account_channel import Accounts, Outlet
 from bot.dispatch.approvals.interrupts import Question
@@ -43,11 +43,12 @@ from bot.privacy.chat_record import RecordedChats
 from bot.privacy.retention import Forgetter
 from bot.runtime.interface import RuntimePort
 from bot.schedules.service import Desk
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.admission_types import Accepted
-from bot.store.audit import Actor, Deed, author_of
+from bot.store.audit import Actor, Deed, author_of, record_event
 from bot.store.database import urgent
-from bot.store.turns import Claim
+from bot.store.interrupts import expire_approvals, open_interrupt
+from bot.store.turns import Claim, claim_turn, load_turn, stop_turn
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -69,7 +70,7 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        store: BotStore,
+        db: Database,
         runtime: RuntimePort,
         accounts: Accounts,
         desk: Desk,
@@ -91,7 +92,7 @@ class Dispatcher:
         mask: Callable[[str], str] = str,
         queue_limit: int = 20,
     ) -> None:
-        self._store = store
+        self._db = db
         self._runtime = runtime
         self._accounts = accounts
         self._commands = commands
@@ -107,7 +108,7 @@ class Dispatcher:
         self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
         self.control = Lanes("control", self._control, self._give_up_control, clock)
         self._services = Services(
-            store=store,
+            db=db,
             desk=desk,
             forgetter=forgetter,
             kept_days=kept_days,
@@ -143,14 +144,14 @@ class Dispatcher:
         """Go on without what nobody decided in time."""
         while True:
             now = self._clock.now()
-            for conversation in await self._store.expire_approvals(now - APPROVAL_LASTS, now):
+            for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
                 log.info("approval_expired", conversation=conversation)
                 self.chat.wake(conversation)
             await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
         """End the run of a conversation, or give up the approval it waits for; whether there was one."""
-        stopped = await self._store.stop(conversation, actor, self._clock.now())
+        stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
         talking = self._talking.get(conversation)
         if talking is not None:
             talking.stop()
@@ -193,7 +194,7 @@ class Dispatcher:
         """Work off the open chat turns of a conversation."""
         while True:
             async with self.starts.claim(conversation):
-                claim = await self._store.claim(conversation, self._clock.now())
+                claim = await self._db.run(claim_turn, conversation, self._clock.now())
             if claim.retry:
                 if not await self._begin_retry(claim.retry):
                     return
@@ -212,14 +213,14 @@ class Dispatcher:
         """A retry that has waited goes on, or says why there is nothing to answer again; False where its
         account is gone.
         """
-        claim = await self._store.load(number)
+        claim = await self._db.run(load_turn, number)
         turn = claim.turn
         outlet = await self._outlet(turn) if turn is not None else None
         if turn is None or outlet is None:
             return False
         try:
-            problem = await begin_retry(
-                turn, self._store, self._runtime, self._services.new_id, self._clock.now()
+            problem = await begin_queued_retry(
+                turn, self._db, self._runtime, self._services.new_id, self._clock.now()
             )
         except RuntimeUnreachable:
             await self._clock.sleep(RUNTIME_AWAY)
@@ -248,8 +249,13 @@ class Dispatcher:
             if outcome.interrupt:
                 asked = outcome.question
                 decisions = asked.choices if asked.approval else None
-                await self._store.ask(
-                    turn, outcome.interrupt, decisions, self._clock.now(), remembered=asked.remembered
+                await self._db.run(
+                    open_interrupt,
+                    turn,
+                    outcome.interrupt,
+                    decisions,
+                    self._clock.now(),
+                    remembered=asked.remembered,
                 )
             outcome = replace(outcome, question=self._coded(turn, outcome.question))
             parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
@@ -276,7 +282,7 @@ class Dispatcher:
         talk = Conversation(
             turn,
             outlet,
-            store=self._store,
+            db=self._db,
             runtime=self._runtime,
             clock=self._clock,
             texts=self._texts(turn.address.account),
@@ -328,7 +334,7 @@ class Dispatcher:
 
     async def _answered(self, turn: Turn, outlet: Outlet) -> None:
         """Let the question that a turn answers or gives up say so."""
-        claim = await self._store.load(turn.asked_by)
+        claim = await self._db.run(load_turn, turn.asked_by)
         if claim.turn is not None:
             texts = self._texts(turn.address.account)
             await show_answered(turn, self._calls(claim.turn, claim.parts, outlet), texts)
@@ -336,7 +342,7 @@ class Dispatcher:
     async def _control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
         urgent.set(True)
-        claim = await self._store.load(turn_id)
+        claim = await self._db.run(load_turn, turn_id)
         turn = claim.turn
         if turn is None or turn.kind is TurnKind.CHAT:
             return
@@ -386,11 +392,11 @@ class Dispatcher:
         """A turn that fails again and again inside the service says so instead of blocking its
         conversation.
         """
-        claim = await self._store.claim(conversation, self._clock.now())
-        await self._give_up(await self._store.load(claim.retry) if claim.retry else claim)
+        claim = await self._db.run(claim_turn, conversation, self._clock.now())
+        await self._give_up(await self._db.run(load_turn, claim.retry) if claim.retry else claim)
 
     async def _give_up_control(self, turn: int) -> None:
-        await self._give_up(await self._store.load(turn))
+        await self._give_up(await self._db.run(load_turn, turn))
 
     async def _give_up(self, claim: Claim) -> None:
         turn = claim.turn
@@ -406,7 +412,7 @@ class Dispatcher:
     def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
         sealed = self._sealed.get(turn.id)
         alone = self._commands.alone_for(turn, self._roles)
-        return ReplyCalls(turn, parts, outlet, self._store, self._runtime, self._clock, sealed, alone)
+        return ReplyCalls(turn, parts, outlet, self._db, self._runtime, self._clock, sealed, alone)
 
     async def _command(self, turn: Turn) -> Result:
         texts = self._texts(turn.address.account)
@@ -424,7 +430,7 @@ class Dispatcher:
         )
         if command.role > Role.MEMBER:
             deed = Deed("refused" if refused else "command", f"/{name}", " ".join(words))
-            await self._store.note(author_of(turn), deed, self._clock.now())
+            await self._db.run(record_event, author_of(turn), deed, self._clock.now())
         return result
 
     async def _tried(self, handler: Handler, call: Invocation) -> Result:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.record import RecordedChat
-from bot.store.record_store import RecordStore
+from bot.store.record import RecordedChat, list_recorded_chats, set_recording
 
 
 class RecordedChats:
     """Asked for every message, so it is in memory. `load` comes first."""
 
-    def __init__(self, store: RecordStore) -> None:
-        self.store = store
+    def __init__(self, db: Database) -> None:
+        self._db = db
         self._chats: dict[tuple[str, str], RecordedChat] = {}
 
     async def load(self) -> None:
         """Read them anew."""
-        self._chats = {(one.account, one.chat): one for one in await self.store.chats()}
+        self._chats = {(one.account, one.chat): one for one in await self._db.run(list_recorded_chats)}
 
     def get(self, account: str, chat: str) -> RecordedChat | None:
         """The chat as it keeps its record, None where it keeps none."""
@@ -24,5 +24,5 @@ class RecordedChats:
 
     async def switch(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
         """Have a chat keep its record for so many days; 0 ends it, and deletes what was kept."""
-        await self.store.switch(account, chat, days, actor, now)
+        await self._db.run(set_recording, account, chat, days, actor, now)
         await self.load()

@@ -11,33 +11,33 @@ import orjson
 
 from bot.errors import RuntimeProblem
 from bot.runtime.interface import RuntimePort
-from bot.store import BotStore
-from bot.store.audit import AuditEntry
-from bot.store.retention import Person
+from bot.store import Database
+from bot.store.audit import AuditEntry, list_audit_entries
+from bot.store.retention import Person, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
+from bot.store.usage import load_person_usage
 
 YEAR = 366 * 24 * 3600.0
 PAGE = 500
 
 
 async def exported(
-    store: BotStore, runtime: RuntimePort, person: Person, scopes: Sequence[str], now: float
+    db: Database, runtime: RuntimePort, person: Person, scopes: Sequence[str], now: float
 ) -> bytes:
     """Messages and answers, chat record, memory (of the scopes), roles, schedules, tokens of the last year,
     audit; times as ISO 8601 in UTC.
     """
-    forgetting = store.forgetting
-    messages = [asdict(one) async for found in forgetting.written(person) for one in found]
-    spent = (await store.spender(now - YEAR, str(person))).spending
+    messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
+    spent = (await db.run(load_person_usage, now - YEAR, str(person))).spending
     document: dict[str, Any] = {
         "person": str(person),
         "at": now,
         "messages": messages,
-        "record": [row._asdict() for row in await forgetting.recorded(person)],
+        "record": [row._asdict() for row in await db.run(list_recorded_of, person)],
         "memory": {scope: await _remembered(runtime, scope) for scope in scopes},
-        "roles": [row._asdict() for row in await forgetting.role_of(person)],
-        "schedules": [row._asdict() for row in await forgetting.schedules_of(person)],
+        "roles": [row._asdict() for row in await db.run(list_roles_of, person)],
+        "schedules": [row._asdict() for row in await db.run(list_schedules_of, person)],
         "tokens_of_the_last_year": asdict(spent),
-        "audit": [_deed(one) for one in await _deeds(store, person)],
+        "audit": [_deed(one) for one in await _deeds(db, person)],
     }
     return orjson.dumps(_dated(document), option=orjson.OPT_INDENT_2)
 
@@ -54,12 +54,12 @@ async def _remembered(runtime: RuntimePort, scope: str) -> Any:
         return {"missing": str(problem)}
 
 
-async def _deeds(store: BotStore, person: Person) -> list[AuditEntry]:
+async def _deeds(db: Database, person: Person) -> list[AuditEntry]:
     found: list[AuditEntry] = []
-    page = await store.audit(limit=PAGE, person=str(person))
+    page = await db.run(list_audit_entries, limit=PAGE, person=str(person))
     while page:
         found += page
-        page = await store.audit(before=page[-1].id, limit=PAGE, person=str(person))
+        page = await db.run(list_audit_entries, before=page[-1].id, limit=PAGE, person=str(person))
     return found
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, tzinfo
 import orjson
 
 from bot.domain import ChatKind, Earlier, Turn
-from bot.store.record import Said
-from bot.store.record_store import RecordStore
-from bot.store.schedule_rows import EVENT
+from bot.store import Database
+from bot.store.record import Said, is_first_turn, list_recorded_before
+from bot.store.schedules import EVENT
 from bot.texts import Texts
 
 LONGEST_LINE = 1000
@@ -20,7 +20,7 @@ MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
 async def heard_before(
     turn: Turn,
-    record: RecordStore,
+    record: Database,
     texts: Texts,
     read: Callable[[Turn], Awaitable[Sequence[Earlier]]],
 ) -> str:
@@ -30,8 +30,8 @@ async def heard_before(
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
-    found: list[Said | Earlier] = [*await record.heard_before(turn, FAR_BACK, MOST_BEFORE)]
-    if await record.is_first(turn):
+    found: list[Said | Earlier] = [*await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)]
+    if await record.run(is_first_turn, turn):
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)

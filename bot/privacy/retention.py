@@ -12,8 +12,16 @@ from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import RuntimePort
-from bot.store.retention import Erased, Person
-from bot.store.retention_store import ForgettingStore
+from bot.store import Database
+from bot.store.retention import (
+    Erased,
+    Person,
+    drop_abandoned_thread,
+    erase_old_texts,
+    erase_person,
+    has_abandoned_threads,
+    list_abandoned_threads,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -41,13 +49,13 @@ class Forgetter:
 
     def __init__(
         self,
-        store: ForgettingStore,
+        db: Database,
         runtime: RuntimePort,
         clock: Clock,
         days: Callable[[], Mapping[str, int]],
         new_id: Callable[[], str],
     ) -> None:
-        self.store = store
+        self._db = db
         self._runtime = runtime
         self._clock = clock
         self._days = days
@@ -73,23 +81,23 @@ class Forgetter:
             more = days > 0
             while more:
                 before = now - days * DAY
-                more = (await self.store.forget_before(account, before, now, self._new_id)).more
+                more = (await self._db.run(erase_old_texts, account, before, now, self._new_id)).more
 
     async def delete_threads(self) -> bool:
         """Delete threads that are to leave; whether none is left."""
-        for thread in await self.store.leaving():
+        for thread in await self._db.run(list_abandoned_threads):
             try:
                 await self._runtime.delete_thread(thread)
             except RuntimeProblem as problem:
                 log.warning("thread_not_deleted", thread=thread, problem=str(problem))
                 return False
-            await self.store.left(thread)
-        return not await self.store.any_leaving()
+            await self._db.run(drop_abandoned_thread, thread)
+        return not await self._db.run(has_abandoned_threads)
 
     async def erase(self, person: Person, scopes: Sequence[str]) -> Forgotten:
         """Erase what is kept about somebody, with what the agent remembers in these scopes."""
         now = self._clock.now()
-        erased, open_ = await self.store.erase(person, now - now % DAY, now, self._new_id)
+        erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id)
         self._poked.set()
         return Forgotten(erased, open_, remembers=not await self._forgot(scopes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import Turn
-from bot.store.schedule_rows import attempt_of
+from bot.store.scheduled_runs import attempt_of
 
 RETRY_AFTER = (60.0, 600.0)
 """A firing that came to nothing is tried again after so many seconds each time."""

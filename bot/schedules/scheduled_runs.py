@@ -9,9 +9,10 @@ from bot.clock import Clock
 from bot.privacy.record_formatting import lines
 from bot.schedules.due import Plan
 from bot.schedules.wall_clock import find_zone, wall
-from bot.store.record_store import RecordStore
-from bot.store.schedule_rows import Fire, Opened, Schedule, ScheduleKind, Skip
-from bot.store.schedule_store import ScheduleStore
+from bot.store import Database
+from bot.store.record import list_recorded, list_recorded_chats
+from bot.store.scheduled_runs import Fire, Opened, Skip, list_scheduled_runs
+from bot.store.schedules import Schedule, ScheduleKind
 from bot.texts import Texts
 
 # A digest reads so many messages and characters of the record at most, and at first so far back (seconds).
@@ -41,9 +42,8 @@ class Host:
 class Firings:
     """Makes firings of plans."""
 
-    def __init__(self, store: ScheduleStore, record: RecordStore, clock: Clock, host: Host) -> None:
-        self._store = store
-        self._record = record
+    def __init__(self, db: Database, clock: Clock, host: Host) -> None:
+        self._db = db
         self._clock = clock
         self._host = host
 
@@ -68,7 +68,7 @@ class Firings:
 
     async def _empty(self, schedule: Schedule) -> Skip:
         """Why there is nothing to make a digest of."""
-        kept = [(one.account, one.chat) for one in await self._record.chats()]
+        kept = [(one.account, one.chat) for one in await self._db.run(list_recorded_chats)]
         return Skip.QUIET if (schedule.account, schedule.chat) in kept else Skip.UNRECORDED
 
     def _skip(self, schedule: Schedule, made: Plan) -> Skip | None:
@@ -99,7 +99,8 @@ class Firings:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:
             return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
-        found = await self._record.said(
+        found = await self._db.run(
+            list_recorded,
             schedule.account,
             schedule.chat,
             await self._since(schedule, again),
@@ -122,7 +123,7 @@ class Firings:
 
     async def _since(self, schedule: Schedule, again: int) -> float:
         """When the last digest was made that came to its chat, or was one of nothing."""
-        for one in await self._store.firings(schedule.id, limit=FIRINGS_READ):
+        for one in await self._db.run(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
             if one.id != again and (one.delivered or one.skipped == Skip.QUIET):
                 return max(one.at, schedule.digested_at)
         return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)

@@ -18,8 +18,24 @@ from bot.schedules.due import Plan, plan
 from bot.schedules.retry_policy import RETRY_AFTER
 from bot.schedules.scheduled_runs import Firings, Host
 from bot.schedules.wall_clock import find_zone, rule_in
-from bot.store import BotStore
-from bot.store.schedule_rows import Closed, Fire, Opened, Retry, Schedule, ScheduleState, Skip
+from bot.store import Database
+from bot.store.scheduled_runs import (
+    Closed,
+    Fire,
+    Opened,
+    Retry,
+    Skip,
+    find_next_due,
+    has_unjudged_runs,
+    judge_run,
+    list_due_retries,
+    list_due_schedules,
+    list_ended_runs,
+    list_scheduled_runs,
+    open_due_run,
+    open_run_retry,
+)
+from bot.store.schedules import Schedule, ScheduleState, load_schedule, purge_schedules
 
 log = structlog.get_logger(__name__)
 
@@ -37,11 +53,11 @@ FORGET_EVERY = 3600.0
 class Scheduler:
     """Fires what is due. `run` works until cancelled."""
 
-    def __init__(self, store: BotStore, clock: Clock, host: Host) -> None:
-        self._store = store.schedules
+    def __init__(self, db: Database, clock: Clock, host: Host) -> None:
+        self._db = db
         self._clock = clock
         self._host = host
-        self._firings = Firings(store.schedules, store.record, clock, host)
+        self._firings = Firings(db, clock, host)
         self._poked = asyncio.Event()
         self._forget_at = 0.0
 
@@ -63,17 +79,17 @@ class Scheduler:
     async def look(self) -> float:
         """Do what is due now; how long nothing will be (seconds)."""
         now = self._clock.now()
-        for closed in await self._store.closed():
+        for closed in await self._db.run(list_ended_runs):
             await self._judge(closed)
-        for retry in await self._store.retries(now):
+        for retry in await self._db.run(list_due_retries, now):
             await self._retry(retry)
-        for schedule in await self._store.due(now):
+        for schedule in await self._db.run(list_due_schedules, now):
             await self._fire(schedule)
         if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
             self._forget_at = now + FORGET_EVERY
-            await self._store.forget(now - DRAFTS_KEPT, now - FIRINGS_KEPT)
-        due = await self._store.next_at()
-        nap = WATCH_EVERY if await self._store.any_open() else LONGEST_NAP
+            await self._db.run(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
+        due = await self._db.run(find_next_due)
+        nap = WATCH_EVERY if await self._db.run(has_unjudged_runs) else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
     async def firing(self, schedule: Schedule, due: float) -> Fire:
@@ -98,7 +114,7 @@ class Scheduler:
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
             made = Plan(schedule.next_at, 0.0, 0, late=True)
         one = await self._told_once(await self._firings.make(schedule, made))
-        opened = await self._store.fire(one, self._clock.now())
+        opened = await self._db.run(open_due_run, one, self._clock.now())
         if opened is None:
             return
         log.info(
@@ -116,7 +132,7 @@ class Scheduler:
         """A chat hears of a used up budget once, not at every firing until it is possible again."""
         if one.skip is not Skip.BUDGET:
             return one
-        before = await self._store.firings(one.schedule.id, limit=1)
+        before = await self._db.run(list_scheduled_runs, one.schedule.id, limit=1)
         known = bool(before) and before[0].skipped == Skip.BUDGET
         return replace(one, notice="") if known else one
 
@@ -124,7 +140,7 @@ class Scheduler:
         now = self._clock.now()
         again = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
         retry_at = now + RETRY_AFTER[closed.attempt - 1] if again else 0.0
-        schedule = await self._store.get(closed.schedule)
+        schedule = await self._db.run(load_schedule, closed.schedule)
         alert = ""
         if schedule is not None:
             alert = self._host.texts(schedule.account)(
@@ -134,16 +150,16 @@ class Scheduler:
             log.warning(
                 "schedule_came_to_nothing", schedule=closed.schedule, problem=closed.problem, again=again
             )
-        opened = await self._store.judge(closed, retry_at, alert, now)
+        opened = await self._db.run(judge_run, closed, retry_at, alert, now)
         if opened is not None:
             self._host.open_(opened)
 
     async def _retry(self, retry: Retry) -> None:
-        schedule = await self._store.get(retry.schedule)
+        schedule = await self._db.run(load_schedule, retry.schedule)
         again = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             made = Plan(retry.due_at, schedule.next_at, 0, late=False)
             again = await self._firings.make(schedule, made, again=retry.id)
-        opened = await self._store.retry(retry, again, self._clock.now())
+        opened = await self._db.run(open_run_retry, retry, again, self._clock.now())
         if opened is not None:
             self._host.open_(opened)

@@ -15,10 +15,22 @@ from bot.schedules.due import upcoming
 from bot.schedules.parse_when import Spoken, parse_when
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.wall_clock import find_zone, rule_in
+from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.read_models import ConversationView
-from bot.store.schedule_rows import Schedule, ScheduleKind, ScheduleState
-from bot.store.schedule_store import ScheduleStore
+from bot.store.conversations import ConversationView
+from bot.store.scheduled_runs import trigger_schedule
+from bot.store.schedules import (
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    add_schedule,
+    count_chat_schedules,
+    delete_schedule,
+    load_last_address,
+    load_time_zone,
+    set_time_zone,
+    update_schedule,
+)
 
 SHOWN = 5
 """Firings that are shown before a schedule is saved."""
@@ -82,13 +94,13 @@ class Desk:
 
     def __init__(
         self,
-        store: ScheduleStore,
+        db: Database,
         recorded: RecordedChats,
         clock: Clock,
         scheduler: Scheduler,
         settings: Callable[[], Settings],
     ) -> None:
-        self.store = store
+        self._db = db
         self._recorded = recorded
         self._clock = clock
         self._scheduler = scheduler
@@ -96,17 +108,17 @@ class Desk:
 
     async def zone(self, account: str, chat: str) -> str:
         """The time zone of a chat."""
-        return await self.store.zone(account, chat) or self._settings().timezone
+        return await self._db.run(load_time_zone, account, chat) or self._settings().timezone
 
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Choose the time zone of a chat."""
         await find_zone(name)
-        await self.store.set_zone(account, chat, name)
+        await self._db.run(set_time_zone, account, chat, name)
 
     async def place(self, view: ConversationView) -> Place:
         """Where a schedule has its results that is made for a conversation from outside."""
         key, kind = view.key, ChatKind(view.chat_kind)
-        address = await self.store.address(view.id)
+        address = await self._db.run(load_last_address, view.id)
         topic = address.topic if address else key.topic
         own = 0 if kind is ChatKind.GROUP and not topic else view.id
         return Place(key.account, view.platform, key.chat, kind, topic, own, view.id)
@@ -147,7 +159,7 @@ class Desk:
     ) -> Preview:
         """Write a schedule down, as a draft or at once."""
         self._check_text(wanted, place.account, place.chat)
-        if await self.store.count_in_chat(place.account, place.chat) >= MOST_IN_CHAT:
+        if await self._db.run(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
         made = Schedule(
             id=0,
@@ -171,7 +183,7 @@ class Desk:
         preview = await self._previewed(made)
         if state is ScheduleState.ACTIVE:
             made = replace(made, next_at=preview.firings[0])
-        number = await self.store.add(made, actor, self._clock.now())
+        number = await self._db.run(add_schedule, made, actor, self._clock.now())
         self._scheduler.poke()
         return Preview(replace(made, id=number), preview.firings)
 
@@ -205,14 +217,14 @@ class Desk:
         fire = await self._scheduler.firing(one, self._clock.now())
         if fire.skip is not None:
             raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
-        opened = await self.store.trigger(fire, actor, self._clock.now())
+        opened = await self._db.run(trigger_schedule, fire, actor, self._clock.now())
         if opened is None:
             raise ScheduleRefused("schedule_busy", number=one.id)
         self._scheduler.hand_over(opened)
 
     async def delete(self, one: Schedule, actor: Actor) -> None:
         """Delete it with its firings."""
-        if not await self.store.delete(one.id, actor, self._clock.now()):
+        if not await self._db.run(delete_schedule, one.id, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
 
     def _check_text(self, wanted: Wanted, account: str, chat: str) -> None:
@@ -225,7 +237,7 @@ class Desk:
             raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
 
     async def _put(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
-        if not await self.store.change(was, now_is, actor, self._clock.now()):
+        if not await self._db.run(update_schedule, was, now_is, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=was.id)
         self._scheduler.poke()
         return now_is

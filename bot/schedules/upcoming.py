@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 
 from bot.errors import ScheduleRefused
 from bot.schedules.wall_clock import rule_in, zone_of
-from bot.store.schedule_rows import Schedule
+from bot.store.schedules import Schedule
 
 MOST = 2000
 """So many firings are looked for together."""

@@ -8,6 +8,7 @@ from typing import Any
 from bot.domain import Origin, Turn, person_of
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.rows import NEWEST
 
 MOST_TEXT = 500
 
@@ -47,7 +48,7 @@ class AuditEntry:
     deed: Deed
 
 
-def by(origin: Origin, key: str) -> Actor:
+def actor_of(origin: Origin, key: str) -> Actor:
     """The author of a message."""
     sender = origin.sender
     return Actor(key, person_of(origin.platform, sender), sender.name, origin.account, origin.chat)
@@ -60,7 +61,7 @@ def author_of(turn: Turn) -> Actor:
     return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
 
 
-def note(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
+def record_event(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
     """Write a deed down, once."""
     connection.execute(
         sql.ADD_AUDIT,
@@ -78,12 +79,14 @@ def note(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
     )
 
 
-def known(connection: Connection, actor: Actor) -> bool:
+def is_recorded(connection: Connection, actor: Actor) -> bool:
     """Whether this deed was written down before."""
     return connection.execute(sql.KNOWN_DEED, {"key": actor.key}).first() is not None
 
 
-def entries(connection: Connection, before: int, limit: int, person: str) -> list[AuditEntry]:
+def list_audit_entries(
+    connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
+) -> list[AuditEntry]:
     """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
     statement = sql.AUDIT_OF_PERSON if person else sql.AUDIT
     platform, _, id_ = person.partition(":")
@@ -92,7 +95,7 @@ def entries(connection: Connection, before: int, limit: int, person: str) -> lis
     return [_entry(row) for row in connection.execute(statement, given).all()]
 
 
-def count(connection: Connection, person: str, action: str, since: float) -> int:
+def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:
     """How often somebody did something since then."""
     given = {"person": person, "action": action, "since": since}
     return int(connection.execute(sql.COUNT_DEEDS, given).scalar_one())

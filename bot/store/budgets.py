@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.store import audit
 from bot.store import budget_statements as sql
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, record_event
 from bot.store.connection import Connection
 
 HOUR, DAY = 3600, 24 * 3600
@@ -89,7 +88,7 @@ def scope_of_chat(account: str, chat: str) -> str:
     return f"{Of.CHAT}:{account}:{chat}"
 
 
-def used(connection: Connection, limit: Limit, now: float) -> Used:
+def measure_limit(connection: Connection, limit: Limit, now: float) -> Used:
     """How much of a limit is used now."""
     start = now - now % limit.what.period
     seconds = start + limit.what.period - now
@@ -109,13 +108,13 @@ def used(connection: Connection, limit: Limit, now: float) -> Used:
     return Used(limit, int(connection.execute(statement, given).scalar_one()), seconds)
 
 
-def refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
     """What somebody is told whose budget is used up, "" where none is; of several the one with the longest
     wait.
     """
     over = [
         found
-        for found in (used(connection, limit, now) for limit in limits)
+        for found in (measure_limit(connection, limit, now) for limit in limits)
         if found.used >= found.limit.most
     ]
     if not over:
@@ -124,15 +123,15 @@ def refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
     return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
 
 
-def take(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float) -> str:
     """Count a message unless a budget is used up; what somebody is told then."""
-    refused = refusal(connection, limits, now)
+    refused = find_refusal(connection, limits, now)
     if not refused:
-        count(connection, limits, now)
+        count_message(connection, limits, now)
     return refused
 
 
-def count(connection: Connection, limits: Sequence[Limit], now: float) -> None:
+def count_message(connection: Connection, limits: Sequence[Limit], now: float) -> None:
     """Count a message that was accepted."""
     for limit in limits:
         if limit.what is What.MESSAGES:
@@ -140,7 +139,7 @@ def count(connection: Connection, limits: Sequence[Limit], now: float) -> None:
             connection.execute(sql.COUNT, {"scope": limit.scope, "start": start})
 
 
-def listed(connection: Connection) -> list[Budget]:
+def list_budgets(connection: Connection) -> list[Budget]:
     """Every budget that was given, by entry."""
     return [
         Budget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
@@ -148,7 +147,7 @@ def listed(connection: Connection) -> list[Budget]:
     ]
 
 
-def give(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
+def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
     """Give a budget in place of another; one that says nothing is taken away."""
     if one.messages is None and one.tokens is None:
         connection.execute(sql.TAKE, {"entry": one.entry})
@@ -163,12 +162,12 @@ def give(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
                 "now": now,
             },
         )
-    audit.note(
+    record_event(
         connection, actor, Deed("budget", one.entry, f"{one.messages} messages, {one.tokens} tokens"), now
     )
 
 
-def forget(connection: Connection, before: float) -> None:
+def purge_meters(connection: Connection, before: float) -> None:
     """Drop counts of hours before then."""
     connection.execute(sql.FORGET, {"before": before})
 
@@ -179,3 +178,8 @@ def _read(column: int) -> int | None:
 
 def _written(value: int | None) -> int:
     return -1 if value is None else value
+
+
+def measure_limits(connection: Connection, limits: Sequence[Limit], now: float) -> list[Used]:
+    """Return how much of each limit is used."""
+    return [measure_limit(connection, limit, now) for limit in limits]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.store import chat_migration_statements as sql
-from bot.store import rows
 from bot.store.budgets import scope_of_chat
 from bot.store.connection import Connection
+from bot.store.rows import address_in, address_out
 from bot.store.statements import SET_ADDRESS
 
 
@@ -21,8 +21,8 @@ def migrate_chat(connection: Connection, account: str, old: str, new: str) -> No
     here = {"account": account, "old": old, "new": new}
     platform = connection.execute(sql.PLATFORM, {"account": account}).scalar_one_or_none()
     for row in connection.execute(sql.OPEN_ADDRESSES, {"account": account, "chat": old}).all():
-        address = replace(rows.address_in(row.address), chat=new, reply_to="")
-        connection.execute(SET_ADDRESS, {"address": rows.address_out(address), "id": row.id})
+        address = replace(address_in(row.address), chat=new, reply_to="")
+        connection.execute(SET_ADDRESS, {"address": address_out(address), "id": row.id})
     for statement in (*sql.MOVE_CHAT, *sql.MOVE_SETTINGS):
         connection.execute(statement, here)
     for twin in connection.execute(sql.TWINS, here).all():

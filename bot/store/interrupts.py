@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Any
 
 from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
-from bot.store import audit, rows, tool_grants
 from bot.store import statements as sql
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, author_of, record_event
 from bot.store.connection import Connection
 from bot.store.new_turn import open_turn
-from bot.store.tool_grants import Remembered
+from bot.store.rows import address_in, choices_in, people_in, people_out, words_out
+from bot.store.tool_grants import Remembered, record_tool_grant, remembered_in, remembered_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +53,16 @@ def approval_in(row: Any) -> Approval | None:
     """The approval that is open in a conversation's row; None for none."""
     if not row.question or not row.decisions:
         return None
-    people = [person.id for person in rows.people_in(row.askers)]
-    return Approval(people, rows.choices_in(row.decisions), tool_grants.remembered_in(row.remembered))
+    people = [person.id for person in people_in(row.askers)]
+    return Approval(people, choices_in(row.decisions), remembered_in(row.remembered))
 
 
-def ask(
+def open_interrupt(
     connection: Connection,
     turn: Turn,
     question: str,
-    decisions: Sequence[str] | None,
-    now: float,
+    decisions: Sequence[str] | None = None,
+    now: float = 0.0,
     remembered: Remembered | None = None,
 ) -> None:
     """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
@@ -75,10 +76,10 @@ def ask(
     values = {
         "question": question,
         "turn": turn.id,
-        "askers": rows.people_out(people),
+        "askers": people_out(people),
         "now": now,
-        "remembered": tool_grants.remembered_out(remembered),
-        "decisions": "" if decisions is None else rows.words_out([word.casefold() for word in decisions]),
+        "remembered": remembered_out(remembered),
+        "decisions": "" if decisions is None else words_out([word.casefold() for word in decisions]),
     }
     here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
     if connection.execute(sql.ASK, {**values, **here, "thread_id": turn.thread_id}).first() is not None:
@@ -90,7 +91,7 @@ def ask(
         connection.execute(sql.STOP_TURN, {"id": opened, "why": Stopped.LEFT.value})
 
 
-def expire(connection: Connection, before: float, now: float) -> list[int]:
+def expire_approvals(connection: Connection, before: float, now: float) -> list[int]:
     """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
 
     The ids of their conversations.
@@ -101,7 +102,7 @@ def expire(connection: Connection, before: float, now: float) -> list[int]:
     return [row.id for row in found]
 
 
-def give_up(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
+def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
     """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
     and a new one that nobody wrote, which goes on without. Zeros where none is open.
     """
@@ -109,7 +110,9 @@ def give_up(connection: Connection, conversation: int, now: float) -> tuple[int,
     return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
 
 
-def leave(connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float) -> None:
+def abandon_interrupt(
+    connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float
+) -> None:
     """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
     nobody wrote, which shows that; whose deed it was is written down where it was an approval.
     """
@@ -121,11 +124,11 @@ def leave(connection: Connection, conversation: int, thread_id: str, actor: Acto
     connection.execute(sql.STOP_TURN, {"id": left, "why": Stopped.LEFT.value})
     if actor is not None and row.decisions:
         deed = Deed("approval", f"turn {row.asked_by}", "left")
-        audit.note(connection, replace(actor, key=f"turn:{left}"), deed, now)
+        record_event(connection, replace(actor, key=f"turn:{left}"), deed, now)
 
 
 def _go_on(connection: Connection, row: Any, now: float) -> int:
-    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
+    address = address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
     turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
     connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
     connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
@@ -137,16 +140,16 @@ def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, 
     while it is open: then another one was answered).
     """
     row = connection.execute(sql.ASKERS, {"id": conversation}).one()
-    return rows.people_in(row.askers), 0 if row.question else row.asked_by
+    return people_in(row.askers), 0 if row.question else row.asked_by
 
 
-def pressed(connection: Connection, turn: int, message: InboundMessage) -> bool:
+def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
     """Whether a button was pressed below the question that this turn asked."""
     values = {"turn": turn, "message_id": message.origin.reply_to}
     return connection.execute(sql.ASKED_WITH, values).first() is not None
 
 
-def stands(connection: Connection, turn: int) -> bool:
+def is_readable(connection: Connection, turn: int) -> bool:
     """Whether people may have read the question that this turn asks."""
     return connection.execute(sql.QUESTION_STANDS, {"id": turn}).first() is not None
 
@@ -160,3 +163,73 @@ def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool)
     open_ones = connection.execute(sql.APPROVALS_WITH, values).all()
     found = [approval for row in open_ones if (approval := approval_in(row)) is not None]
     return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
+
+
+WORDS = ("approve", "reject")
+"""What decides an approval that offers no answers of its own."""
+
+
+class DecisionWord(Enum):
+    """What `/approve` and `/reject` say: yes for once, for this conversation, on the whole account, or no."""
+
+    ONCE = auto()
+    HERE = auto()
+    ALWAYS = auto()
+    NO = auto()
+
+
+class Decided(Enum):
+    """What came of `/approve` or `/reject`: done, no such approval, several, not theirs to give, for admins,
+    or only for once.
+    """
+
+    DONE = auto()
+    SENIOR = auto()
+    ONCE = auto()
+    NONE = auto()
+    SEVERAL = auto()
+    FOREIGN = auto()
+
+
+def decide_approval(
+    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, senior: bool
+) -> tuple[Decided, int]:
+    """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
+    of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
+    """
+    here = {"account": command.address.account, "chat": command.address.chat}
+    found = [
+        row
+        for row in connection.execute(sql.APPROVALS_IN, here).all()
+        if not number or row.asked_by == number
+    ]
+    if len(found) != 1:
+        return (Decided.SEVERAL if found else Decided.NONE), 0
+    row, message = found[0], command.messages[-1]
+    approval, words = approval_in(row), choices_in(row.decisions)
+    if approval is None or (message.sender.id not in approval.people and not senior):
+        return Decided.FOREIGN, 0
+    if given is DecisionWord.ALWAYS and not senior:
+        return Decided.SENIOR, 0
+    kept = approval.remembered
+    if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
+        return Decided.ONCE, 0
+    word = _word(given, words, kept)
+    connection.execute(sql.CHANGE_INBOUND, {"text": word, "at": now, "id": message.id})
+    address = connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one()
+    turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
+    connection.execute(sql.MAKE_DECISION, {**turned, "id": command.id})
+    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
+    deed = Deed("approval", f"turn {row.asked_by}", word)
+    actor = author_of(command)
+    record_event(connection, actor, deed, now)
+    record_tool_grant(connection, kept, word, int(row.id), actor, now)
+    return Decided.DONE, int(row.id)
+
+
+def _word(given: DecisionWord, words: Sequence[str], kept: Remembered | None) -> str:
+    """How the approval itself calls that decision."""
+    if kept is not None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
+        return kept.here if given is DecisionWord.HERE else kept.always
+    yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS
+    return no if given is DecisionWord.NO else yes

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from bot.domain import ChangeNote, InboundChange, TurnKind, TurnState
-from bot.store import rows
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.rows import address_in, address_out, sender_in
 
 # Characters that the agent is told of an old text, by which it knows the message, and of the new one.
 OLD_SHOWN, NEW_SHOWN = 120, 2000
@@ -21,7 +21,7 @@ MOST_NOTES = 10
 NEVER_BEGUN = frozenset({TurnState.CANCELLED.value, TurnState.EXPIRED.value})
 
 
-def change(connection: Connection, happened: InboundChange, now: float) -> None:
+def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
     """Take over what became of a message; one that no chat turn has is nobody's business."""
     origin = happened.origin
     row = connection.execute(
@@ -45,10 +45,10 @@ def change(connection: Connection, happened: InboundChange, now: float) -> None:
     connection.execute(sql.EMPTY_INBOUND, {"at": happened.at, "id": row.id})
     connection.execute(sql.EMPTY_CHANGES, {"inbound": row.id})
     if waiting is not None:
-        without(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
+        drop_message(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
 
 
-def notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
+def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
     """What a turn tells the agent; not of the messages that it asks again, since it asks them as they are."""
     found: dict[int, ChangeNote] = {}
     for row in connection.execute(sql.CHANGES_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
@@ -57,7 +57,7 @@ def notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Se
         earlier = found.pop(row.inbound_id, None)
         before = row.old_text if earlier is None else earlier.before
         after = None if row.deleted else row.new_text
-        found[row.inbound_id] = ChangeNote(rows.sender_in(row.sender), "" if row.deleted else before, after)
+        found[row.inbound_id] = ChangeNote(sender_in(row.sender), "" if row.deleted else before, after)
     return list(found.values())[-MOST_NOTES:]
 
 
@@ -66,7 +66,7 @@ def take_notes(
 ) -> Sequence[ChangeNote]:
     """Whatever was not told yet is told with this turn; what happened on another thread is dropped."""
     told = connection.execute(sql.TELL_CHANGES, {"turn": turn, "conversation": conversation}).all()
-    return notes(connection, turn, thread_id, repeats) if told else ()
+    return list_notes(connection, turn, thread_id, repeats) if told else ()
 
 
 def _add(connection: Connection, happened: InboundChange, row: Any) -> int | None:
@@ -89,7 +89,7 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
     return added
 
 
-def without(
+def drop_message(
     connection: Connection, turn: int, waiting: Any, message_id: str, now: float, end: TurnState
 ) -> None:
     """A message left a waiting turn: the reply answers one that is there, and an empty turn ends quietly, as
@@ -101,9 +101,9 @@ def without(
         closed = {"id": turn, "state": end.value, "error": error, "finished_at": now}
         connection.execute(sql.SET_STATE, closed)
         return
-    address = rows.address_in(waiting.address)
+    address = address_in(waiting.address)
     if address.reply_to == message_id:
-        moved = rows.address_out(replace(address, reply_to=last))
+        moved = address_out(replace(address, reply_to=last))
         connection.execute(sql.SET_ADDRESS, {"address": moved, "id": turn})
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain import Part, PartKind, ReplyAddress, TurnKind, TurnState
-from bot.store import rows
+from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnState
 from bot.store import statements as sql
 from bot.store.connection import Connection
+from bot.store.rows import address_out, choices_out
 
 
 def open_turn(
@@ -32,7 +32,7 @@ def open_turn(
                 "conversation": conversation,
                 "kind": kind.value,
                 "state": state.value,
-                "address": rows.address_out(address),
+                "address": address_out(address),
                 "platform": platform,
                 "thread_id": thread_id,
                 "model": model,
@@ -89,7 +89,14 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
             "platform_id": part.platform_id,
             "repeated": int(part.repeated),
             "category": category,
-            "choices": rows.choices_out(part.choices),
+            "choices": choices_out(part.choices),
             "now": now,
         },
     )
+
+
+def record_answer(connection: Connection, command: Turn, text: str, now: float) -> None:
+    """Record a command's answer with what it does, so that a crash does not do it twice."""
+    save_part(connection, command.id, Part(0, PartKind.TEXT, text), now)
+    delivering = {"id": command.id, "state": TurnState.DELIVERING.value, "error": "", "finished_at": 0.0}
+    connection.execute(sql.SET_STATE, delivering)

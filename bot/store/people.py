@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from bot.domain import Origin, ReplyAddress, person_of
-from bot.store import audit, rows
+from bot.domain import Origin, ReplyAddress, Turn, person_of
 from bot.store import statements as sql
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, author_of, record_event
 from bot.store.connection import Connection
-from bot.store.new_turn import open_notice
+from bot.store.new_turn import open_notice, record_answer
+from bot.store.rows import address_in, address_out
 
 MOST_WAITING = 5
 """So many strangers of one account wait at once with a code."""
@@ -59,7 +59,7 @@ class Knock(Enum):
     CROWDED = auto()
 
 
-def given(connection: Connection) -> list[Given]:
+def list_role_grants(connection: Connection) -> list[Given]:
     """Every role that was given, by entry."""
     return [
         Given(row.entry, row.role, row.name, row.given_by, row.given_at)
@@ -67,7 +67,7 @@ def given(connection: Connection) -> list[Given]:
     ]
 
 
-def give(connection: Connection, one: Given, actor: Actor, now: float) -> None:
+def grant_role(connection: Connection, one: Given, actor: Actor, now: float) -> None:
     """Give a role in place of another one; somebody who waited with a code does so no longer."""
     connection.execute(
         sql.GIVE,
@@ -76,18 +76,18 @@ def give(connection: Connection, one: Given, actor: Actor, now: float) -> None:
     for row in connection.execute(sql.ALL_WAITING).all():
         if one.entry in (row.person, _on(row.account, row.person)):
             connection.execute(sql.FORGET_WAITING, {"code": row.code})
-    audit.note(connection, actor, Deed("give", one.entry, one.role), now)
+    record_event(connection, actor, Deed("give", one.entry, one.role), now)
 
 
-def take(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
+def revoke_role(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
     """Take a role back; whether there was one."""
     taken = connection.execute(sql.TAKE, {"entry": entry}).first() is not None
     if taken:
-        audit.note(connection, actor, Deed("take", entry), now)
+        record_event(connection, actor, Deed("take", entry), now)
     return taken
 
 
-def knock(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> Knock:
+def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> Knock:
     """A stranger wrote in private: the code is theirs unless they have one, or too many wait."""
     connection.execute(sql.EXPIRE_WAITING, {"now": now})
     person = person_of(origin.platform, origin.sender)
@@ -112,13 +112,13 @@ def _on(account: str, person: str) -> str:
     return f"{account}:{person.partition(':')[2]}"
 
 
-def answer_to(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
+def set_pairing_address(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
     """Where somebody who waits with this code hears that they are let in."""
-    given = {"code": code, "conversation": conversation, "address": rows.address_out(address)}
+    given = {"code": code, "conversation": conversation, "address": address_out(address)}
     connection.execute(sql.ANSWER_WAITING, given)
 
 
-def waiting(connection: Connection, now: float, code: str = "") -> list[Waiting]:
+def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[Waiting]:
     """Who waits with a code that is still good; only the one with this code where one is given."""
     found = connection.execute(sql.WAITING, {"now": now}).all()
     return [
@@ -128,7 +128,9 @@ def waiting(connection: Connection, now: float, code: str = "") -> list[Waiting]
     ]
 
 
-def admit(connection: Connection, code: str, role: str, welcome: str, actor: Actor, now: float) -> int | None:
+def approve_pairing(
+    connection: Connection, code: str, role: str, welcome: str, actor: Actor, now: float
+) -> int | None:
     """Give the one who waits with this code a role, and tell them; the id of the turn that does.
 
     None where nobody waits with it any more.
@@ -136,14 +138,24 @@ def admit(connection: Connection, code: str, role: str, welcome: str, actor: Act
     row = connection.execute(sql.END_WAITING, {"code": code, "now": now}).first()
     if row is None:
         return None
-    give(connection, Given(_on(row.account, row.person), role, row.name, actor.person, now), actor, now)
+    grant_role(connection, Given(_on(row.account, row.person), role, row.name, actor.person, now), actor, now)
     return open_notice(
         connection,
         row.conversation_id,
-        rows.address_in(row.address),
+        address_in(row.address),
         row.person.partition(":")[0],
         "",
         welcome,
         now,
         size=0,
     )
+
+
+def approve_pairing_by_command(
+    connection: Connection, code: str, role: str, welcome: str, command: Turn, text: str, now: float
+) -> int | None:
+    """See `people.admit`; the answer of the command that does it is recorded with it."""
+    opened = approve_pairing(connection, code, role, welcome, author_of(command), now)
+    if opened is not None:
+        record_answer(connection, command, text, now)
+    return opened

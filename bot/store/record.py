@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import InboundChange, InboundMessage, Sender, Turn
-from bot.store import audit, rows
 from bot.store import record_statements as sql
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, record_event
 from bot.store.connection import Connection
+from bot.store.rows import sender_in, sender_out
 
 LONGEST = 4000
 """Characters that are kept of a message."""
@@ -39,7 +39,7 @@ class RecordedChat:
     since: float
 
 
-def keep(connection: Connection, message: InboundMessage) -> None:
+def record_message(connection: Connection, message: InboundMessage) -> None:
     """Keep a message; one that came before stays as it is."""
     origin = message.origin
     files = [f"[{attachment.filename}]" for attachment in message.attachments]
@@ -53,7 +53,7 @@ def keep(connection: Connection, message: InboundMessage) -> None:
             "chat": origin.chat,
             "topic": origin.topic,
             "message_id": origin.message_id,
-            "sender": rows.sender_out(origin.sender),
+            "sender": sender_out(origin.sender),
             "text": text[:LONGEST],
             "sent_at": message.sent_at,
             "link": message.link,
@@ -61,7 +61,7 @@ def keep(connection: Connection, message: InboundMessage) -> None:
     )
 
 
-def follow(connection: Connection, happened: InboundChange) -> None:
+def apply_change(connection: Connection, happened: InboundChange) -> None:
     """A message says something else now, or is gone."""
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
@@ -71,8 +71,14 @@ def follow(connection: Connection, happened: InboundChange) -> None:
         connection.execute(sql.CHANGE_MESSAGE, {**here, "text": happened.text[:LONGEST]})
 
 
-def said(
-    connection: Connection, account: str, chat: str, since: float, until: float, limit: int, topic: str | None
+def list_recorded(
+    connection: Connection,
+    account: str,
+    chat: str,
+    since: float,
+    until: float,
+    limit: int = 500,
+    topic: str | None = None,
 ) -> list[Said]:
     """The newest messages of a chat after `since`, up to `until`, oldest first; `topic` None: of all."""
     given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
@@ -83,35 +89,37 @@ def said(
     return [_said(row) for row in reversed(found)]
 
 
-def count(connection: Connection, account: str, chat: str, since: float) -> int:
+def count_recorded(connection: Connection, account: str, chat: str, since: float = 0.0) -> int:
     """How many messages a chat's record holds from then on."""
     given = {"account": account, "chat": chat, "since": since}
     return int(connection.execute(sql.COUNT, given).scalar_one())
 
 
-def chats(connection: Connection) -> list[RecordedChat]:
+def list_recorded_chats(connection: Connection) -> list[RecordedChat]:
     """Every chat that keeps a record."""
     found = connection.execute(sql.RECORDED_CHATS).all()
     return [RecordedChat(row.account, row.chat, row.record_days, row.recorded_since) for row in found]
 
 
-def switch(connection: Connection, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
+def set_recording(
+    connection: Connection, account: str, chat: str, days: int, actor: Actor, now: float
+) -> None:
     """Keep a record of a chat for so many days; 0 ends it, and deletes what was kept."""
     given = {"account": account, "chat": chat, "days": days, "since": now if days else 0.0}
     connection.execute(sql.SWITCH, given)
     if not days:
         connection.execute(sql.FORGET_CHAT, {"account": account, "chat": chat})
-    audit.note(connection, actor, Deed("record", f"{account}:{chat}", f"{days} days"), now)
+    record_event(connection, actor, Deed("record", f"{account}:{chat}", f"{days} days"), now)
 
 
-def forget(connection: Connection, now: float) -> None:
+def purge_record(connection: Connection, now: float) -> None:
     """Drop what is older than its chat keeps."""
-    for one in chats(connection):
+    for one in list_recorded_chats(connection):
         before = now - one.days * DAY
         connection.execute(sql.FORGET_OLD, {"account": one.account, "chat": one.chat, "before": before})
 
 
-def heard_before(connection: Connection, turn: Turn, back: float, limit: int) -> list[Said]:
+def list_recorded_before(connection: Connection, turn: Turn, back: float, limit: int) -> list[Said]:
     """What others wrote where a turn is, between the turn before it in its conversation (at most `back`
     seconds before it) and its last message.
     """
@@ -124,16 +132,16 @@ def heard_before(connection: Connection, turn: Turn, back: float, limit: int) ->
     # A message in a channel opens a thread of its own on some platforms.
     topic = address.topic if address.topic and address.topic not in own else None
     since = max(float(before), until - back)
-    found = said(connection, address.account, address.chat, since, until, limit + len(own), topic)
+    found = list_recorded(connection, address.account, address.chat, since, until, limit + len(own), topic)
     return [one for one in found if one.message_id not in own][-limit:]
 
 
-def is_first(connection: Connection, turn: Turn) -> bool:
+def is_first_turn(connection: Connection, turn: Turn) -> bool:
     """Whether nothing was answered in a turn's conversation before it."""
     given = {"conversation": turn.conversation, "turn": turn.id}
     return connection.execute(sql.TURN_BEFORE, given).scalar_one_or_none() is None
 
 
 def _said(row: Any) -> Said:
-    sender = rows.sender_in(row.sender)
+    sender = sender_in(row.sender)
     return Said(row.id, row.message_id, row.topic, sender, row.text, row.sent_at, row.link)

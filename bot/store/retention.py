@@ -6,7 +6,7 @@ down first and deleted on the runtime then, which may be away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,11 @@ import orjson
 
 from bot.domain import OPEN_STATES, Sender, TurnState
 from bot.store import retention_statements as sql
-from bot.store import rows, web_sessions
-from bot.store.connection import Connection
-from bot.store.statements import EMPTY_CHANGES, PARTS_OF_TURNS
+from bot.store.connection import Connection, Statement
+from bot.store.database import Database
+from bot.store.rows import attachments_in, part_in, sender_out, steps_in
+from bot.store.statements import EMPTY_CHANGES, FORGET_AUDIT, FORGET_KNOWN, PARTS_OF_TURNS
+from bot.store.web_sessions import delete_web_access
 
 STEP = 2000
 """Ids that one transaction looks at."""
@@ -83,18 +85,18 @@ class Erased:
         return Erased(self.messages + other.messages, gone, shared)
 
 
-def mark(connection: Connection, account: str) -> int:
+def load_mark(connection: Connection, account: str) -> int:
     """Up to which turn an account's texts are gone."""
     return int(connection.execute(sql.MARK, {"account": account}).scalar_one_or_none() or 0)
 
 
-def forget_before(
+def erase_old_texts(
     connection: Connection, account: str, before: float, now: float, new_id: Callable[[], str]
 ) -> Step:
     """Delete the texts of the next turns of an account that were accepted before then, as far as they are
     closed, and let those threads leave that were not used since.
     """
-    after = mark(connection, account)
+    after = load_mark(connection, account)
     newest = int(connection.execute(sql.NEWEST_TURN).scalar_one())
     upto = min(after + STEP, newest)
     given = {"account": account, "after": after, "upto": upto}
@@ -118,27 +120,27 @@ def forget_before(
     return Step(upto, not stopped and upto < newest)
 
 
-def leaving(connection: Connection, limit: int) -> list[str]:
+def list_abandoned_threads(connection: Connection, limit: int = 50) -> list[str]:
     """Threads to delete on the runtime, in which nothing is worked on."""
     return [str(row.thread_id) for row in connection.execute(sql.LEAVING, {"limit": limit}).all()]
 
 
-def any_leaving(connection: Connection) -> bool:
+def has_abandoned_threads(connection: Connection) -> bool:
     """Whether threads are still to be deleted."""
     return connection.execute(sql.ANY_LEAVING).first() is not None
 
 
-def left(connection: Connection, thread: str) -> None:
+def drop_abandoned_thread(connection: Connection, thread: str) -> None:
     """The runtime has deleted a thread."""
     connection.execute(sql.LEFT, {"thread": thread})
 
 
-def newest_message(connection: Connection) -> int:
+def find_newest_message(connection: Connection) -> int:
     """The id of the newest message."""
     return int(connection.execute(sql.NEWEST_MESSAGE).scalar_one())
 
 
-def written(connection: Connection, person: Person, after: int) -> list[Written]:
+def list_written(connection: Connection, person: Person, after: int) -> list[Written]:
     """Somebody's messages among the next `STEP` ids, with the answers to them."""
     found = _messages(connection, person, after)
     answers = _answers(connection, sorted({row.turn_id for row in found}))
@@ -148,16 +150,16 @@ def written(connection: Connection, person: Person, after: int) -> list[Written]
             row.account,
             row.chat,
             row.text,
-            tuple(one.filename for one in rows.attachments_in(row.attachments)),
+            tuple(one.filename for one in attachments_in(row.attachments)),
             row.sent_at,
             answers.get(row.turn_id, ""),
-            tuple(f"{step.tool} {step.arguments}".strip() for step in rows.steps_in(row.steps)),
+            tuple(f"{step.tool} {step.arguments}".strip() for step in steps_in(row.steps)),
         )
         for row in found
     ]
 
 
-def erase(
+def erase_messages(
     connection: Connection, person: Person, after: int, now: float, new_id: Callable[[], str]
 ) -> Erased:
     """Empty somebody's messages among the next `STEP` ids, as far as their turns are closed. Answers go where
@@ -168,7 +170,7 @@ def erase(
     for row in _messages(connection, person, after):
         if TurnState(row.state) in OPEN_STATES:
             continue
-        connection.execute(sql.EMPTY, {"nobody": rows.sender_out(NOBODY), "id": row.id})
+        connection.execute(sql.EMPTY, {"nobody": sender_out(NOBODY), "id": row.id})
         connection.execute(EMPTY_CHANGES, {"inbound": row.id})
         if connection.execute(sql.OTHERS_IN_TURN, {"turn": row.turn_id}).first() is None:
             for statement in sql.DELETE_ANSWER:
@@ -182,31 +184,31 @@ def erase(
     return Erased(messages, _threads(gone), _threads(places - gone))
 
 
-def settle(connection: Connection, person: Person, spent_before: float) -> int:
+def erase_traces(connection: Connection, person: Person, spent_before: float) -> int:
     """Delete what else names a person; how many messages of theirs are being worked on.
 
     What their turns cost since `spent_before` stays theirs: budgets go by it.
     """
     connection.execute(sql.DELETE_RECORDED, person.given)
     connection.execute(sql.DELETE_PAIRING, {"person": str(person)})
-    web_sessions.forget(connection, str(person))
+    delete_web_access(connection, str(person))
     connection.execute(sql.DELETE_NOTICES, {"id": person.id, "platform": person.platform})
     connection.execute(sql.DELETE_SPENT, {"person": str(person), "before": spent_before})
     return int(connection.execute(sql.OPEN_MESSAGES, person.given).scalar_one())
 
 
-def recorded(connection: Connection, person: Person) -> Sequence[Any]:
+def list_recorded_of(connection: Connection, person: Person) -> Sequence[Any]:
     """What the chat record has of somebody: rows of account, chat, text, sent_at, link."""
     return connection.execute(sql.RECORDED, person.given).all()
 
 
-def role_of(connection: Connection, person: Person) -> Sequence[Any]:
+def list_roles_of(connection: Connection, person: Person) -> Sequence[Any]:
     """The roles that somebody was given: rows of entry, role, name, given_by, given_at."""
     whose = {"person": str(person), "platform": person.platform, "on_account": f":{person.id}"}
     return connection.execute(sql.ROLE_OF, whose).all()
 
 
-def schedules_of(connection: Connection, person: Person) -> Sequence[Any]:
+def list_schedules_of(connection: Connection, person: Person) -> Sequence[Any]:
     """What somebody scheduled: rows of id, kind, state, text, spoken, zone, account, chat, made_at."""
     return connection.execute(sql.SCHEDULES_OF, {"person": str(person)}).all()
 
@@ -231,7 +233,7 @@ def _answers(connection: Connection, turns: Sequence[int]) -> dict[int, str]:
         return {}
     texts: dict[int, list[str]] = {}
     for row in connection.execute(PARTS_OF_TURNS, {"turns": turns}).all():
-        part = rows.part_in(row)
+        part = part_in(row)
         texts.setdefault(row.turn_id, []).append(part.filename or part.content)
     return {turn: "\n\n".join(filter(None, found)) for turn, found in texts.items()}
 
@@ -241,3 +243,38 @@ def _leave(connection: Connection, conversation: int, thread: str, fresh: str, n
     connection.execute(sql.LEAVE, {**here, "now": now})
     connection.execute(sql.ROTATE, {**here, "new": fresh})
     connection.execute(sql.UNNAME, here)
+
+
+KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
+AUDIT_KEPT = 400 * 24 * 3600.0
+"""More than a year (seconds)."""
+
+
+async def iterate_written(db: Database, person: Person) -> AsyncIterator[Sequence[Written]]:
+    """Yield a person's messages with the answers to them, oldest first, one transaction per batch."""
+    for after in range(0, await db.run(find_newest_message), STEP):
+        yield await db.run(list_written, person, after)
+
+
+async def erase_person(
+    db: Database, person: Person, spent_before: float, now: float, new_id: Callable[[], str]
+) -> tuple[Erased, int]:
+    """Erase what is stored about a person, and count their messages that are still in progress.
+
+    One transaction per batch of messages; if interrupted, it can be run again.
+    """
+    erased = Erased()
+    for after in range(0, await db.run(find_newest_message), STEP):
+        erased += await db.run(erase_messages, person, after, now, new_id)
+    return erased, await db.run(erase_traces, person, spent_before)
+
+
+async def purge_expired(db: Database, now: float) -> None:
+    """Delete known message ids and message edits after 90 days and audit events after 400 days."""
+    for statement in FORGET_KNOWN:
+        await db.run(_purge, statement, now - KNOWN_MESSAGES_KEPT)
+    await db.run(_purge, FORGET_AUDIT, now - AUDIT_KEPT)
+
+
+def _purge(connection: Connection, statement: Statement, before: float) -> None:
+    connection.execute(statement, {"before": before})

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress, Turn, TurnKind
-from bot.store import audit, budgets, interrupts, rows
 from bot.store import statements as sql
-from bot.store.budgets import Limit
+from bot.store.audit import Actor, Deed, author_of, record_event
+from bot.store.budgets import Limit, count_message
 from bot.store.connection import Connection
-from bot.store.new_turn import open_turn
-from bot.store.read_models import ConversationView
-from bot.store.turns import THE_LAST, Answered, answer, last_answered
+from bot.store.conversations import ConversationView
+from bot.store.interrupts import abandon_interrupt
+from bot.store.new_turn import open_turn, record_answer
+from bot.store.rows import address_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,10 @@ class Again:
     model: str
     thread_id: str
     checkpoint: str
-    actor: audit.Actor
+    actor: Actor
 
 
-def retry(
+def open_retry(
     connection: Connection,
     command: Turn,
     answered: Answered,
@@ -36,7 +37,7 @@ def retry(
     checkpoint: str,
     thread_id: str,
     text: str,
-    limits: Sequence[Limit],
+    limits: Sequence[Limit] = (),
     now: float,
 ) -> int:
     """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
@@ -44,23 +45,23 @@ def retry(
     A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
     turn. `text` is the command's own answer; it counts for `limits`.
     """
-    answer(connection, command, text, now)
-    author = audit.author_of(command)
+    record_answer(connection, command, text, now)
+    author = author_of(command)
     at = (command.conversation, command.address, command.platform, command.model)
     again = Again(*at, thread_id, checkpoint, author)
     return _again(connection, answered, again, limits, now)
 
 
-def retry_later(
-    connection: Connection, command: Turn, *, text: str, limits: Sequence[Limit], now: float
+def queue_retry(
+    connection: Connection, command: Turn, *, text: str, limits: Sequence[Limit] = (), now: float
 ) -> None:
     """As `retry`, where something is under way: the turn waits behind it, and answers again what was answered
     last by then. One waits at a time.
     """
-    answer(connection, command, text, now)
+    record_answer(connection, command, text, now)
     if connection.execute(sql.RETRY_WAITS, {"conversation": command.conversation}).first() is not None:
         return
-    budgets.count(connection, limits, now)
+    count_message(connection, limits, now)
     open_turn(
         connection,
         command.conversation,
@@ -86,12 +87,12 @@ def begin_retry(
     if row is None:
         return False
     _replaced(connection, answered)
-    interrupts.leave(connection, row.conversation_id, thread_id, None, now)
+    abandon_interrupt(connection, row.conversation_id, thread_id, None, now)
     connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
 
 
-def repeat(
+def repeat_answer(
     connection: Connection,
     answered: Answered,
     view: ConversationView,
@@ -100,7 +101,7 @@ def repeat(
     thread_id: str,
     model: str,
     limits: Sequence[Limit],
-    actor: audit.Actor,
+    actor: Actor,
     now: float,
 ) -> int:
     """As `retry`, without a command: the answer goes where the one before it went. 0 where something is under
@@ -109,25 +110,25 @@ def repeat(
     here = {"conversation": view.id}
     connection.execute(sql.HOLD_CONVERSATION, here)
     busy = connection.execute(sql.ANY_OPEN, here).first() is not None
-    if busy or last_answered(connection, view.id) != answered:
+    if busy or find_last_answered(connection, view.id) != answered:
         return 0
-    address = rows.address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
+    address = address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
     if address.chat != view.key.chat:
         # The chat has got another id since.
         address = replace(address, chat=view.key.chat, reply_to="")
     again = Again(view.id, address, view.platform, model, thread_id, checkpoint, actor)
     opened = _again(connection, answered, again, limits, now)
-    done = audit.Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
-    audit.note(connection, actor, done, now)
+    done = Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
+    record_event(connection, actor, done, now)
     return opened
 
 
 def _again(
     connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
 ) -> int:
-    budgets.count(connection, limits, now)
+    count_message(connection, limits, now)
     _replaced(connection, answered)
-    interrupts.leave(connection, again.conversation, again.thread_id, again.actor, now)
+    abandon_interrupt(connection, again.conversation, again.thread_id, again.actor, now)
     opened = open_turn(
         connection,
         again.conversation,
@@ -149,3 +150,23 @@ def _replaced(connection: Connection, answered: Answered) -> None:
     """The answer has another one in its place."""
     connection.execute(sql.MARK_REPLACED, {"id": answered.id})
     connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last answered turn of a conversation; `source` is the turn whose messages it answered."""
+
+    id: int
+    source: int
+    thread_id: str
+    run_id: str
+
+
+def find_last_answered(connection: Connection, conversation: int) -> Answered | None:
+    """The turn that `/retry` would answer again: the last one of the thread that the conversation is on."""
+    row = connection.execute(sql.LAST_ANSWERED, {"conversation": conversation}).first()
+    return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
+
+
+THE_LAST = -1
+"""What a turn repeats that waits for the one before it: whatever was answered last by then."""

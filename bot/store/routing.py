@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyAddress, person_of
-from bot.store import audit, interrupts
 from bot.store import statements as sql
 from bot.store.admission_types import Admission, Verdict
+from bot.store.audit import actor_of
 from bot.store.connection import Connection
-from bot.store.interrupts import Approval
-from bot.store.schedule_rows import SCHEDULED
-from bot.store.threads import thread_at
+from bot.store.conversations import find_thread
+from bot.store.interrupts import Approval, abandon_interrupt, approval_in
+from bot.store.schedules import SCHEDULED
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Place:
     busy: str = ""
 
 
-def placed(connection: Connection, admission: Admission, now: float) -> Place:
+def route_message(connection: Connection, admission: Admission, now: float) -> Place:
     """The conversation of a message, made if need be, and where it is answered."""
     origin = admission.message.origin
     key = _key(connection, admission)
@@ -49,10 +49,10 @@ def placed(connection: Connection, admission: Admission, now: float) -> Place:
         },
     ).one()
     thread_id = row.thread_id
-    wanted = admission.thread_id if admission.rotate else thread_at(connection, row.id, admission.resume)
+    wanted = admission.thread_id if admission.rotate else find_thread(connection, row.id, admission.resume)
     if wanted and wanted != thread_id:
         thread_id = wanted
-        interrupts.leave(connection, row.id, thread_id, audit.by(origin, ""), now)
+        abandon_interrupt(connection, row.id, thread_id, actor_of(origin, ""), now)
     if origin.chat_kind is ChatKind.GROUP and not origin.topic:
         _remember(connection, admission.message, row.id, now)
     address = ReplyAddress(
@@ -62,11 +62,11 @@ def placed(connection: Connection, admission: Admission, now: float) -> Place:
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    approval = interrupts.approval_in(row)
+    approval = approval_in(row)
     return Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy)
 
 
-def held(connection: Connection, admission: Admission) -> Any:
+def hold_conversation(connection: Connection, admission: Admission) -> Any:
     """The row of the conversation that a click belongs to, which nothing else changes until the end of the
     transaction; None for none.
     """

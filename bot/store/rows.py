@@ -179,3 +179,6 @@ def turn_in(
         approved=tuple(approved),
         error=row.error,
     )
+
+
+NEWEST = 2**62

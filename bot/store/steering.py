@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Turn, TurnMessage, TurnState
-from bot.store import message_edits, rows
 from bot.store import statements as common
 from bot.store import steering_statements as sql
 from bot.store.connection import Connection
-from bot.store.schedule_rows import EVENT
+from bot.store.message_edits import drop_message
+from bot.store.rows import message_in
+from bot.store.schedules import EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +23,19 @@ class Behind:
     more: float = 0.0
 
 
-def takes_in(turn: Turn) -> bool:
+def accepts_steering(turn: Turn) -> bool:
     """Whether messages may join a turn: neither a repeated one nor the firing of a schedule."""
     return not turn.repeats and not any(message.event_id.startswith(EVENT) for message in turn.messages)
 
 
-def behind(connection: Connection, turn: Turn, now: float) -> Behind:
+def load_steerable(connection: Connection, turn: Turn, now: float) -> Behind:
     """What waits behind a turn, up to the first message that may not join it: there is one order."""
     people = {person.id for person in (*(message.sender for message in turn.messages), *turn.askers)}
     found: list[TurnMessage] = []
     for row in connection.execute(sql.WAITING_MESSAGES, {"conversation": turn.conversation}).all():
         if row.deleted:
             continue
-        message = rows.message_in(row)
+        message = message_in(row)
         if message.sender.id not in people or not _may_join(row, message, turn):
             break
         if row.ready_at > now:
@@ -48,7 +49,7 @@ def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
     return here and not message.attachments and not message.event_id.startswith(EVENT)
 
 
-def join(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:
+def join_messages(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:
     """The run of a turn has taken these messages in: they are part of it. The agent has read them, so it is
     told what their authors changed meanwhile.
     """
@@ -61,4 +62,4 @@ def join(connection: Connection, turn: int, messages: Sequence[int], now: float)
         gone = {"id": row.turn_id, "gone": int(not row.deleted)}
         left = connection.execute(common.HOLD_TURN, gone).first()
         if left is not None:
-            message_edits.without(connection, row.turn_id, left, row.message_id, now, TurnState.DONE)
+            drop_message(connection, row.turn_id, left, row.message_id, now, TurnState.DONE)

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from bot.store import audit
 from bot.store import tool_grant_statements as sql
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, record_event
 from bot.store.connection import Connection
+from bot.store.rows import NEWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def remembered_in(column: str) -> Remembered | None:
     return Remembered(*orjson.loads(column)) if column else None
 
 
-def given(
+def record_tool_grant(
     connection: Connection, one: Remembered | None, words: str, conversation: int, actor: Actor, now: float
 ) -> None:
     """Take note of what an approval was decided with, where that is to hold for later calls."""
@@ -59,28 +59,28 @@ def given(
     connection.execute(sql.PERMIT, {**values, "person": actor.person, "name": actor.name})
 
 
-def approved(connection: Connection, account: str, conversation: int) -> tuple[str, ...]:
+def list_granted_tools(connection: Connection, account: str, conversation: int) -> tuple[str, ...]:
     """The tools that need no approval in a conversation."""
     found = connection.execute(sql.PERMITTED, {"account": account, "conversation": conversation}).all()
     return tuple(sorted({str(row.tool) for row in found}))
 
 
-def listed(connection: Connection, account: str, conversation: int) -> list[Permission]:
+def list_tool_grants(connection: Connection, account: str, conversation: int) -> list[Permission]:
     """What holds in a conversation, oldest first."""
     found = connection.execute(sql.PERMITTED, {"account": account, "conversation": conversation}).all()
     return [_permission(row) for row in found]
 
 
-def every(connection: Connection, before: int, limit: int) -> list[Permission]:
+def list_all_tool_grants(connection: Connection, before: int = NEWEST, limit: int = 50) -> list[Permission]:
     """All of them, newest first."""
     return [_permission(row) for row in connection.execute(sql.ALL, {"before": before, "limit": limit}).all()]
 
 
-def take(connection: Connection, number: int, actor: Actor, now: float) -> bool:
+def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:
     """Have the tool ask again; whether there was such a permission."""
     row = connection.execute(sql.TAKE, {"id": number}).first()
     if row is not None:
-        audit.note(connection, actor, Deed("permission taken back", str(row.tool)), now)
+        record_event(connection, actor, Deed("permission taken back", str(row.tool)), now)
     return row is not None
 
 

@@ -12,7 +12,9 @@ from bot.bus.admission import AccountRules, Admissions, Limits
 from bot.commands.core_commands import builtin
 from bot.config import AccessConfig
 from bot.domain import ChatKind, InboundMessage, IsolationPolicy, Origin, ReplyAddress, Sender
-from bot.store import BotStore, open_database
+from bot.store import Database, open_database
+from bot.store.inbox import accept_batch
+from bot.store.turns import load_turn
 from bot.texts import texts_for
 
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
@@ -52,21 +54,21 @@ async def manners() -> list[list[str]]:
     serial = iter(range(1000))
     admissions = Admissions(rules, builtin(), lambda: f"thread-{next(serial)}")
     with tempfile.TemporaryDirectory() as folder:
-        store = BotStore(await open_database(Path(folder)))
+        db = await open_database(Path(folder))
         try:
-            return await _rows(store, admissions)
+            return await _rows(db, admissions)
         finally:
-            await store.close()
+            await db.close()
 
 
-async def _rows(store: BotStore, admissions: Admissions) -> list[list[str]]:
+async def _rows(db: Database, admissions: Admissions) -> list[list[str]]:
     rows: list[list[str]] = []
     seen: list[int] = []
     for number, case in enumerate(CASES, 1):
         admission = admissions.admit(_message(number, case))
         assert admission is not None
-        accepted = (await store.accept("telegram", [admission], "", float(number), 20))[0]
-        turn = (await store.load(accepted.turn)).turn
+        accepted = (await db.run(accept_batch, "telegram", [admission], "", float(number), 20))[0]
+        turn = (await db.run(load_turn, accepted.turn)).turn
         assert turn is not None
         known = accepted.conversation in seen
         seen.append(accepted.conversation)

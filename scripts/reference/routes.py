@@ -25,7 +25,7 @@ from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
 from bot.server.api.proxy_policy import Wanted, least_for
 from bot.server.api.wiring import api_services
-from bot.store import BotStore, open_database
+from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 
 INTRO = """
@@ -84,7 +84,7 @@ async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
     prepare_home(home)
     database = await open_database(home)
     settings = Settings(home, LoadedConfig(config), None, dict(os.environ), home)
-    service = Service(settings, BotStore(database), SystemClock())
+    service = Service(settings, database, SystemClock())
     try:
         app = create_app(api_services(service, port=0))
         return app.openapi(), _roles(app)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import structlog
 
-from bot.store import BotStore
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
@@ -58,7 +57,7 @@ async def knowing(count: int, folder: Path) -> AsyncIterator[Known]:
     database = MeteredDatabase(inner)
     try:
         runtime = ScriptedRuntime(saying("Hello."))
-        bench = Bench(BotStore(database), ManualClock(), RecordingAdapter(), runtime)
+        bench = Bench(database, ManualClock(), RecordingAdapter(), runtime)
         async with bench.running():
             yield Known(bench, database)
     finally:

@@ -8,8 +8,11 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, record_event
+from bot.store.conversations import list_conversations
 from bot.store.people import Pairing
+from bot.store.read_models import list_turns
+from bot.store.turns import save_turn
 from bot.store.usage import Spent
 from tests.browser.tab import PHONE, opened
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
@@ -21,10 +24,10 @@ CODE = "SECR-ETSS"
 
 async def knocks(service: World) -> None:
     """Two strangers write, and are told their codes."""
-    store, now = service.service.store, service.service.clock.now()
+    db, now = service.service.db, service.service.clock.now()
     for of, code in ((message(), CODE), (message(sender=BEN, chat="c2"), "OTHE-RRRR")):
         asked = admission(of, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
-        await accept(store, asked, now=now)
+        await accept(db, asked, now=now)
 
 
 async def roles(service: World) -> dict[str, str]:
@@ -34,8 +37,11 @@ async def roles(service: World) -> dict[str, str]:
 
 async def welcomed(service: World) -> list[str]:
     """The chats that were told of it, in order."""
-    store = service.service.store
-    found = [(one.key.chat, (await store.turns(one.id))[0]) for one in await store.conversations("tg")]
+    db = service.service.db
+    found = [
+        (one.key.chat, (await db.run(list_turns, one.id))[0])
+        for one in await db.run(list_conversations, "tg")
+    ]
     return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You are let in."))
 
 
@@ -113,7 +119,7 @@ async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None
         now = service.service.clock.now()
         for number in range(52):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "Ann", "tg", "c1")
-            await service.service.store.note(actor, Deed("command", f"/{number}"), now + number)
+            await service.service.db.run(record_event, actor, Deed("command", f"/{number}"), now + number)
         async with opened(browser, service, "/#/audit") as tab:
             await tab.row("Ann (telegram:1)", "command", "/51", "tg · c1")
             await expect(tab.box.locator("tbody tr")).to_have_count(50)
@@ -133,7 +139,7 @@ async def test_tokens_by_day_and_by_person(browser: Browser, tmp_path: Path) -> 
         for person, tokens in (("web:owner", 1000), ("telegram:7", 500)):
             turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
             spent = Spent(person, tokens, 1, tokens + 1)
-            await service.service.store.save(turn, [], service.service.clock.now(), spent=spent)
+            await service.service.db.run(save_turn, turn, [], service.service.clock.now(), spent=spent)
         async with opened(browser, service, "/#/usage", viewport=PHONE) as tab:
             await expect(tab.box.locator(".facts").first).to_contain_text("1,502")
             await expect(tab.box.locator("svg rect")).to_have_count(30)

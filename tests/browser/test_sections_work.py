@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from bot.domain import ProgressState, ToolStep
+from bot.store.turns import save_turn
 from bot.store.usage import Spent
 from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import world
@@ -133,7 +134,7 @@ async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Brow
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
         now, spent = service.service.clock.now(), Spent("web:owner", 100, 20, 120)
-        await service.service.store.save(turn, [], now, steps=steps, spent=spent)
+        await service.service.db.run(save_turn, turn, [], now, steps=steps, spent=spent)
         async with opened(browser, service, f"/#/conversations/{conversation}", viewport=PHONE) as tab:
             calls = tab.box.locator(f"#steps-{turn}")
             await expect(calls.locator("table")).to_be_hidden()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import echo
+from bot.store.scheduled_runs import list_scheduled_runs
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve
@@ -47,7 +48,7 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
         answer = await told(driver, "/digest now 2", "(?s)This comes by schedule.*What is open")
         assert "weekdays 17:00" in answer
         for number in (1, 2):
-            [firing] = await service.store.schedules.firings(number)
+            [firing] = await service.db.run(list_scheduled_runs, number)
             assert (firing.delivered, firing.problem) == (True, "")
         shown = await told(driver, "/digest show 2", "Last firings")
         assert "delivered" in shown

@@ -13,6 +13,8 @@ import pytest
 from agent.testing.graphs import long_markdown
 from bot.app.service import Service
 from bot.platforms.discord.components import STOP_LABEL
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 from bot.testing.emulators.transcript import FrameKind
@@ -104,8 +106,8 @@ async def test_a_mention_is_answered_in_place_and_its_reply_chain_goes_on(
     second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=chat, reply_to=seen.id)
     await answered(emulator, chat, lambda texts: len(texts) == 2)
     assert answers(emulator, chat)[1].reply_to == second.id
-    [view] = await service.store.conversations("discord")
-    turns = await service.store.turns(view.id)
+    [view] = await service.db.run(list_conversations, "discord")
+    turns = await service.db.run(list_turns, view.id)
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
@@ -117,7 +119,7 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
     for thread in threads:
         await answered(emulator, thread, lambda texts: len(texts) == 1)
     assert answers(emulator, chat) == []
-    assert len(await service.store.conversations("discord")) == 2
+    assert len(await service.db.run(list_conversations, "discord")) == 2
 
 
 async def test_commands_are_registered_and_answered_in_their_own_answer(

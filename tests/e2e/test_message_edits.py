@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from tests.harness.people import Driver, at_work
 from tests.harness.service import MODEL
 from tests.harness.waiters import until
@@ -34,8 +36,8 @@ async def test_what_waits_is_changed_and_what_was_read_is_told(tmp_path: Path, d
         account = driver.entry.partition(":")[0]
 
         async def stored() -> list[str]:
-            [view] = await service.store.conversations(account)
-            turns = await service.store.turns(view.id)
+            [view] = await service.db.run(list_conversations, account)
+            turns = await service.db.run(list_turns, view.id)
             return [message.text for turn in reversed(turns) for message in turn.messages]
 
         await _until(stored, lambda texts: texts[1:] == ["oops", "helo"])

@@ -13,6 +13,8 @@ from llmock.pytest_plugin import LLMock
 
 from bot.app.service import Service
 from bot.runtime.interface import Usage
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until
@@ -78,8 +80,8 @@ async def test_a_private_chat(
         llmock.call_tool("whose_run", {}).reply("Told.")
         emulator.people.says("who am I?", user=ANN)
         await answered(emulator, ANN, "Told.")
-        [turn] = await service.store.turns(1)
-        [view] = await service.store.conversations("tele")
+        [turn] = await service.db.run(list_turns, 1)
+        [view] = await service.db.run(list_conversations, "tele")
     assert told(llmock) == {
         "thread_id": view.thread_id,
         "run_id": turn.run_id,
@@ -125,8 +127,8 @@ async def test_tokens_are_counted_by_turn_person_and_thread(tmp_path: Path, llmo
         await answered(emulator, ANN, "Told.")
         emulator.people.says("hello", user=BEN)
         await answered(emulator, BEN, "Two, at some length.")
-        ben, ann = await service.store.conversations("tele")
-        [turn], [other] = await service.store.turns(ann.id), await service.store.turns(ben.id)
+        ben, ann = await service.db.run(list_conversations, "tele")
+        [turn], [other] = await service.db.run(list_turns, ann.id), await service.db.run(list_turns, ben.id)
         assert turn.spent is not None
         assert other.spent is not None
         assert (turn.spent.person, other.spent.person) == (f"telegram:{ANN}", f"telegram:{BEN}")

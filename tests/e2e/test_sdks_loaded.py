@@ -31,13 +31,13 @@ from pathlib import Path
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.app.service import Service, Settings
-from bot.store import BotStore, open_database
+from bot.store import open_database
 import bot.server.api.app, bot.app.http_server
 
 async def main(home):
     loaded = load_config(home / "config.yaml", {}, home)
     database = await open_database(home)
-    service = Service(Settings(home, loaded, None, {}, home), BotStore(database), SystemClock())
+    service = Service(Settings(home, loaded, None, {}, home), database, SystemClock())
     await service.runtime.close()
     await database.close()
 

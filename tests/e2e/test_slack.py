@@ -14,6 +14,8 @@ from agent.testing.graphs import long_markdown
 from bot.app.service import Service
 from bot.domain import Live
 from bot.faults import VARIABLE, Step
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.machine import Beats
@@ -105,13 +107,13 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     asked = emulator.people.says("@roebot one", user=PERSON, name="Ada", channel=team)
     [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
     assert (seen["text"], seen["thread_ts"]) == ("Ada: one", asked.ts)
-    [view] = await service.store.conversations("slack")
-    [turn] = await service.store.turns(view.id)
+    [view] = await service.db.run(list_conversations, "slack")
+    [turn] = await service.db.run(list_turns, view.id)
     assert [(message.text, message.sender.name) for message in turn.messages] == [("one", "Ada")]
     emulator.people.says("two", user="U0000002", name="Ben", channel=team, thread=asked.ts)
     seen = (await answered(emulator, team, lambda texts: len(texts) == 2))[1]
     assert (seen["text"], seen["thread_ts"]) == ("Ben: two", asked.ts)
-    assert len(await service.store.conversations("slack")) == 1
+    assert len(await service.db.run(list_conversations, "slack")) == 1
     other = emulator.people.says("a thread of others", user=PERSON, channel=team)
     emulator.people.says("really", user="U0000002", channel=team, thread=other.ts)
     emulator.people.says("@roebot three", user="U0000002", channel=team, thread=other.ts)
@@ -120,7 +122,7 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     assert (own, seen["thread_ts"]) == ("Ben: three", other.ts)
     assert '"Ada" "a thread of others"' in before
     assert '"Ben" "really"' in before
-    assert len(await service.store.conversations("slack")) == 2
+    assert len(await service.db.run(list_conversations, "slack")) == 2
 
 
 async def test_a_direct_message_is_one_conversation_whatever_its_threads(
@@ -134,7 +136,7 @@ async def test_a_direct_message_is_one_conversation_whatever_its_threads(
     third = emulator.people.says("three", user=PERSON)
     seen = (await answered(emulator, PERSON, lambda texts: len(texts) == 3))[2]
     assert seen["thread_ts"] == third.ts
-    assert len(await service.store.conversations("slack")) == 1
+    assert len(await service.db.run(list_conversations, "slack")) == 1
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(

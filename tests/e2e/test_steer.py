@@ -10,6 +10,7 @@ import pytest
 
 from bot.app.service import Service
 from bot.runtime.client import LangGraphRuntime
+from bot.store.conversations import list_conversations
 from tests.harness.people import Driver, at_work
 from tests.harness.steering_agent import AGENT, TRACES, Gate
 from tests.harness.waiters import until
@@ -32,7 +33,7 @@ def client_of(service: Service) -> Any:
 
 async def offers(service: Service) -> int:
     """How many messages are in inboxes."""
-    return len((await client_of(service).store.search_items(("steer",)))["items"])
+    return len((await client_of(service).db.search_items(("steer",)))["items"])
 
 
 async def eventually(service: Service, count: int) -> None:
@@ -44,7 +45,7 @@ async def eventually(service: Service, count: int) -> None:
 
 async def humans(service: Service, account: str) -> list[str]:
     """What the agent was told in the latest conversation."""
-    view = (await service.store.conversations(account))[0]
+    view = (await service.db.run(list_conversations, account))[0]
     state = await client_of(service).threads.get_state(view.thread_id)
     return [message["content"] for message in state["values"]["messages"] if message["type"] == "human"]
 
@@ -67,7 +68,7 @@ async def test_it_is_taken_in_after_the_tool_and_answered_once(
         assert answer.count("also this") == 2, "the line that says it joined, and the echo"
         assert "taken in:" in answer
         assert await humans(service, account) == [gate.ask, "also this"]
-        [view] = await service.store.conversations(account)
+        [view] = await service.db.run(list_conversations, account)
         assert len(await client_of(service).runs.list(view.thread_id)) == 1
         assert await offers(service) == 0
         driver.writes("and now?")

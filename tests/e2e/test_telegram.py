@@ -14,6 +14,8 @@ from agent.testing.graphs import long_markdown
 from bot.app.service import Service
 from bot.domain import TurnKind, TurnState
 from bot.render.measure import utf16_units
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.service import PERSON, config_text
@@ -76,8 +78,8 @@ async def test_a_group_answers_a_mention_and_its_reply_chain(
     second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=group, reply_to=seen.id)
     await answered(emulator, group, lambda texts: len(texts) == 2)
     assert answers(emulator, group)[1].reply_to == second.id
-    [view] = await service.store.conversations("telegram")
-    turns = await service.store.turns(view.id)
+    [view] = await service.db.run(list_conversations, "telegram")
+    turns = await service.db.run(list_turns, view.id)
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
@@ -95,7 +97,7 @@ async def test_a_forum_topic_is_a_conversation_of_its_own(
         emulator.people.says(f"@{bot_name(emulator)} hi", user=PERSON, chat=forum, topic=topic)
     await answered(emulator, forum, lambda texts: len(texts) == 2)
     assert {seen.topic for seen in answers(emulator, forum)} == set(topics)
-    assert len(await service.store.conversations("telegram")) == 2
+    assert len(await service.db.run(list_conversations, "telegram")) == 2
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(
@@ -122,8 +124,8 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
 async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: Service) -> None:
     emulator.people.sends_album(["look", "", ""], user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)
-    [view] = await service.store.conversations("telegram")
-    [turn] = await service.store.turns(view.id)
+    [view] = await service.db.run(list_conversations, "telegram")
+    [turn] = await service.db.run(list_turns, view.id)
     assert len(turn.messages) == 3
 
 
@@ -134,7 +136,7 @@ async def test_a_migrated_group_keeps_its_conversation(emulator: TelegramEmulato
     moved = emulator.people.migrates(group)
     emulator.people.says("/status", user=PERSON, chat=moved)
     await answered(emulator, moved, lambda texts: len(texts) == 1)
-    assert len(await service.store.conversations("telegram")) == 1
+    assert len(await service.db.run(list_conversations, "telegram")) == 1
 
 
 async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: Service) -> None:
@@ -173,8 +175,8 @@ async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: 
     texts = await answered(
         emulator, PERSON, lambda texts: "word1 word2 word3" in [text.strip() for text in texts]
     )
-    [view] = await service.store.conversations("telegram")
-    turns = await service.store.turns(view.id)
+    [view] = await service.db.run(list_conversations, "telegram")
+    turns = await service.db.run(list_turns, view.id)
     assert [len(turn.messages) for turn in turns if turn.kind == "chat"] == [5, 1]
     assert any(text.endswith("(stopped)") for text in texts)
     assert any("Waiting messages (5)" in text for text in texts)
@@ -187,6 +189,6 @@ async def test_the_stop_button_of_a_draft_ends_the_run(tmp_path: Path, emulator:
         await until(lambda: emulator.view(PERSON)["draft"], 20.0, lambda: "no draft")
         emulator.people.stops(PERSON)
         await answered(emulator, PERSON, lambda texts: any("(stopped)" in text for text in texts))
-        [view] = await service.store.conversations("telegram")
-        [chat] = [turn for turn in await service.store.turns(view.id) if turn.kind is TurnKind.CHAT]
+        [view] = await service.db.run(list_conversations, "telegram")
+        [chat] = [turn for turn in await service.db.run(list_turns, view.id) if turn.kind is TurnKind.CHAT]
         assert chat.state is TurnState.CANCELLED

@@ -15,6 +15,7 @@ import pytest
 
 from bot.app.service import Service
 from bot.faults import Step, acting
+from bot.store.retention import purge_expired
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, ShiftedClock, config_text, scripted_runtime, serviced
 from tests.harness.sqlite import open_turns, turns
@@ -156,7 +157,7 @@ async def test_events_come_again_six_hours_later(stage: Stage) -> None:
 async def later(stage: Stage, service: Service, clock: ShiftedClock) -> None:
     """Six hours pass, what is too old is forgotten, and the last event comes again."""
     clock.jump(SIX_HOURS)
-    await service.store.forget_known(clock.now())
+    await purge_expired(service.db, clock.now())
     before = heard(service, stage)
     await stage.connected()
     stage.wire.again(1)

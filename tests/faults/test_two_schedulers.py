@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 
 from bot.domain import Part, PartKind, PartState, Turn, TurnState
-from bot.store import BotStore, open_database
-from bot.store.turns import PartChange
+from bot.store import Database, open_database
+from bot.store.read_models import count_open_turns
+from bot.store.scheduled_runs import list_runs_between
+from bot.store.schedules import add_schedule, list_schedules
+from bot.store.turns import PartChange, claim_turn, list_open_lanes, save_turn
 from tests.contract.store.test_schedules import ONE
 from tests.harness.machine import Deadline
 from tests.harness.scheduling import Moment, up
@@ -37,7 +40,7 @@ class Stage:
 
     home: Path
     url: str
-    store: BotStore
+    db: Database
     hours: int = 0
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     answered: list[Turn] = field(default_factory=list)
@@ -109,17 +112,17 @@ class Stage:
 
     async def _fired(self) -> None:
         deadline = Deadline(PATIENCE)
-        while len(await self.store.schedules.between(self.now, self.now + 1.0, SCHEDULES)) < SCHEDULES:
+        while len(await self.db.run(list_runs_between, self.now, self.now + 1.0, SCHEDULES)) < SCHEDULES:
             assert not deadline.passed, self.logs()
             await asyncio.sleep(0.01)
 
     async def _answer(self) -> None:
-        while open_ := await self.store.open_lanes():
+        while open_ := await self.db.run(list_open_lanes):
             for conversation in open_:
-                turn = (await self.store.claim(conversation, self.now)).turn
+                turn = (await self.db.run(claim_turn, conversation, self.now)).turn
                 assert turn is not None
                 text = Part(0, PartKind.TEXT, "done", PartState.FINAL, platform_id=f"m{turn.id}")
-                await self.store.save(turn.id, [PartChange(text)], self.now, state=TurnState.DONE)
+                await self.db.run(save_turn, turn.id, [PartChange(text)], self.now, state=TurnState.DONE)
                 self.answered.append(turn)
 
 
@@ -127,9 +130,9 @@ class Stage:
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
     database = await open_database(tmp_path, url or None)
-    made = Stage(tmp_path, url, BotStore(database))
+    made = Stage(tmp_path, url, database)
     for _ in range(SCHEDULES):
-        await made.store.schedules.add(ONE, None, 0.0)
+        await made.db.run(add_schedule, ONE, None, 0.0)
     yield made
     made.end()
     await database.close()
@@ -150,12 +153,12 @@ async def test_each_firing_is_taken_once_though_one_process_is_killed(stage: Sta
 
 async def check(stage: Stage) -> None:
     """One row and one turn for each schedule and hour, and nothing beside them."""
-    schedules = [one.id for one in await stage.store.schedules.listed(limit=SCHEDULES + 1)]
+    schedules = [one.id for one in await stage.db.run(list_schedules, limit=SCHEDULES + 1)]
     due = [(schedule, hour * HOUR) for hour in range(1, stage.hours + 1) for schedule in sorted(schedules)]
-    rows = await stage.store.schedules.between(0.0, stage.now + HOUR, 2 * len(due))
+    rows = await stage.db.run(list_runs_between, 0.0, stage.now + HOUR, 2 * len(due))
     assert sorted((row.due_at, row.schedule) for row in rows) == sorted((at, one) for one, at in due)
     assert not any(row.skipped or row.missed for row in rows)
     events = [message.event_id for turn in stage.answered for message in turn.messages]
     assert sorted(events) == sorted(f"schedule:{schedule}:{at:.0f}:1" for schedule, at in due)
     assert sorted(row.turn for row in rows) == sorted(turn.id for turn in stage.answered)
-    assert await stage.store.open_counts() == {}
+    assert await stage.db.run(count_open_turns) == {}

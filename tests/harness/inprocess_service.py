@@ -13,7 +13,7 @@ from bot.app.home import prepare_home
 from bot.app.service import Service, Settings
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
-from bot.store import BotStore, open_database
+from bot.store import open_database
 from tests.platforms.web.serving import MODELS, RUNTIME_TOKEN, runtime_app, serving
 from tests.platforms.web.serving import running as working
 
@@ -83,7 +83,7 @@ async def serviced(home: Path, config: str, clock: Clock | None = None) -> Async
     await asyncio.to_thread(path.write_text, config)
     loaded = await asyncio.to_thread(load_config, path, {}, home)
     database = await open_database(home)
-    service = Service(Settings(home, loaded, path, {}, home), BotStore(database), clock or SystemClock())
+    service = Service(Settings(home, loaded, path, {}, home), database, clock or SystemClock())
     try:
         async with working(service):
             yield service

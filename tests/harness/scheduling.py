@@ -19,8 +19,8 @@ from pathlib import Path
 
 from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
-from bot.store import BotStore, open_database
-from bot.store.schedule_rows import Schedule
+from bot.store import open_database
+from bot.store.schedules import Schedule
 from bot.testing.clock import QuickClock
 from bot.texts import texts_for
 
@@ -91,7 +91,7 @@ async def main(home: str, url: str, name: str, dies: str) -> None:
     """Fire until the input ends."""
     database = await open_database(Path(home), url or None)
     clock = ToldClock()
-    work = asyncio.create_task(Scheduler(BotStore(database), clock, host(name, dies)).run())
+    work = asyncio.create_task(Scheduler(database, clock, host(name, dies)).run())
     up(Path(home), name).touch()
     while line := await asyncio.to_thread(sys.stdin.readline):
         clock.told = float(line)

@@ -12,7 +12,7 @@ from bot.app.home import prepare_home
 from bot.app.service import Service, Settings
 from bot.clock import SystemClock
 from bot.config import load_config
-from bot.store import BotStore, open_database
+from bot.store import open_database
 from tests.harness.service import MODEL
 from tests.harness.shared_agent import shared_agent
 
@@ -31,7 +31,7 @@ async def running(home: Path, config: str) -> AsyncIterator[Service]:
     loaded = load_config(path, os.environ, home)
     database = await open_database(home)
     settings = Settings(home, loaded, path, dict(os.environ), home)
-    service = Service(settings, BotStore(database), SystemClock())
+    service = Service(settings, database, SystemClock())
     work = asyncio.create_task(service.run())
     try:
         yield service

@@ -10,7 +10,6 @@ import pytest
 
 from bot.bus.lanes import Lanes
 from bot.bus.message_bus import MessageBus
-from bot.store import BotStore
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
@@ -41,7 +40,7 @@ async def cost(folder: Path, known: int, chats: list[str]) -> Cost:
     await inner.open()
     database = MeteredDatabase(inner)
     try:
-        at = Bench(BotStore(database), ManualClock(), RecordingAdapter(), ScriptedRuntime(saying("Hello.")))
+        at = Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(saying("Hello.")))
         async with at.running():
             before = await database.keep_log()
             for chat in chats:
@@ -97,7 +96,7 @@ async def start(folder: Path, known: int) -> Start:
     await inner.open()
     database = MeteredDatabase(inner)
     await database.count_steps(True)
-    bus = MessageBus(BotStore(database), ManualClock(), 20)
+    bus = MessageBus(database, ManualClock(), 20)
     lanes = Lanes("test", _nothing, _nothing, ManualClock())
     bus.connect(lanes, lanes)
     assert await bus.recover() == (0, 0)

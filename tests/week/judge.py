@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from bot.dispatch.reply.state import REPEATED_MARK
 from bot.domain import Stopped
 from bot.schedules.retry_policy import RETRY_AFTER
-from bot.store.schedule_rows import attempt_of
+from bot.store.scheduled_runs import attempt_of
 from bot.testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, words
 from tests.week.plan import Deed

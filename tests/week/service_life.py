@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from bot.app.service import Service, Settings
 from bot.clock import Clock
 from bot.faults import Step, acting
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.connection import Connection, SqliteConnection
 from bot.store.database import SqliteDatabase, _connect, _failed, _transaction
 from bot.testing.clock import ManualClock
@@ -83,9 +83,9 @@ class WeekDatabase(SqliteDatabase):
 class _Staged(Service):
     """The service with the scripted agent in place of the one that it would start."""
 
-    def __init__(self, settings: Settings, store: BotStore, clock: Clock, line: Line) -> None:
+    def __init__(self, settings: Settings, db: Database, clock: Clock, line: Line) -> None:
         self._line = line
-        super().__init__(settings, store, clock)
+        super().__init__(settings, db, clock)
 
     def _make_runtime(self) -> Any:
         return self._line
@@ -100,7 +100,7 @@ class Life:
         self.over = asyncio.Event()
         self.clock = clock
         self.database = WeekDatabase(settings.home / "bot.db", self.over)
-        self.service = _Staged(settings, BotStore(self.database), clock, Line(agent, self.over))
+        self.service = _Staged(settings, self.database, clock, Line(agent, self.over))
         # The file never changes; looking at it each second of a week takes time.
         self.service.watcher.stop()
         self.recorders: dict[str, Recorder] = {}

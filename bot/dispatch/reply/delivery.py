@@ -21,7 +21,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import Operation
-from bot.store.usage import Spent
+from bot.store.usage import Spent, increment_counter
 
 log = structlog.get_logger(__name__)
 
@@ -159,7 +159,7 @@ class Delivery:
         self._failed = True
         category = problem.category.value if isinstance(problem, DeliveryError) else "unknown"
         self._calls.stage(replace(part, state=PartState.UNDELIVERED), category=category)
-        await self._calls.store.count(self._calls.turn.address.account, UNDELIVERED_COUNTER)
+        await self._calls.db.run(increment_counter, self._calls.turn.address.account, UNDELIVERED_COUNTER)
         return 0.0
 
 

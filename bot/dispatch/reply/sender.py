@@ -34,9 +34,9 @@ from bot.platforms.base import (
     StreamsNatively,
 )
 from bot.runtime.interface import RuntimePort
-from bot.store import BotStore
-from bot.store.turns import PartChange
-from bot.store.usage import Spent
+from bot.store import Database
+from bot.store.turns import PartChange, save_turn
+from bot.store.usage import Spent, increment_counter
 
 REPEATED_COUNTER = "possibly_repeated"
 DOCUMENT_TYPE = "application/json"
@@ -53,7 +53,7 @@ class ReplyCalls:
         turn: Turn,
         parts: Sequence[Part],
         outlet: Outlet,
-        store: BotStore,
+        db: Database,
         runtime: RuntimePort,
         clock: Clock,
         sealed: tuple[str, str] | None = None,
@@ -63,7 +63,7 @@ class ReplyCalls:
         self.reply = Reply(parts)
         self.outlet = outlet
         self.clock = clock
-        self.store = store
+        self.db = db
         self.progress: tuple[ProgressItem, ...] = ()
         """What messages bring beside their text."""
         self._runtime = runtime
@@ -114,7 +114,7 @@ class ReplyCalls:
         part = action.part
         if action.unknown and not self.repeats_safely:
             part = replace(part, repeated=True)
-            await self.store.count(self.turn.address.account, REPEATED_COUNTER)
+            await self.db.run(increment_counter, self.turn.address.account, REPEATED_COUNTER)
         self.stage(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
@@ -173,7 +173,8 @@ class ReplyCalls:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
         ids, self._seen = self._seen, []
-        await self.store.save(
+        await self.db.run(
+            save_turn,
             self.turn.id,
             changes,
             self.clock.now(),

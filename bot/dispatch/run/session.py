@@ -27,7 +27,8 @@ from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreac
 from bot.faults import Step, reach
 from bot.privacy.record_formatting import heard_before
 from bot.runtime.interface import Answer, Joined, RuntimePort, Usage
-from bot.store import BotStore
+from bot.store import Database
+from bot.store.turns import set_run
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -75,7 +76,7 @@ class Conversation:
         turn: Turn,
         outlet: Outlet,
         *,
-        store: BotStore,
+        db: Database,
         runtime: RuntimePort,
         clock: Clock,
         texts: Texts,
@@ -89,7 +90,7 @@ class Conversation:
         self._shut_out = shut_out
         self._turn = turn
         self._outlet = outlet
-        self._store = store
+        self._db = db
         self._runtime = runtime
         self._clock = clock
         self._texts = texts
@@ -98,7 +99,7 @@ class Conversation:
         self._starts = starts
         self._mask = mask
         self._stop = asyncio.Event()
-        self.steering = Steering(Handing(turn, outlet, runtime, clock), store, texts, on=steers)
+        self.steering = Steering(Handing(turn, outlet, runtime, clock), db, texts, on=steers)
         self._transcript = Transcript(self.steering.mark, steps=Steps(mask))
         # Whether events are heard as they happen: not those that are told again after a break.
         self._live = False
@@ -210,7 +211,7 @@ class Conversation:
 
     async def _create(self, *, repeated: bool) -> None:
         handing = Handing(self._turn, self._outlet, self._runtime, self._clock)
-        heard = await heard_before(self._turn, self._store.record, self._texts, self._earlier)
+        heard = await heard_before(self._turn, self._db, self._texts, self._earlier)
         request = await run_request(
             handing,
             self._texts,
@@ -234,7 +235,7 @@ class Conversation:
 
     async def _name(self) -> None:
         """Record the run. Nothing waits for it: the idempotency key finds the run all the same."""
-        await self._store.set_run(self._turn.id, self._turn.run_id, self._turn.attempt)
+        await self._db.run(set_run, self._turn.id, self._turn.run_id, self._turn.attempt)
 
     async def _follow_named(self, naming: asyncio.Future[None] | None) -> Outcome:
         """Follow the run while it is being recorded; the recording has ended when this has."""

@@ -14,8 +14,8 @@ from bot.domain import TurnMessage
 from bot.errors import RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.interface import Offer
-from bot.store import BotStore
-from bot.store.steering import takes_in
+from bot.store import Database
+from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -28,11 +28,11 @@ LONGEST_SHOWN = 60
 class Steering:
     """The inbox of the run of one turn: `on` if there is one, `offered` if anything was ever in it."""
 
-    def __init__(self, handing: Handing, store: BotStore, texts: Texts, *, on: bool) -> None:
-        self.on = on and takes_in(handing.turn)
+    def __init__(self, handing: Handing, db: Database, texts: Texts, *, on: bool) -> None:
+        self.on = on and accepts_steering(handing.turn)
         self.offered = False
         self._handing = handing
-        self._store = store
+        self._db = db
         self._texts = texts
         self._known: dict[str, TurnMessage] = {}
         self._waits: dict[str, TurnMessage] = {}
@@ -65,7 +65,7 @@ class Steering:
 
     async def look(self) -> float:
         """Get to know what waits; in how many seconds there is more (0.0: not by itself)."""
-        behind = await self._store.behind(self._handing.turn, self._handing.clock.now())
+        behind = await self._db.run(load_steerable, self._handing.turn, self._handing.clock.now())
         self._waits = {message_id(self._handing.turn, one.id): one for one in behind.messages}
         self._known |= self._waits
         return behind.more

@@ -18,8 +18,8 @@ from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, before
 from bot.server.api.scope_checks import check_reach, reached
-from bot.store.audit import AuditEntry
-from bot.store.people import Given, Waiting
+from bot.store.audit import AuditEntry, list_audit_entries
+from bot.store.people import Given, Waiting, grant_role, list_pairing_requests, list_role_grants, revoke_role
 
 router = APIRouter(prefix="/api", tags=["access"])
 
@@ -48,7 +48,7 @@ async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names
     a code where the caller is an admin.
     """
     rules, own, now = services.access(), services.own_rules(), services.clock.now()
-    given = [one for one in await services.store.given() if one.entry > cursor]
+    given = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
     return schemas.Access(
         default=rules.default,
         defaults=[
@@ -60,7 +60,9 @@ async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names
         given=[given_shape(services, by, one) for one in given[:limit]],
         next=given[limit - 1].entry if len(given) > limit else None,
         waiting=[
-            _waiting(one) for one in await services.store.waiting(now) if reached(services, by, one.account)
+            _waiting(one)
+            for one in await services.db.run(list_pairing_requests, now)
+            if reached(services, by, one.account)
         ],
     )
 
@@ -77,12 +79,12 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> schem
     if who.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
     now = services.clock.now()
-    waiting = await services.store.waiting(now)
+    waiting = await services.db.run(list_pairing_requests, now)
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
     one = Given(str(who), body.role, names.get(str(who), ""), by.person, now)
-    await services.store.give(one, actor(services, by), one.at)
+    await services.db.run(grant_role, one, actor(services, by), one.at)
     await services.people.load()
-    found = [given for given in await services.store.given() if given.entry == one.entry]
+    found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
     return given_shape(services, by, found[0] if found else one)
 
 
@@ -93,7 +95,7 @@ async def take(entry: Entry, services: Services, by: By) -> None:
     """
     who = as_entry(entry)
     _check(services, by, who, Role.STRANGER)
-    taken = await services.store.take(str(who), actor(services, by), services.clock.now())
+    taken = await services.db.run(revoke_role, str(who), actor(services, by), services.clock.now())
     await services.people.load()
     if not taken:
         raise missing("role")
@@ -104,7 +106,7 @@ async def audit(
     services: Services, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Audit:
     """Who did what, newest first."""
-    found = await services.store.audit(before(cursor), limit, person)
+    found = await services.db.run(list_audit_entries, before(cursor), limit, person)
     following = str(found[-1].id) if len(found) == limit else None
     return schemas.Audit(entries=[_deed(one) for one in found], next=following)
 

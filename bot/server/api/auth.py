@@ -13,8 +13,8 @@ from starlette.types import Scope
 from bot.access import Power, Role, may
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
-from bot.store.read_models import ConversationView
-from bot.store.schedule_rows import Schedule
+from bot.store.conversations import ConversationView
+from bot.store.schedules import Schedule
 
 WEB = "web"
 """The page's platform, and its account."""

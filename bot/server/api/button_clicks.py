@@ -13,7 +13,9 @@ from bot.server.api.auth import NOT_YOURS, Caller
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import missing
 from bot.server.api.post_message import EVENT_ID, PRESSED
-from bot.store.read_models import ConversationView, TurnView
+from bot.store.conversations import ConversationView, load_lane
+from bot.store.read_models import TurnView
+from bot.store.turns import load_turn
 
 
 class Choice(BaseModel):
@@ -63,7 +65,7 @@ async def _may_decide(services: ApiServices, by: Caller, of: ConversationView, v
     """
     if by.owns(of):
         return
-    lane = await services.store.lane(of.id)
+    lane = await services.db.run(load_lane, of.id)
     if lane.asked_by != view.id:
         raise HTTPException(403, local_chats.NOT_THEIRS)
 
@@ -85,7 +87,7 @@ async def _press(
     if adapter is not None:
         return await adapter.press(chat, part.platform_id, choice, event_id=event_id, sender=by.sender)
     inbox = services.inbox(account)
-    asked = (await services.store.load(view.id)).turn
+    asked = (await services.db.run(load_turn, view.id)).turn
     if inbox is None or asked is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     kind, below = ChatKind(of.chat_kind), part.platform_id

@@ -13,7 +13,8 @@ from bot.server.api import schemas
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.schedules import reached, shown, whose
-from bot.store.schedule_rows import Firing, ScheduleState
+from bot.store.scheduled_runs import Firing, list_runs_between
+from bot.store.schedules import ScheduleState, list_schedules
 
 LONGEST = 100 * 24 * 3600.0
 MOST_SCHEDULES, MOST_PAST = 200, 1000
@@ -29,12 +30,12 @@ async def calendar(services: Services, by: By, begin: Instant, end: Instant) -> 
     """
     if not begin < end <= begin + LONGEST:
         raise HTTPException(422, "end: it comes after begin, by at most 100 days")
-    store, now = services.store.schedules, services.clock.now()
-    found = await store.listed(limit=MOST_SCHEDULES, person=whose(by))
+    db, now = services.db, services.clock.now()
+    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=whose(by))
     schedules = reached(by, found)
     beyond = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
-    past = await store.between(begin, end, MOST_PAST, whose(by))
+    past = await db.run(list_runs_between, begin, end, MOST_PAST, whose(by))
     # What is due at `begin` itself counts.
     ahead = await asyncio.to_thread(coming, active, max(begin - 1, now), end)
     return schemas.Calendar(

@@ -18,6 +18,9 @@ from bot.server.api.read_audit import note_read
 from bot.server.api.sign_in_links import Links
 from bot.server.api.sse import Feed, encode
 from bot.server.api.usage import DAYS, Days, since
+from bot.store import conversations
+from bot.store.read_models import list_turns
+from bot.store.usage import sum_usage
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 Mine = Annotated[bool, Query(description="Only the caller's own.")]
@@ -65,7 +68,7 @@ async def list_conversations(
     owners = by.owners if mine or not by.may(Power.READ) else ()
     if owners and not by.has(account, _platform(services, account)):
         return schemas.Conversations(conversations=[], next=None)
-    found = await services.store.conversations(account, before(cursor), limit, owners)
+    found = await services.db.run(conversations.list_conversations, account, before(cursor), limit, owners)
     return schemas.Conversations(
         conversations=[presenters.conversation(services, by, view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
@@ -95,7 +98,7 @@ async def transcript(
     """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
     of = await local_chats.conversation(services, by, conversation)
     await note_read(services, by, of)
-    found = await services.store.turns(conversation, before(cursor), limit)
+    found = await services.db.run(list_turns, conversation, before(cursor), limit)
     return schemas.Turns(
         turns=[await presenters.turn(services, of, view) for view in presenters.said(found)],
         next=str(found[-1].id) if len(found) == limit else None,
@@ -107,7 +110,7 @@ async def transcript(
 async def usage(conversation: Id, services: Services, by: By, days: Days = DAYS) -> schemas.Spending:
     """The tokens that the turns of a conversation cost in the last days."""
     of = await local_chats.conversation(services, by, conversation)
-    return presenters.spending(await services.store.spending(since(services, days), conversation=of.id))
+    return presenters.spending(await services.db.run(sum_usage, since(services, days), conversation=of.id))
 
 
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)

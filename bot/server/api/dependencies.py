@@ -24,8 +24,7 @@ from bot.platforms.base import Inbox
 from bot.privacy.retention import Forgetter
 from bot.runtime.interface import RuntimePort
 from bot.schedules.service import Desk
-from bot.store import BotStore
-from bot.store.database import Database
+from bot.store import Database
 from bot.texts import Texts
 
 
@@ -45,8 +44,7 @@ class ApiServices:
     account).
     """
 
-    store: BotStore
-    database: Database
+    db: Database
     accounts: Accounts
     bus: MessageBus
     runtime: RuntimePort

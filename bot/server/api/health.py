@@ -11,6 +11,7 @@ from bot.server.api import schemas
 from bot.server.api.auth import caller_or_none, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
+from bot.store.inbox import load_cursor
 
 router = APIRouter(prefix="/health", tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
@@ -52,7 +53,7 @@ def _away(trouble: str) -> str:
 
 async def _database(services: ApiServices) -> schemas.Check:
     try:
-        await services.store.cursor("")
+        await services.db.run(load_cursor, "")
     except StoreError as error:
         return schemas.Check(ok=False, detail=str(error))
     return schemas.Check(ok=True)

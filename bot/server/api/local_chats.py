@@ -7,42 +7,20 @@ from collections.abc import Sequence
 from fastapi import HTTPException
 
 from bot.access import Power
-from bot.domain import Attachment, ChatKind, ConversationKey, Origin, person_of
+from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import missing
-from bot.store import statements as sql
-from bot.store.connection import Connection
-from bot.store.read_models import ConversationView, TurnView
+from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
+from bot.store.read_models import TurnView, list_turns
+from bot.store.turns import load_turn
 
 # A message that was just accepted is among so many latest turns.
 RECENT = 10
 NO_ACCOUNT = "The account of this conversation is not there any more."
 NOT_THEIRS = "This conversation is somebody else's; only they write there."
-
-
-def ensure(
-    connection: Connection, key: ConversationKey, platform: str, thread_id: str, owner: str, now: float
-) -> int:
-    """The conversation of a private chat, made where there is none; its id."""
-    row = connection.execute(
-        sql.TAKE_CONVERSATION,
-        {
-            "account": key.account,
-            "chat": key.chat,
-            "topic": key.topic,
-            "member": key.member,
-            "platform": platform,
-            "chat_kind": ChatKind.PRIVATE.value,
-            "thread_id": thread_id,
-            "owner": owner,
-            "title": "",
-            "now": now,
-        },
-    ).one()
-    return int(row.id)
 
 
 async def open_chat(services: ApiServices, by: Caller, account: str, chat: str) -> ConversationView:
@@ -55,15 +33,15 @@ async def open_chat(services: ApiServices, by: Caller, account: str, chat: str) 
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
     key = services.isolation(account).key(origin)
     owner = person_of(adapter.platform, by.sender)
-    found = await services.database.run(
-        ensure, key, adapter.platform, services.new_id(), owner, services.clock.now()
+    found = await services.db.run(
+        ensure_private_conversation, key, adapter.platform, services.new_id(), owner, services.clock.now()
     )
     return await conversation(services, by, found)
 
 
 async def conversation(services: ApiServices, by: Caller, conversation_id: int) -> ConversationView:
     """One conversation that the caller may see: their own, for admins all. Raises 404."""
-    found = await services.store.conversation(conversation_id)
+    found = await services.db.run(load_conversation, conversation_id)
     if found is None or not (by.may(Power.READ) or by.owns(found)):
         raise missing("conversation")
     return found
@@ -71,13 +49,13 @@ async def conversation(services: ApiServices, by: Caller, conversation_id: int) 
 
 async def turn(services: ApiServices, by: Caller, turn_id: int) -> tuple[ConversationView, TurnView]:
     """One turn and its conversation, if the caller may see that. Raises 404."""
-    claim = await services.store.load(turn_id)
+    claim = await services.db.run(load_turn, turn_id)
     if claim.turn is None:
         raise missing("turn")
-    of = await services.store.conversation(claim.turn.conversation)
+    of = await services.db.run(load_conversation, claim.turn.conversation)
     if of is None or not (by.may(Power.READ) or by.owns(of)):
         raise missing("turn")
-    found = await services.store.turns(of.id, before=turn_id + 1, limit=1)
+    found = await services.db.run(list_turns, of.id, before=turn_id + 1, limit=1)
     return of, found[0]
 
 
@@ -111,7 +89,7 @@ async def post(
 
 async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:
     """The turn of a message that was just accepted; None where it is too old to name."""
-    for found in await services.store.turns(of.id, limit=RECENT):
+    for found in await services.db.run(list_turns, of.id, limit=RECENT):
         if any(message.event_id == event_id for message in found.messages):
             return found
     return None

@@ -15,6 +15,8 @@ from bot.clock import Clock
 from bot.domain import Live, TurnState
 from bot.server.api.dependencies import ApiServices, Services
 from bot.store.admission_types import Accepted
+from bot.store.read_models import count_open_turns
+from bot.store.usage import list_counters
 
 router = APIRouter(tags=["health"])
 LAG_EVERY = 0.5
@@ -88,11 +90,11 @@ def _now(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
 async def _stored(services: ApiServices) -> Iterable[Metric]:
     opened = GaugeMetricFamily("roebot_turns_open", "Turns that are not closed yet", labels=["kind", "state"])
     queued = 0
-    for (kind, state), count in sorted((await services.store.open_counts()).items()):
+    for (kind, state), count in sorted((await services.db.run(count_open_turns)).items()):
         opened.add_metric([kind, state], count)
         queued += count if state == TurnState.ACCEPTED.value else 0
     found: dict[str, CounterMetricFamily] = {}
-    for counter in await services.store.counters():
+    for counter in await services.db.run(list_counters):
         family = found.setdefault(
             counter.name,
             CounterMetricFamily(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import HTTPException, Query
 
-from bot.store.read_models import NEWEST
+from bot.store.rows import NEWEST
 
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
 Cursor = Annotated[str, Query(max_length=64, description="`next` of the page before; absent for the first.")]

@@ -14,8 +14,8 @@ from bot.server.api.audit_actor import actor
 from bot.server.api.auth import NOT_YOURS, By, Caller
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.scope_checks import check_reach, reached
-from bot.store.audit import Deed
-from bot.store.people import Given, Waiting
+from bot.store.audit import Deed, count_audit_events, record_event
+from bot.store.people import Given, Waiting, approve_pairing, list_pairing_requests, list_role_grants
 
 router = APIRouter(prefix="/api/access", tags=["access"])
 
@@ -35,15 +35,15 @@ async def pair(body: Code, services: Services, by: By) -> schemas.Given:
     """Let the stranger in who has this code on the account where they wrote, and tell them so (404: nobody
     waits with it where the caller is an admin; 429: there were too many wrong ones).
     """
-    store, now = services.store, services.clock.now()
+    db, now = services.db, services.clock.now()
     _check(by, body.role)
-    if await store.deeds(by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
+    if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         raise HTTPException(429, "code: there were too many wrong ones, wait an hour")
-    found = await store.waiting(now, as_code(body.code))
+    found = await db.run(list_pairing_requests, now, as_code(body.code))
     within = [one for one in found if reached(services, by, one.account)]
     given = await _admit(services, by, within[0], body.role) if within else None
     if given is None:
-        await store.note(actor(services, by), Deed(WRONG_CODE), now)
+        await db.run(record_event, actor(services, by), Deed(WRONG_CODE), now)
         raise HTTPException(404, NOBODY if by.role is Role.OWNER else f"{NOBODY} {ELSEWHERE}")
     return given
 
@@ -56,7 +56,11 @@ async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> sch
     who = as_entry(entry)
     _check(by, body.role)
     check_reach(services, by, who)
-    found = [one for one in await services.store.waiting(services.clock.now()) if one.entry == str(who)]
+    found = [
+        one
+        for one in await services.db.run(list_pairing_requests, services.clock.now())
+        if one.entry == str(who)
+    ]
     given = await _admit(services, by, found[0], body.role) if found else None
     if given is None:
         told = f"nobody waits as {who}: they have a role by now, or get a new code when they write again"
@@ -66,14 +70,14 @@ async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> sch
 
 async def _admit(services: ApiServices, by: Caller, one: Waiting, role: str) -> schemas.Given | None:
     """Give a stranger a role and tell them so; None where they do not wait any more."""
-    store, now = services.store, services.clock.now()
+    db, now = services.db, services.clock.now()
     welcome = services.texts(one.account)("pair_welcome")
-    told = await store.pair(one.code, role, welcome, actor(services, by), now)
+    told = await db.run(approve_pairing, one.code, role, welcome, actor(services, by), now)
     if told is None:
         return None
     await services.people.load()
     services.deliver(told)
-    given = [known for known in await store.given() if known.entry == one.entry]
+    given = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
     return given_shape(services, by, given[0] if given else Given(one.entry, role, one.name, by.person, now))
 
 

@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api.dependencies import ApiServices
-from bot.store.schedule_rows import EVENT
+from bot.store.schedules import EVENT
 
 MOST_FILES = 10
 # Ids of a platform's own events never begin so.

@@ -16,7 +16,8 @@ from bot.render.html import render_html
 from bot.server.api import schemas
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
-from bot.store.read_models import ConversationView, TurnView
+from bot.store.conversations import ConversationView
+from bot.store.read_models import TurnView
 from bot.store.usage import Day, Spender, Spending, Spent
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.

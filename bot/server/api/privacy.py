@@ -15,7 +15,7 @@ from bot.server.api.audit_actor import actor
 from bot.server.api.auth import NOT_YOURS, By, Caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
-from bot.store.audit import Deed
+from bot.store.audit import Deed, record_event
 from bot.store.retention import Person
 
 router = APIRouter(prefix="/api/people", tags=["people"])
@@ -29,8 +29,8 @@ async def export(whom: Whom, services: Services, by: By) -> Response:
     are no admins, for owners about all.
     """
     person, now = _person(services, by, whom), services.clock.now()
-    found = await exported(services.store, services.runtime, person, _scopes(services, person), now)
-    await services.store.note(actor(services, by), Deed("data exported", str(person)), now)
+    found = await exported(services.db, services.runtime, person, _scopes(services, person), now)
+    await services.db.run(record_event, actor(services, by), Deed("data exported", str(person)), now)
     return Response(found, media_type="application/json")
 
 
@@ -42,7 +42,9 @@ async def erase(whom: Whom, services: Services, by: By) -> schemas.Erased:
     """
     person = _person(services, by, whom)
     done = await services.forgetter.erase(person, _scopes(services, person))
-    await services.store.note(actor(services, by), Deed("data erased", str(person)), services.clock.now())
+    await services.db.run(
+        record_event, actor(services, by), Deed("data erased", str(person)), services.clock.now()
+    )
     return schemas.Erased(
         messages=done.erased.messages,
         threads=len(done.erased.gone),

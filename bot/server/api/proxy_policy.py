@@ -20,7 +20,9 @@ from bot.server.api.auth import NOT_YOURS, WEB, Caller
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import missing
 from bot.server.api.read_audit import note
-from bot.store.audit import Deed
+from bot.store.audit import Deed, record_event
+from bot.store.budgets import count_or_refuse
+from bot.store.web_sessions import find_owned_conversations
 
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
 MANAGED = frozenset({"agents", "skills", "mcp"})
@@ -61,7 +63,7 @@ async def _spend(services: ApiServices, by: Caller) -> None:
     """A call of the model that is no message counts as one at the page."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
     limits = services.budgets.limits(origin, by.role, services.texts(WEB))
-    if refused := await services.budgets.store.take(limits, services.clock.now()):
+    if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 
 
@@ -85,7 +87,7 @@ async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: s
     if subject is not None:
         how = f"{wanted.method} {wanted.path}".strip()
         deed = Deed(f"{wanted.area} changed", subject, how)
-        await services.store.note(actor(services, by), deed, services.clock.now())
+        await services.db.run(record_event, actor(services, by), deed, services.clock.now())
 
 
 async def _changed(services: ApiServices, by: Caller, wanted: Wanted, made: str) -> str | None:
@@ -110,5 +112,5 @@ async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:
 
 
 async def _owns(services: ApiServices, by: Caller, thread: str) -> bool:
-    found = await services.store.pages.owned(thread, by.owners)
+    found = await services.db.run(find_owned_conversations, thread, by.owners)
     return any(by.has(account, platform) for account, platform in found)

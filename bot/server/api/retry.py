@@ -11,8 +11,9 @@ from bot.server.api import local_chats
 from bot.server.api.audit_actor import actor
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
-from bot.store.budgets import Limit
-from bot.store.read_models import ConversationView
+from bot.store.budgets import Limit, find_refusal
+from bot.store.conversations import ConversationView
+from bot.store.retries import find_last_answered, repeat_answer
 
 NOT_LAST = "Only the last answered turn of a conversation can be answered again."
 
@@ -25,17 +26,18 @@ async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: 
     account, texts = of.key.account, services.texts(of.key.account)
     if services.accounts.get(account) is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
-    last = await services.store.last_answered(of.id)
+    last = await services.db.run(find_last_answered, of.id)
     if last is None or last.id != turn:
         raise HTTPException(409, NOT_LAST)
     limits, now = _limits(services, by, of), services.clock.now()
-    if refusal := await services.budgets.store.refusal(limits, now):
+    if refusal := await services.db.run(find_refusal, limits, now):
         raise HTTPException(429, refusal)
     try:
         thread_id, checkpoint = await fork_of(services.runtime, last, services.new_id)
     except RunMissing as error:
         raise HTTPException(409, texts("retry_gone")) from error
-    opened = await services.store.repeat(
+    opened = await services.db.run(
+        repeat_answer,
         last,
         of,
         checkpoint=checkpoint,

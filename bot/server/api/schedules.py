@@ -19,7 +19,8 @@ from bot.server.api.auth import By, Caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
-from bot.store.schedule_rows import Firing, Schedule, ScheduleKind, ScheduleState
+from bot.store.scheduled_runs import Firing, list_scheduled_runs
+from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
 # In whose language refusals are said.
 PAGE = "web"
@@ -65,7 +66,7 @@ async def listed(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Schedules:
     """Schedules of all chats, newest first; for members their own."""
-    found = await services.store.schedules.listed(before(cursor), limit, whose(by))
+    found = await services.db.run(list_schedules, before(cursor), limit, whose(by))
     following = str(found[-1].id) if len(found) == limit else None
     return schemas.Schedules(schedules=[shown(one) for one in reached(by, found)], next=following)
 
@@ -173,7 +174,7 @@ async def runs(
     was delivered (every message of it has an id of the platform).
     """
     await _found(services, by, schedule)
-    found = await services.store.schedules.firings(schedule, before(cursor), limit)
+    found = await services.db.run(list_scheduled_runs, schedule, before(cursor), limit)
     following = str(found[-1].id) if len(found) == limit else None
     return schemas.Runs(runs=[_run(one) for one in found], next=following)
 
@@ -189,7 +190,7 @@ def whose(by: Caller) -> str:
 
 
 async def _found(services: ApiServices, by: Caller, schedule: int) -> Schedule:
-    found = await services.store.schedules.get(schedule)
+    found = await services.db.run(load_schedule, schedule)
     theirs = found is not None and (by.may(Power.DIGESTS) or by.made(found))
     if found is None or found.state is ScheduleState.DRAFT or not theirs:
         raise missing("schedule")

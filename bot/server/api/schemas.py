@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, TurnKind, TurnState
-from bot.store.schedule_rows import ScheduleKind, ScheduleState
+from bot.store.schedules import ScheduleKind, ScheduleState
 
 
 class Shape(BaseModel):

@@ -6,7 +6,7 @@ from bot.access import Role
 from bot.access.sign_in_links import SESSION_LASTS, hash_of, new_secret
 from bot.server.api.auth import Caller, How
 from bot.server.api.dependencies import ApiServices
-from bot.store.web_sessions import Pass
+from bot.store.web_sessions import Pass, end_session, load_session, redeem_sign_in_code
 
 COOKIE = "roebot_person"
 
@@ -22,14 +22,14 @@ class Links:
         services, key = self._services, new_secret()
         now, hashed = services.clock.now(), hash_of(key)
         session = Pass(hashed, now + SESSION_LASTS)
-        sender = await services.store.pages.sign_in(
-            hash_of(code), session, f"sign in:{services.new_id()}", now
+        sender = await services.db.run(
+            redeem_sign_in_code, hash_of(code), session, f"sign in:{services.new_id()}", now
         )
         if sender is None:
             return None
         caller = Caller(services.role(sender), How.LINK, sender, hashed)
         if caller.role < Role.MEMBER:
-            await services.store.pages.sign_out(hashed)
+            await services.db.run(end_session, hashed)
         return key, caller
 
     async def caller(self, key: str) -> Caller | None:
@@ -42,11 +42,11 @@ class Links:
 
     async def end(self, key: str) -> None:
         """Sign out."""
-        await self._services.store.pages.sign_out(hash_of(key))
+        await self._services.db.run(end_session, hash_of(key))
 
     async def _caller(self, hashed: str) -> Caller | None:
         services = self._services
-        sender = await services.store.pages.signed_in(hashed, services.clock.now())
+        sender = await services.db.run(load_session, hashed, services.clock.now())
         if sender is None:
             return None
         role = services.role(sender)

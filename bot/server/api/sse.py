@@ -21,7 +21,8 @@ from bot.server.api import presenters, schemas
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.subscriptions import Changes, Collector, Feeds
-from bot.store.read_models import ConversationView, TurnView
+from bot.store.conversations import ConversationView
+from bot.store.read_models import TurnView, list_turns
 
 # Seconds: between looks at the store while a turn is open (from quick to slow), and between heartbeats.
 QUICK = 0.02
@@ -120,7 +121,7 @@ class Feed:
         return event
 
     async def _snapshot(self) -> Event:
-        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
         turns = [
             await presenters.turn(self._services, self._of, view) for view in presenters.said(reversed(found))
@@ -131,7 +132,7 @@ class Feed:
 
     async def _news(self) -> list[TurnView]:
         """The turns that changed since the last look, oldest first."""
-        found = await self._services.store.turns(self._of.id, limit=WINDOW)
+        found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         news = [view for view in reversed(found) if self._seen.get(view.id) != view]
         self._seen = {view.id: view for view in found}
         return news

@@ -17,7 +17,9 @@ from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
 from bot.server.api.read_audit import note_read, note_read_all
 from bot.server.api.subscriptions import Feeds
-from bot.store.read_models import ConversationView
+from bot.store import read_models
+from bot.store.conversations import ConversationView
+from bot.store.read_models import list_turns_of_owner
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 Index = Annotated[int, Path(ge=0, lt=1000)]
@@ -41,9 +43,9 @@ async def list_turns(
     elif by.may(Power.READ):
         await note_read_all(services, by)
     if conversation is None and not by.may(Power.READ):
-        found = await services.store.turns_owned(by.person, by.account, before(cursor), limit)
+        found = await services.db.run(list_turns_of_owner, by.person, by.account, before(cursor), limit)
     else:
-        found = await services.store.turns(conversation, before(cursor), limit)
+        found = await services.db.run(read_models.list_turns, conversation, before(cursor), limit)
     for view in found:
         if view.conversation not in known:
             known[view.conversation] = await local_chats.conversation(services, by, view.conversation)

@@ -13,7 +13,14 @@ from bot.server.api.auth import By, Caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Limit, Names
-from bot.store.usage import Spender, Spending
+from bot.store.usage import (
+    Spender,
+    Spending,
+    list_person_usage,
+    load_person_usage,
+    sum_usage,
+    sum_usage_by_day,
+)
 
 DAYS = 30
 Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many last days.")]
@@ -38,11 +45,11 @@ async def tokens(
     """
     begin, person = since(services, days), _whose(by, person)
     if person:
-        one = await services.store.spender(begin, person)
+        one = await services.db.run(load_person_usage, begin, person)
         return _shown(begin, one.spending, [one], following=None)
-    found = await services.store.spenders(begin, cursor, limit)
+    found = await services.db.run(list_person_usage, begin, cursor, limit)
     following = found[-1].person if len(found) == limit else None
-    return _shown(begin, await services.store.spending(begin), found, following=following)
+    return _shown(begin, await services.db.run(sum_usage, begin), found, following=following)
 
 
 @router.get("/days")
@@ -52,7 +59,7 @@ async def by_day(
 ) -> schemas.DaysUsage:
     """The tokens of each of the last days that cost any, of all or of one person; for members their own."""
     begin, person = since(services, days), _whose(by, person)
-    found = await services.store.days_spent(begin, ahead * 60.0, person or None)
+    found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
     return schemas.DaysUsage(since=begin, days=[presenters.day(one) for one in found])
 
 

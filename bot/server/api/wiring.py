@@ -25,8 +25,7 @@ def api_services(service: Service, *, port: int) -> ApiServices:
     """What `create_app` takes, of a service that listens on `port`."""
     config = service.config
     return ApiServices(
-        store=service.store,
-        database=service.store.database,
+        db=service.db,
         accounts=service.accounts,
         bus=service.bus,
         runtime=service.runtime,

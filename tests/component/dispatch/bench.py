@@ -28,9 +28,9 @@ from bot.privacy.retention import Forgetter
 from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import Desk
-from bot.store import BotStore, open_database
+from bot.store import Database, open_database
 from bot.store.database import SqliteDatabase
-from bot.store.schedule_rows import Opened
+from bot.store.scheduled_runs import Opened
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
@@ -43,7 +43,7 @@ QUEUE = 20
 class Bench:
     """Everything a test of the dispatcher touches."""
 
-    store: BotStore
+    db: Database
     clock: ManualClock
     adapter: RecordingAdapter
     runtime: ScriptedRuntime
@@ -103,7 +103,7 @@ class Bench:
             self.outlet.ready.set()
         members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
         access = AccessConfig(default=self.default, members=members, admins=(AccessEntry("recording", "9"),))
-        people = People(self.store)
+        people = People(self.db)
         await people.load()
         rules = AccountRules(
             AccessPolicy(access, people),
@@ -127,21 +127,21 @@ class Bench:
             new_id=lambda: f"scheduled-{next(numbers)}",
             catch_up=lambda: self.catch_up,
         )
-        scheduler = Scheduler(self.store, self.clock, host)
-        recorded = RecordedChats(self.store.record)
+        scheduler = Scheduler(self.db, self.clock, host)
+        recorded = RecordedChats(self.db)
         await recorded.load()
-        budgets = Budgets(self.store.budgets, lambda: self.budgets)
+        budgets = Budgets(self.db, lambda: self.budgets)
         await budgets.load()
         self.forgetter = Forgetter(
-            self.store.forgetting,
+            self.db,
             self.runtime,
             self.clock,
             lambda: {"rec": self.kept_days},
             lambda: f"fresh-{next(numbers)}",
         )
-        self.desk = Desk(self.store.schedules, recorded, self.clock, scheduler, SchedulesConfig)
+        self.desk = Desk(self.db, recorded, self.clock, scheduler, SchedulesConfig)
         dispatcher = Dispatcher(
-            store=self.store,
+            db=self.db,
             runtime=self.runtime,
             accounts=self,
             desk=self.desk,
@@ -162,7 +162,7 @@ class Bench:
             max_runs=8,
             mask=lambda text: self.mask(text),
         )
-        bus = MessageBus(self.store, self.clock, QUEUE)
+        bus = MessageBus(self.db, self.clock, QUEUE)
         bus.connect(dispatcher.chat, dispatcher.control)
         bus.watch(dispatcher.noticed)
         bus.follow(dispatcher.changed)
@@ -194,7 +194,7 @@ class Bench:
         """Wait until everything that goes on waits for the clock: neither the store nor a thread has anything
         left to do.
         """
-        database = self.store.database
+        database = self.db
         await self.clock.settle()
         if not isinstance(database, SqliteDatabase):
             # One that a test has wrapped does not say what it was asked.
@@ -234,6 +234,6 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     database = await open_database(folder)
     try:
-        yield Bench(BotStore(database), ManualClock(), RecordingAdapter(), ScriptedRuntime())
+        yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime())
     finally:
         await database.close()

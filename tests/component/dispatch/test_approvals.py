@@ -9,6 +9,7 @@ from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.discord import DISCORD, PART_LIMIT
 from bot.runtime.interface import Ended, Interrupted
+from bot.store.audit import list_audit_entries
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
@@ -139,7 +140,7 @@ async def test_a_stop_gives_it_up_and_what_waits_goes_on(asking: Bench) -> None:
         assert any(text.startswith("Stopped.") for text in asking.adapter.texts())
         await asking.adapter.presses("approve", message, kind=GROUP)
         await asking.rest(2.0)
-    entry = (await asking.store.audit())[0]
+    entry = (await asking.db.run(list_audit_entries))[0]
     assert (entry.deed.action, entry.deed.subject, entry.deed.detail) == ("approval", "turn 1", "stopped")
     assert [run.request.answers for run in asking.runtime.runs.values()] == ["", ""]
 
@@ -237,7 +238,7 @@ class TestInWords:
             await asking.adapter.hears(words, person=person, kind=GROUP)
             assert await settled(asking, 1) == [f"Decided: {name}: approve."]
         assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `{name}`"
-        [entry] = await asking.store.audit()
+        [entry] = await asking.db.run(list_audit_entries)
         assert (entry.person, entry.deed.action, entry.deed.detail) == (
             f"recording:{person}",
             "approval",

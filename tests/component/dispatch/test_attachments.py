@@ -7,6 +7,7 @@ import pytest
 from bot.domain import Attachment, AttachmentKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import Ended, Presented, Text
+from bot.store.read_models import list_turns
 from bot.testing.adapter import Fault
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
@@ -19,7 +20,7 @@ NETWORK = DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")
 async def closed(at: Bench) -> TurnState:
     """The state in which the first turn was closed."""
     for _ in range(600):
-        views = await at.store.turns(1)
+        views = await at.db.run(list_turns, 1)
         if views and views[-1].finished_at:
             return views[-1].state
         await at.rest(0.1)

@@ -8,6 +8,10 @@ import pytest
 
 from bot.access import Role
 from bot.domain import ChatKind, InboundChange, Origin, Sender
+from bot.store.audit import list_audit_entries
+from bot.store.record import list_recorded, list_recorded_chats, purge_record
+from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.schedules import purge_schedules
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later
@@ -34,7 +38,7 @@ async def overhears(at: Bench, text: str, **more: Any) -> None:
 
 
 async def kept(at: Bench, chat: str = "group") -> list[str]:
-    found = await at.store.record.said("rec", chat, 0.0, 1e12)
+    found = await at.db.run(list_recorded, "rec", chat, 0.0, 1e12)
     return [f"{one.sender.name}: {one.text}" for one in found]
 
 
@@ -64,7 +68,9 @@ async def test_nothing_is_kept_until_a_chat_chooses_to(at: Bench) -> None:
         await overhears(at, "gone")
         assert await kept(at) == []
     deeds = [
-        (one.deed.subject, one.deed.detail) for one in await at.store.audit() if one.deed.action == "record"
+        (one.deed.subject, one.deed.detail)
+        for one in await at.db.run(list_audit_entries)
+        if one.deed.action == "record"
     ]
     assert deeds == [("rec:group", "0 days"), ("rec:group", "30 days")]
 
@@ -105,7 +111,7 @@ async def test_admins_switch_it_and_limits_hold(at: Bench) -> None:
         assert "At most 365 days" in await says(at, "/record on 366")
         for wrong in ("perhaps", "on 0", "on abc", "on -3", "on 7 days", "off 7"):
             assert "`/record on` keeps" in await says(at, f"/record {wrong}"), wrong
-        assert await at.store.record.chats() == []
+        assert await at.db.run(list_recorded_chats) == []
 
 
 async def test_switching_it_on_again_keeps_its_time(at: Bench) -> None:
@@ -123,10 +129,10 @@ async def test_it_outlives_a_restart_and_forgets_what_is_old(at: Bench) -> None:
     async with at.running():
         await at.clock.advance(1.5 * DAY)
         await overhears(at, "young")
-        await at.store.record.forget(at.clock.now())
+        await at.db.run(purge_record, at.clock.now())
         assert await kept(at) == ["P7: old", "P7: young"]
         await at.clock.advance(DAY)
-        await at.store.record.forget(at.clock.now())
+        await at.db.run(purge_record, at.clock.now())
         assert await kept(at) == ["P7: young"]
 
 
@@ -134,7 +140,7 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
     async with at.running():
         await says(at, "/record on")
         await overhears(at, "the door is open")
-        [one] = await at.store.record.said("rec", "group", 0.0, 1e12)
+        [one] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
         origin = Origin("rec", "recording", "group", ChatKind.GROUP, one.message_id, Sender("30", "P30"))
         assert at.adapter.context is not None
         inbox = at.adapter.context.inbox
@@ -188,7 +194,7 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         runs = len(at.runtime.runs)
         await later(at, DAY, step=300.0)
         assert len(at.runtime.runs) == runs
-        newest, first = await at.store.schedules.firings(1)
+        newest, first = await at.db.run(list_scheduled_runs, 1)
         assert (newest.skipped, first.skipped) == ("quiet", "")
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
@@ -197,7 +203,7 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         await says(at, "/record off")
         assert "keeps no record any more" in await says(at, "/digest now 1")
         await later(at, DAY, step=300.0)
-        assert (await at.store.schedules.firings(1))[0].skipped == "unrecorded"
+        assert (await at.db.run(list_scheduled_runs, 1))[0].skipped == "unrecorded"
         assert "left out, the chat keeps no record any more" in await says(at, "/digest show 1")
 
 
@@ -210,7 +216,7 @@ async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench
         await overhears(at, "pizza?", person="8")
         at.runtime.script = saying("", status="error")
         await later(at, 6 * 3600.0, step=60.0)
-        assert (await at.store.schedules.firings(1))[0].problem == "run"
+        assert (await at.db.run(list_scheduled_runs, 1))[0].problem == "run"
         at.runtime.script = saying("ok")
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
@@ -227,8 +233,8 @@ async def test_a_digest_goes_on_where_the_last_one_ended_though_its_firing_is_fo
         await overhears(at, "pizza?", person="8")
         await later(at, 6 * 3600.0, step=60.0)
         assert "pizza" in asked(at)
-        await at.store.schedules.forget(0.0, at.clock.now() + DAY)
-        assert await at.store.schedules.firings(1) == []
+        await at.db.run(purge_schedules, 0.0, at.clock.now() + DAY)
+        assert await at.db.run(list_scheduled_runs, 1) == []
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
         assert "dessert" in asked(at)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import orjson
 
 from bot.domain import ChatKind
-from bot.store.audit import Actor
-from bot.store.people import Given
+from bot.store.audit import Actor, list_audit_entries
+from bot.store.conversations import list_conversations
+from bot.store.people import Given, grant_role
+from bot.store.read_models import list_turns
+from bot.store.retention import has_abandoned_threads
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 
@@ -42,7 +45,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
     at.runtime.remembered = {"person:rec:recording:7": {"f1": "Likes numbers."}}
     for entry in ("rec:7", "other:7"):
         by = Actor(entry, "web:owner", "", "web", "")
-        await at.store.give(Given(entry, "member", "Ann", "", 0.0), by, 0.0)
+        await at.db.run(grant_role, Given(entry, "member", "Ann", "", 0.0), by, 0.0)
     async with at.running():
         await says(at, "two and two?")
         await at.adapter.hears("/data export")
@@ -54,7 +57,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
     assert message["sent_at"].startswith("1970-01-12T")
     assert document["memory"] == {"person:rec:recording:7": {"facts": ["Likes numbers."]}}
     assert [one["entry"] for one in document["roles"]] == ["rec:7"]
-    assert "data exported" in [one.deed.action for one in await at.store.audit()]
+    assert "data exported" in [one.deed.action for one in await at.db.run(list_audit_entries)]
 
 
 async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
@@ -78,9 +81,9 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         await says(at, "a new day")
         latest = [*at.runtime.runs.values()][-1]
         assert latest.request.thread_id != thread
-    assert [one.deed.subject for one in await at.store.audit() if one.deed.action == "data erased"] == [
-        "recording:7"
-    ]
+    assert [
+        one.deed.subject for one in await at.db.run(list_audit_entries) if one.deed.action == "data erased"
+    ] == ["recording:7"]
 
 
 async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
@@ -91,7 +94,7 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
         assert "what it remembers of you stays" in await says(at, "/data erase yes")
         assert at.forgetter is not None
         assert not await at.forgetter.delete_threads()
-        assert await at.store.forgetting.any_leaving()
+        assert await at.db.run(has_abandoned_threads)
         at.runtime.down = False
         assert await at.forgetter.delete_threads()
         assert len(at.runtime.deleted) == 1
@@ -102,11 +105,11 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
     at.kept_days = 2
     async with at.running():
         await says(at, "old news")
-        [conversation] = await at.store.conversations("rec")
+        [conversation] = await at.db.run(list_conversations, "rec")
         await at.clock.advance(3 * DAY)
         assert at.forgetter is not None
         await at.forgetter.sweep()
-        [turn] = await at.store.turns(conversation.id)
+        [turn] = await at.db.run(list_turns, conversation.id)
         assert (turn.messages, turn.parts) == ((), ())
         assert await at.forgetter.delete_threads()
         assert at.runtime.deleted == [conversation.thread_id]

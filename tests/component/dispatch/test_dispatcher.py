@@ -23,6 +23,9 @@ from bot.runtime.interface import (
     Said,
     Text,
 )
+from bot.store.read_models import list_turns
+from bot.store.turns import stop_turn
+from bot.store.usage import list_counters
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.adapters import Slow
 from tests.component.dispatch.bench import Bench
@@ -32,7 +35,7 @@ async def closed(at: Bench, count: int = 1) -> list[TurnState]:
     """Wait until so many turns of the first conversation are closed; their states, oldest first."""
     states: list[TurnState] = []
     for _ in range(600):
-        views = await at.store.turns(1)
+        views = await at.db.run(list_turns, 1)
         states = [view.state for view in reversed(views) if view.finished_at]
         if len(states) >= count:
             return states
@@ -275,7 +278,7 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["answer", "(possibly repeated)\n\nanswer"]
-        [counter] = await at.store.counters()
+        [counter] = await at.db.run(list_counters)
         assert (counter.name, counter.value) == ("possibly_repeated", 1)
 
     async def test_a_repeat_of_unknown_outcome_is_recorded_as_undelivered(self, at: Bench) -> None:
@@ -287,7 +290,10 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
         assert len(at.adapter.texts()) == 2
-        assert {counter.name for counter in await at.store.counters()} == {"possibly_repeated", "undelivered"}
+        assert {counter.name for counter in await at.db.run(list_counters)} == {
+            "possibly_repeated",
+            "undelivered",
+        }
 
     async def test_where_repeats_are_safe_nothing_is_marked(self, at: Bench) -> None:
         at.adapter.repeats_safely = True
@@ -298,7 +304,7 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["answer"]
-        assert await at.store.counters() == []
+        assert await at.db.run(list_counters) == []
 
     async def test_a_lost_first_frame_is_settled_by_the_final(self, at: Bench) -> None:
         lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
@@ -371,9 +377,9 @@ class TestFailuresOfDelivery:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
         assert at.adapter.texts() == []
-        [view] = await at.store.turns(1)
+        [view] = await at.db.run(list_turns, 1)
         assert view.error == "undelivered"
-        assert [counter.name for counter in await at.store.counters()] == ["undelivered"]
+        assert [counter.name for counter in await at.db.run(list_counters)] == ["undelivered"]
 
     async def test_a_message_that_was_deleted_is_posted_anew(self, at: Bench) -> None:
         async with at.running():
@@ -413,7 +419,7 @@ class TestRestart:
             at.runtime.runs["run-1"].say("short")
             await at.rest(0.3)
         assert at.adapter.texts() == []
-        [view] = await at.store.turns(1)
+        [view] = await at.db.run(list_turns, 1)
         assert view.state is TurnState.RUNNING
 
     async def test_a_post_that_ends_under_a_shutdown_is_not_made_again(self, at: Bench) -> None:
@@ -451,7 +457,7 @@ class TestRestart:
         async with at.running():
             await at.adapter.hears("hi")
             await at.until(lambda: at.runtime.runs)
-            await at.store.stop(1, None, at.clock.now())
+            await at.db.run(stop_turn, 1, None, at.clock.now())
         async with at.running():
             assert await closed(at) == [TurnState.CANCELLED]
         assert at.adapter.texts() == ["*(stopped)*"]
@@ -545,7 +551,7 @@ class TestCommands:
         assert again.checkpoint == "cp-1"
         assert [m["content"] for m in again.messages] == ["second"]
         assert again.thread_id == at.runtime.runs["run-2"].request.thread_id
-        views = await at.store.turns(1)
+        views = await at.db.run(list_turns, 1)
         assert sum(view.replaced for view in views) == 1
 
     async def test_retry_of_the_first_turn_begins_a_thread(self, at: Bench) -> None:

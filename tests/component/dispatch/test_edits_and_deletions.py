@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import ChatKind, InboundChange, Origin, Sender, TurnState
+from bot.store.read_models import list_turns
 from bot.testing.runtime import saying
 from bot.texts import texts_for
 from tests.component.dispatch.bench import Bench
@@ -48,7 +49,7 @@ async def test_a_deletion_of_what_waits_leaves_no_trace(at: Bench) -> None:
         run.say("one")
         run.end()
         await at.rest(3.0)
-        states = [view.state for view in await at.store.turns(1)]
+        states = [view.state for view in await at.db.run(list_turns, 1)]
     assert heard(at) == [["first"]]
     assert at.adapter.texts() == ["one"]
     assert states == [TurnState.CANCELLED, TurnState.DONE]
@@ -107,7 +108,7 @@ async def test_everything_deleted_after_the_claim_ends_quietly_after_a_restart(a
     at.runtime.down = False
     async with at.running():
         await at.rest(3.0)
-        [view] = await at.store.turns(1)
+        [view] = await at.db.run(list_turns, 1)
     assert view.state is TurnState.CANCELLED
     assert at.runtime.runs == {}
     assert at.adapter.texts() == []

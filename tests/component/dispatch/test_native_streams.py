@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.domain import OutboundMessage, ReplyAddress, TurnState
+from bot.store.read_models import list_turns
 from bot.testing.adapter import RecordingAdapter
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
@@ -44,7 +45,7 @@ async def answered(at: Bench) -> list[str]:
         await at.rest(3.0)
         run.end()
         await at.rest(3.0)
-        [view] = await at.store.turns(1)
+        [view] = await at.db.run(list_turns, 1)
     assert view.state is TurnState.DONE
     assert at.adapter.texts() == [TEXT]
     return [operation for operation, _, _ in at.adapter.calls if operation != "typing"]

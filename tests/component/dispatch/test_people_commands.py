@@ -13,8 +13,8 @@ from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed
-from bot.store.people import MOST_WAITING, Given, Pairing
+from bot.store.audit import Actor, Deed, list_audit_entries
+from bot.store.people import MOST_WAITING, Given, Pairing, grant_role, list_pairing_requests, list_role_grants
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 from tests.contract.store.inbound_messages import accept, admission, message
@@ -61,11 +61,11 @@ async def knocks(at: Bench, person: str = STRANGER) -> str:
 async def crown(at: Bench) -> None:
     """Somebody is an owner, by the page."""
     one = Given(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
-    await at.store.give(one, Actor("test", "web:owner", "", "web", ""), 0.0)
+    await at.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
 
 
 async def deeds(at: Bench) -> list[Deed]:
-    return [one.deed for one in await at.store.audit()]
+    return [one.deed for one in await at.db.run(list_audit_entries)]
 
 
 class TestPairing:
@@ -152,7 +152,7 @@ class TestPairing:
     async def test_groups_hear_nothing(self, team: Bench) -> None:
         async with team.running():
             await silence(team, "hi", STRANGER, chat="g1", kind=ChatKind.GROUP)
-            assert await team.store.waiting(team.clock.now()) == []
+            assert await team.db.run(list_pairing_requests, team.clock.now()) == []
 
     async def test_a_role_given_ends_the_waiting(self, team: Bench) -> None:
         async with team.running():
@@ -175,9 +175,9 @@ class TestAccounts:
             await says(team, f"/pair {await knocks(team)}")
             await says(team, "/allow 31")
             await says(team, "/allow here", chat="g1", kind=ChatKind.GROUP)
-            given = [one.entry for one in await team.store.given()]
+            given = [one.entry for one in await team.db.run(list_role_grants)]
             assert given == ["rec:30", "rec:31", "rec:g1"]
-            people = People(team.store)
+            people = People(team.db)
             await people.load()
             policy = AccessPolicy(AccessConfig(), people)
             for entry in given:
@@ -191,11 +191,11 @@ class TestAccounts:
 
     async def test_strangers_of_another_account_are_none_of_its_admins_business(self, team: Bench) -> None:
         asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", HOUR))
-        await accept(team.store, asked, now=team.clock.now())
+        await accept(team.db, asked, now=team.clock.now())
         async with team.running():
             assert await says(team, "/pair") == "Nobody waits to be let in."
             assert (await says(team, "/pair SECR-ETSS")).startswith("Nobody waits with that code.")
-            [still] = await team.store.waiting(team.clock.now())
+            [still] = await team.db.run(list_pairing_requests, team.clock.now())
             assert (still.account, still.entry) == ("tg", "tg:7")
 
     @pytest.mark.parametrize("attempt", ["/allow far:30", "/role far:30 blocked", "/revoke far:30"])
@@ -209,7 +209,7 @@ class TestAccounts:
 
     async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
         one = Given("recording:30", "member", "", "", 0.0)
-        await team.store.give(one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
+        await team.db.run(grant_role, one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
         async with team.running():
             assert await says(team, "hi", STRANGER) == "hello"
             assert await says(team, "/role 30") == "`recording:30`: **member**."
@@ -223,7 +223,7 @@ class TestAccounts:
     async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
         for entry in ("rec:30", "recording:30"):
             actor = Actor(entry, "web:owner", "", "web", "")
-            await team.store.give(Given(entry, "member", "", "", 0.0), actor, 0.0)
+            await team.db.run(grant_role, Given(entry, "member", "", "", 0.0), actor, 0.0)
         async with team.running():
             told = "`recording:30` is member here as well; change that first."
             assert await says(team, "/revoke 30") == told
@@ -299,8 +299,8 @@ class TestRoles:
 
     async def test_a_row_that_cannot_be_read_gives_nothing(self, team: Bench) -> None:
         odd = Actor("odd", "web:owner", "", "web", "")
-        await team.store.give(Given("nonsense", "member", "", "", 0.0), odd, 0.0)
-        await team.store.give(Given("recording:30", "king", "", "", 0.0), odd, 0.0)
+        await team.db.run(grant_role, Given("nonsense", "member", "", "", 0.0), odd, 0.0)
+        await team.db.run(grant_role, Given("recording:30", "king", "", "", 0.0), odd, 0.0)
         async with team.running():
             await knocks(team)
             assert await says(team, "hi", MEMBER) == "hello"
@@ -338,7 +338,7 @@ class TestRoles:
         team.others = {"far": "telegram"}
         async with team.running():
             assert told in await says(team, words)
-        assert await team.store.given() == []
+        assert await team.db.run(list_role_grants) == []
 
 
 class TestAudit:

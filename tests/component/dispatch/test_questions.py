@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain import ChatKind, TurnState
 from bot.runtime.interface import Ended, Interrupted
+from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
@@ -92,7 +93,7 @@ async def test_a_question_that_is_left_says_so(asking: Bench, leave: str, *, kil
     assert asking.adapter.told == [("7", CLOSED)]
     assert asking.adapter.shown[message].text == LEFT
     assert all(not run.request.answers for run in asking.runtime.runs.values())
-    views = [view for view in await asking.store.turns(1) if not view.messages and not view.repeats]
+    views = [view for view in await asking.db.run(list_turns, 1) if not view.messages and not view.repeats]
     assert [(view.state, view.parts) for view in views] == [(TurnState.CANCELLED, ())]
 
 
@@ -160,6 +161,6 @@ async def test_in_a_group_the_answer_carries_its_senders_name(asking: Bench) -> 
         message = next(iter(asking.adapter.shown))
         await asking.adapter.presses("red", message, person="8", kind=ChatKind.GROUP)
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
-        states = [view.state for view in await asking.store.turns(1)]
+        states = [view.state for view in await asking.db.run(list_turns, 1)]
     assert asking.adapter.texts()[1] == "You chose P8: red."
     assert TurnState.FAILED not in states

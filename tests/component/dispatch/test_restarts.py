@@ -6,6 +6,8 @@ import pytest
 
 from bot.domain import TurnState
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.store.read_models import list_turns
+from bot.store.turns import stop_turn
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
@@ -40,7 +42,7 @@ async def test_a_stopped_turn_stays_stopped(at: Bench) -> None:
     async with at.running():
         await at.adapter.hears("hi")
         await at.until(lambda: at.runtime.runs)
-        await at.store.stop(1, None, at.clock.now())
+        await at.db.run(stop_turn, 1, None, at.clock.now())
         await at.rest(0.2)
     at.adapter.fail("post", BUSY)
     async with at.running():
@@ -57,7 +59,7 @@ async def test_a_part_that_was_given_up_is_not_forgotten(at: Bench) -> None:
     at.adapter.fail("post", BUSY)
     assert await restarted(at) == [TurnState.FAILED]
     assert at.adapter.texts() == ["two"]
-    [view] = await at.store.turns(1)
+    [view] = await at.db.run(list_turns, 1)
     assert view.error == "undelivered"
 
 

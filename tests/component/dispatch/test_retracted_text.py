@@ -10,6 +10,8 @@ from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import ProgressItem, ProgressState, TurnState
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
+from bot.store.read_models import list_turns
+from bot.store.turns import load_turn
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Lines
@@ -136,8 +138,8 @@ class TestWhatStaysInTheEnd:
             run = await broken_off(at)
             run.emit(*GONE, Presented(("/mnt/user-data/outputs/a.png",)), Ended("success"))
             assert await closed(at) == [TurnState.DONE]
-            [turn] = await at.store.turns(1)
-            parts = (await at.store.load(turn.id)).parts
+            [turn] = await at.db.run(list_turns, 1)
+            parts = (await at.db.run(load_turn, turn.id)).parts
         [shown] = at.adapter.shown.values()
         assert shown.filename == "a.png"
         assert at.adapter.files["a.png"] == b"png"

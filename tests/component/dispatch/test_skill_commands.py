@@ -11,7 +11,8 @@ from bot.commands.skills import named, parted
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
 from bot.runtime.interface import SkillInfo
-from bot.store.turns import Handed
+from bot.store.read_models import list_turns
+from bot.store.turns import Handed, hand_off_to_agent, list_open_control_turns, load_turn
 from bot.testing.runtime import ScriptedRun, saying
 from bot.texts import texts_for
 from tests.component.dispatch.bench import QUEUE, Bench
@@ -130,7 +131,7 @@ async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text
     [run] = at.runtime.runs.values()
     assert content(run) == ["\n\n".join(filter(None, [NOTE, words]))]
     assert at.adapter.texts() == ["three actions"], "one message, one answer"
-    [turn] = await at.store.turns(1)
+    [turn] = await at.db.run(list_turns, 1)
     assert turn.kind is TurnKind.CHAT
     assert [message.text for message in turn.messages] == [text], "the transcript has what was written"
 
@@ -205,10 +206,10 @@ async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
     async with at.running(connected=False):
         await at.adapter.hears("/meeting_actions these")
         await at.rest(1.0)
-    [turn] = await at.store.open_control()
-    command = (await at.store.load(turn)).turn
+    [turn] = await at.db.run(list_open_control_turns)
+    command = (await at.db.run(load_turn, turn)).turn
     assert command is not None
-    assert await at.store.answer_by_agent(command, HANDED, at.clock.now()) == ("", False)
+    assert await at.db.run(hand_off_to_agent, command, HANDED, at.clock.now()) == ("", False)
     async with at.running():
         assert await closed(at) == [TurnState.DONE]
     [run] = at.runtime.runs.values()

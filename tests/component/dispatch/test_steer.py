@@ -17,6 +17,7 @@ from bot.domain import (
     TurnState,
 )
 from bot.runtime.interface import Answer, Attempt, Gap, Text
+from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
@@ -70,7 +71,7 @@ async def change(at: Bench, message: str, text: str | None) -> None:
 
 async def read(at: Bench) -> list[list[str]]:
     """The messages of each turn, oldest first."""
-    views = await at.store.turns(1)
+    views = await at.db.run(list_turns, 1)
     return [[message.text for message in view.messages] for view in reversed(views)]
 
 

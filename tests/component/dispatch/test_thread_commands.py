@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.store.conversations import load_conversation
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
@@ -21,7 +22,7 @@ async def says(at: Bench, text: str) -> str:
 
 
 async def thread_now(at: Bench) -> str:
-    view = await at.store.conversation(1)
+    view = await at.db.run(load_conversation, 1)
     assert view is not None
     return view.thread_id
 
@@ -108,6 +109,6 @@ async def test_a_conversation_is_named(at: Bench) -> None:
         assert await says(at, "/title") == "This conversation is called `What is it?`."
         assert await says(at, "/title Plans  for `June`") == "This conversation is called `Plans for 'June'`."
         await says(at, "more")
-        view: Any = await at.store.conversation(1)
+        view: Any = await at.db.run(load_conversation, 1)
         assert view.title == "Plans for `June`"
         assert await says(at, f"/title {'x' * 121}") == "A title has at most 120 characters."

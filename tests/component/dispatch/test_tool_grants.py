@@ -6,6 +6,9 @@ import pytest
 
 from bot.domain import ChatKind
 from bot.runtime.interface import Ended, Interrupted
+from bot.store.audit import list_audit_entries
+from bot.store.conversations import list_conversations
+from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
@@ -56,8 +59,8 @@ async def presses(
 
 async def choices(at: Bench) -> tuple[str, ...]:
     """What the newest turn of the newest conversation offers."""
-    [conversation, *_] = await at.store.conversations("rec")
-    [turn, *_] = await at.store.turns(conversation.id)
+    [conversation, *_] = await at.db.run(list_conversations, "rec")
+    [turn, *_] = await at.db.run(list_turns, conversation.id)
     return turn.parts[-1].choices
 
 
@@ -88,7 +91,7 @@ async def test_here_holds_in_its_conversation(asking: Bench, restart: bool) -> N
             await says(asking, "/approved forget 1", kind=PRIVATE) == "`delete` asks again before each call."
         )
         assert "Waiting for approval" in await says(asking, "go", kind=PRIVATE)
-    deeds = [(one.deed.action, one.deed.detail) for one in await asking.store.audit()]
+    deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.run(list_audit_entries)]
     assert ("approval", "approve here") in deeds
     assert ("permission taken back", "") in deeds
 

@@ -8,6 +8,7 @@ from bot.dispatch.approvals.render_arguments import LONGEST_LINE, one_line, show
 from bot.dispatch.run.tool_log import MOST_STEPS, Steps
 from bot.domain import ProgressState, ToolStep
 from bot.runtime.interface import Answer, Attempt, Called, Gap, Returned
+from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
@@ -24,7 +25,7 @@ async def first_run(at: Bench) -> ScriptedRun:
 
 async def kept(at: Bench) -> tuple[ToolStep, ...]:
     """What the newest turn has."""
-    [turn] = await at.store.turns(None, limit=1)
+    [turn] = await at.db.run(list_turns, None, limit=1)
     return turn.steps
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Usage
 from bot.store.admission_types import Accepted
+from bot.store.conversations import list_conversations, load_conversation
+from bot.store.usage import list_counters
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, saying
@@ -94,7 +97,7 @@ async def test_what_fails_while_a_reply_grows_never_costs_the_answer(
         assert await closed(at) == [TurnState.DONE]
     assert at.adapter.texts() == [f"{LONG} and more to the end"]
     assert not at.adapter.faults
-    assert await at.store.counters() == []
+    assert await at.db.run(list_counters) == []
 
 
 async def test_a_frame_of_unknown_fate_is_repeated_where_that_is_safe(at: Bench) -> None:
@@ -158,11 +161,15 @@ async def test_a_bug_in_a_command_is_told_too(at: Bench, monkeypatch: pytest.Mon
 
 
 async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuses(*_arguments: object, **_named: object) -> None:
-        raise StoreError("disk full")
+    run = type(at.db).run
+
+    async def refuses(db: Any, work: Any, *arguments: Any, **named: Any) -> Any:
+        if work is load_conversation:
+            raise StoreError("disk full")
+        return await run(db, work, *arguments, **named)
 
     async with at.running():
-        monkeypatch.setattr(type(at.store), "conversation", refuses)
+        monkeypatch.setattr(type(at.db), "run", refuses)
         await at.adapter.hears("/status")
         await closed(at)
     assert at.adapter.texts() == ["`/status` failed: disk full"]
@@ -308,7 +315,7 @@ async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
         await inbox.accept([])
         await inbox.migrate_chat("c1", "c2")
     assert [turn.kind for turn in heard] == ["chat", "command"]
-    [view] = await at.store.conversations("rec")
+    [view] = await at.db.run(list_conversations, "rec")
     assert view.key.chat == "c2"
 
 

@@ -10,6 +10,7 @@ import pytest
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender, TurnState
 from bot.runtime.interface import Answer, Attempt, Ended, Failed, Gap, Usage, Used
+from bot.store.read_models import list_turns
 from bot.store.usage import Spent
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
@@ -33,7 +34,7 @@ def costing(*steps: int) -> Callable[[ScriptedRun], None]:
 
 async def spent(at: Bench, turn: int = -1) -> Spent | None:
     """What a turn of the first conversation cost, the newest unless another is named."""
-    views = await at.store.turns(1)
+    views = await at.db.run(list_turns, 1)
     return views[0].spent if turn < 0 else next(view.spent for view in views if view.id == turn)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.domain import Sender
+from bot.store.people import list_pairing_requests, list_role_grants
+from bot.store.read_models import list_turns
 from tests.platforms.web.people import give, knock, signed_in
 from tests.platforms.web.serving import World, world
 
@@ -29,12 +31,12 @@ BEYOND = (
 
 
 async def given(service: World) -> dict[str, str]:
-    return {one.entry: one.role for one in await service.service.store.given()}
+    return {one.entry: one.role for one in await service.service.db.run(list_role_grants)}
 
 
 async def waiting(service: World) -> list[str]:
-    store, now = service.service.store, service.service.clock.now()
-    return [one.entry for one in await store.waiting(now)]
+    db, now = service.service.db, service.service.clock.now()
+    return [one.entry for one in await db.run(list_pairing_requests, now)]
 
 
 async def test_nothing_is_given_or_taken_beyond_their_account(tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
         }
         assert await given(service) == {"tg:30": "member"}
         assert service.service.people
-        welcome = (await service.service.store.turns(told.conversation))[0]
+        welcome = (await service.service.db.run(list_turns, told.conversation))[0]
         assert welcome.parts[0].content.startswith("You are let in.")
         again = await ann.post(path, json={"role": "member"})
         assert (again.status_code, "nobody waits as tg:30" in again.text) == (404, True)

@@ -11,6 +11,10 @@ import pytest
 
 from bot.access import Role
 from bot.store.admission_types import Verdict
+from bot.store.conversations import list_conversations
+from bot.store.people import list_role_grants
+from bot.store.schedules import load_schedule
+from bot.store.turns import load_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import World, world
@@ -20,11 +24,13 @@ ANNS, BENS = "telegram:7", "telegram:8"
 
 async def chats(service: World) -> dict[str, int]:
     """Ann and Ben have written to the bot in private; their conversations by whose they are."""
-    store = service.service.store
+    db = service.service.db
     for sender, chat in ((ANN, "p7"), (BEN, "p8")):
         notice = admission(message(sender=sender, chat=chat), Verdict.NOTICE, notice="hello")
-        await accept(store, notice, now=service.service.clock.now())
-    return {one.owner: one.id for one in await store.conversations("tg") if one.key.chat in ("p7", "p8")}
+        await accept(db, notice, now=service.service.clock.now())
+    return {
+        one.owner: one.id for one in await db.run(list_conversations, "tg") if one.key.chat in ("p7", "p8")
+    }
 
 
 async def talk(client: httpx.AsyncClient, text: str) -> tuple[int, int]:
@@ -67,7 +73,7 @@ async def test_a_member_talks_at_the_page_as_themselves(tmp_path: Path) -> None:
         assert ANNS in (await closed(ann, asked))["parts"][0]["text"]
         _, asked = await talk(ann, "/audit")
         assert "for admins" in (await closed(ann, asked))["parts"][0]["text"]
-        claim = await service.service.store.load(turn)
+        claim = await service.service.db.run(load_turn, turn)
         assert claim.turn is not None
         assert service.service.role(claim.turn) is Role.MEMBER
         shown = (await ann.get(f"/api/conversations/{conversation}")).json()
@@ -217,7 +223,7 @@ async def test_schedules_and_tokens_are_ones_own(tmp_path: Path) -> None:
         assert made.status_code == 201, made.text
         one = made.json()["id"]
         assert (made.json()["person"], made.json()["chat"]) == (ANNS, "p7")
-        found = await service.service.store.schedules.get(one)
+        found = await service.service.db.run(load_schedule, one)
         assert found is not None
         assert service.service._may_schedule(found)
         assert (await ben.post("/api/schedules", json=body)).status_code == 404
@@ -253,7 +259,7 @@ async def test_who_is_shut_out_sees_no_more_of_what_they_watch(tmp_path: Path) -
                 if line.startswith("event: snapshot"):
                     break
             await give(service, ANNS, "blocked")
-            now = [one for one in await service.service.store.conversations("web")]
+            now = [one for one in await service.service.db.run(list_conversations, "web")]
             adapter = service.adapter()
             adapter.hub.settled(now[0].key.chat, turn)
             async with asyncio.timeout(20):
@@ -291,5 +297,5 @@ async def test_at_the_page_an_admin_names_people_as_at_home(tmp_path: Path) -> N
         ):
             _, turn = await talk(ann, said)
             assert told in (await closed(ann, turn))["parts"][0]["text"], said
-        given = {one.entry: one.role for one in await service.service.store.given()}
+        given = {one.entry: one.role for one in await service.service.db.run(list_role_grants)}
         assert given == {ANNS: "admin", "tg:30": "member"}

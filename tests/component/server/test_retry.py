@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from bot.domain import TurnState
+from bot.store.turns import claim_turn, save_turn
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
 from tests.harness.waiters import answers, until
@@ -121,10 +122,10 @@ async def test_it_counts_for_the_budget_of_who_presses(tmp_path: Path) -> None:
 
 async def test_not_where_the_account_is_gone(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service:
-        store, now = service.service.store, service.service.clock.now()
-        [taken] = await accept(store, admission(message()), now=now)
-        await store.claim(taken.conversation, now)
-        await store.save(taken.turn, [], now, state=TurnState.DONE)
+        db, now = service.service.db, service.service.clock.now()
+        [taken] = await accept(db, admission(message()), now=now)
+        await db.run(claim_turn, taken.conversation, now)
+        await db.run(save_turn, taken.turn, [], now, state=TurnState.DONE)
         refused = await service.http.post(f"/api/turns/{taken.turn}/retry")
         assert refused.status_code == 409
         assert "account" in refused.json()["detail"]

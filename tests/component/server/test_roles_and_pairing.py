@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed
+from bot.store.audit import Actor, Deed, record_event
 from bot.store.people import Pairing
+from bot.store.read_models import list_turns
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.platforms.web.people import give
 from tests.platforms.web.serving import World, world
@@ -82,9 +83,9 @@ async def test_roles_come_in_pages(tmp_path: Path) -> None:
 
 async def test_who_waits_is_listed_without_the_code(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        store, now = service.service.store, service.service.clock.now()
+        db, now = service.service.db, service.service.clock.now()
         asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", 3600.0))
-        await accept(store, asked, now=now)
+        await accept(db, asked, now=now)
         answer = await service.http.get("/api/access")
         [one] = answer.json()["waiting"]
         assert (one["account"], one["person"], one["name"]) == ("tg", "telegram:7", "Ann")
@@ -93,9 +94,9 @@ async def test_who_waits_is_listed_without_the_code(tmp_path: Path) -> None:
 
 async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        store, now = service.service.store, service.service.clock.now()
+        db, now = service.service.db, service.service.clock.now()
         asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", 3600.0))
-        [told] = await accept(store, asked, now=now)
+        [told] = await accept(db, asked, now=now)
         answer = await service.http.post("/api/access/pair", json={"code": "secr etss", "role": "admin"})
         assert answer.status_code == 200, answer.text
         given = answer.json()
@@ -109,7 +110,7 @@ async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None
         assert shown["waiting"] == []
         assert await role_of(service, "tg:7") == "admin"
         assert service.service.people
-        welcome = (await store.turns(told.conversation))[0]
+        welcome = (await db.run(list_turns, told.conversation))[0]
         assert "let in" in welcome.parts[0].content.lower()
         again = await service.http.post("/api/access/pair", json={"code": "SECR-ETSS"})
         assert again.status_code == 404
@@ -132,7 +133,7 @@ async def test_deeds_page_by_page_and_of_one_person(tmp_path: Path) -> None:
         now = service.service.clock.now()
         for number in range(5):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "", "tg", "c1")
-            await service.service.store.note(actor, Deed("command", f"/{number}"), now + number)
+            await service.service.db.run(record_event, actor, Deed("command", f"/{number}"), now + number)
         first = (await service.http.get("/api/audit", params={"limit": 3})).json()
         assert [one["subject"] for one in first["entries"]] == ["/4", "/3", "/2"]
         rest = (await service.http.get("/api/audit", params={"limit": 3, "cursor": first["next"]})).json()

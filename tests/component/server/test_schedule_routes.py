@@ -13,6 +13,7 @@ from bot.access import Role
 from bot.server.api.audit_actor import actor
 from bot.server.api.auth import Caller, How
 from bot.server.api.wiring import api_services
+from bot.store.schedules import load_schedule, update_schedule
 from tests.platforms.web.serving import World, world
 
 
@@ -96,13 +97,17 @@ async def test_a_firing_answers_in_the_conversation_and_says_how_it_went(tmp_pat
 async def test_what_is_due_is_fired_by_the_service(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         one = await made(service, when="in 1 minute", text="tea", kind="message")
-        store = service.service.store.schedules
-        found = await store.get(one["id"])
+        db = service.service.db
+        found = await db.run(load_schedule, one["id"])
         assert found is not None
         now = float(int(service.service.clock.now()))
         due = replace(found, rule=f"@{now:.0f}", next_at=now)
-        assert await store.change(
-            found, due, actor(api_services(service.service, port=0), Caller(Role.OWNER, How.LOOPBACK)), now
+        assert await db.run(
+            update_schedule,
+            found,
+            due,
+            actor(api_services(service.service, port=0), Caller(Role.OWNER, How.LOOPBACK)),
+            now,
         )
         service.service.scheduler.poke()
         firing = await fired(service, one["id"])

@@ -18,7 +18,7 @@ from bot.server.api.app import create_app
 from bot.server.api.errors import LastResort
 from bot.server.api.metrics import LAG_EVERY, Gauges
 from bot.server.api.wiring import api_services
-from bot.store import BotStore
+from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world
 
@@ -98,8 +98,8 @@ async def test_metrics_count_turns_and_states(tmp_path: Path) -> None:
 async def test_durable_counts_are_in_the_metrics(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         for _ in range(3):
-            await service.service.store.count("web", "undelivered")
-        await service.service.store.count("web", "possibly_repeated")
+            await service.service.db.run(increment_counter, "web", "undelivered")
+        await service.service.db.run(increment_counter, "web", "possibly_repeated")
         text = (await service.http.get("/metrics")).text
         assert 'roebot_undelivered_total{account="web"} 3.0' in text
         assert 'roebot_possibly_repeated_total{account="web"} 1.0' in text
@@ -215,7 +215,7 @@ class ClosedDatabase:
 async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         services = api_services(service.service, port=0)
-        away = replace(services, store=BotStore(ClosedDatabase()), database=ClosedDatabase())
+        away = replace(services, db=ClosedDatabase())
         async with serving(create_app(away)) as (url, _), httpx.AsyncClient(base_url=url) as client:
             ready = await client.get("/health/ready")
             assert ready.status_code == 503

@@ -44,7 +44,7 @@ async def test_a_code_is_exchanged_once_for_a_cookie(tmp_path: Path) -> None:
         again = await enter(service, code)
         assert again.status_code == 401
         assert NOT_GOOD in again.text
-        held = service.service.store.database
+        held = service.service.db
         rows = await held.run(lambda connection: repr(connection.execute(DUMP).all()))
         assert code not in rows
         assert answer.cookies[COOKIE] not in rows
@@ -56,7 +56,7 @@ async def test_a_code_ends_with_its_time_and_with_the_next_one(tmp_path: Path) -
         former = await code_for(service)
         late = await code_for(service)
         assert (await enter(service, former)).status_code == 401
-        await service.service.store.database.run(lambda connection: connection.execute(AGE))
+        await service.service.db.run(lambda connection: connection.execute(AGE))
         assert (await enter(service, late)).status_code == 401
         assert (await enter(service, await code_for(service))).status_code == 204
 
@@ -105,7 +105,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
 
 async def test_a_session_ends_with_its_time(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service, signed_in(service) as ann:
-        await service.service.store.database.run(lambda connection: connection.execute(OUTLIVE))
+        await service.service.db.run(lambda connection: connection.execute(OUTLIVE))
         assert (await ann.get("/api/session")).status_code == 401
         assert (await ann.get("/api/conversations")).status_code == 401
 

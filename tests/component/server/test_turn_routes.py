@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.domain import ProgressState, ToolStep
 from bot.store.admission_types import Verdict
+from bot.store.turns import save_turn
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.platforms.web.serving import World, world
 
@@ -45,7 +46,7 @@ async def read(service: World) -> list[str]:
 async def test_reading_what_was_written_elsewhere_is_written_down_once_an_hour(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         now = service.service.clock.now()
-        [taken] = await accept(service.service.store, admission(message(), Verdict.COMMAND), now=now)
+        [taken] = await accept(service.service.db, admission(message(), Verdict.COMMAND), now=now)
         own = await service.open()
         await service.turn((await service.say(own, "mine"))["turn"])
         for _ in range(2):
@@ -65,7 +66,7 @@ async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
         turn = await service.turn((await service.say(await service.open(), "hello"))["turn"])
         assert turn["steps"] == []
         steps = (ToolStep("ls", "path: /", ProgressState.DONE, "a b", 1.5),)
-        await service.service.store.save(turn["id"], [], service.service.clock.now(), steps=steps)
+        await service.service.db.run(save_turn, turn["id"], [], service.service.clock.now(), steps=steps)
         for path, params in ((f"/api/turns/{turn['id']}", {}), ("/api/turns", {"limit": 1})):
             found = (await service.http.get(path, params=params)).json()
             [shown] = found.get("turns", [found])

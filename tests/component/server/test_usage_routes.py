@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.store.turns import save_turn
 from bot.store.usage import Spent
 from tests.platforms.web.serving import World, world
 
@@ -18,8 +19,8 @@ async def spends(service: World, conversation: int, tokens: int, person: str = "
     """A turn of somebody that cost so many tokens in and 1 out; its id."""
     posted = await service.say(conversation, "hello")
     turn: int = (await service.turn(posted["turn"]))["id"]
-    store, now = service.service.store, service.service.clock.now()
-    await store.save(turn, [], now, spent=Spent(person, tokens, 1, tokens + 1))
+    db, now = service.service.db, service.service.clock.now()
+    await db.run(save_turn, turn, [], now, spent=Spent(person, tokens, 1, tokens + 1))
     return turn
 
 

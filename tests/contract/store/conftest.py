@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.store import BotStore, Database
+from bot.store import Database
 
 
 @pytest.fixture
-def store(database: Database) -> BotStore:
-    return BotStore(database)
+def db(database: Database) -> Database:
+    return database

@@ -6,8 +6,9 @@ import itertools
 from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.admission_types import Accepted, Admission, Admitted, Refusal, Verdict
+from bot.store.inbox import accept_batch
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
@@ -51,14 +52,12 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
-async def accept(
-    store: BotStore, *admitted: Admitted, cursor: str = "", now: float = 100.0
-) -> list[Accepted]:
-    taken = await store.accept("tg", admitted, cursor, now, QUEUE)
+async def accept(db: Database, *admitted: Admitted, cursor: str = "", now: float = 100.0) -> list[Accepted]:
+    taken = await db.run(accept_batch, "tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]
 
 
-async def refused(store: BotStore, *admitted: Admission) -> list[Refusal]:
+async def refused(db: Database, *admitted: Admission) -> list[Refusal]:
     """The clicks that are not their authors' to make."""
-    taken = await store.accept("tg", admitted, "", 100.0, QUEUE)
+    taken = await db.run(accept_batch, "tg", admitted, "", 100.0, QUEUE)
     return [one for one in taken if isinstance(one, Refusal)]

@@ -7,12 +7,15 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import ChatKind, Isolation, IsolationPolicy
-from bot.store import BotStore, tool_grants
+from bot.store import Database, tool_grants
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor
-from bot.store.budgets import Budget, Limit, Of, What
-from bot.store.people import Given
-from bot.store.tool_grants import Remembered
+from bot.store.budgets import Budget, Limit, Of, What, list_budgets, measure_limits, set_budget
+from bot.store.chat_migration import migrate_chat
+from bot.store.people import Given, grant_role, list_role_grants
+from bot.store.record import list_recorded_chats, set_recording
+from bot.store.schedules import add_schedule, load_schedule, load_time_zone, set_time_zone
+from bot.store.tool_grants import Remembered, list_tool_grants
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.contract.store.test_schedules import ONE
 
@@ -21,32 +24,32 @@ WHOLE = IsolationPolicy(Isolation.CHAT)
 OLD, NEW = "-1", "-100"
 
 
-async def hears(store: BotStore, chat: str = OLD, **more: object) -> Accepted:
+async def hears(db: Database, chat: str = OLD, **more: object) -> Accepted:
     """Somebody writes in a group that is one conversation."""
     wanted = admission(message(chat=chat, kind=ChatKind.GROUP), policy=WHOLE, **more)
-    [taken] = await accept(store, wanted)
+    [taken] = await accept(db, wanted)
     return taken
 
 
-async def give(store: BotStore, entry: str, role: str) -> None:
-    await store.give(Given(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0)
+async def give(db: Database, entry: str, role: str) -> None:
+    await db.run(grant_role, Given(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0)
 
 
-async def roles(store: BotStore) -> dict[str, str]:
-    return {one.entry: one.role for one in await store.given()}
+async def roles(db: Database) -> dict[str, str]:
+    return {one.entry: one.role for one in await db.run(list_role_grants)}
 
 
-async def test_roles_follow_by_account_and_by_platform(store: BotStore) -> None:
-    await hears(store)
+async def test_roles_follow_by_account_and_by_platform(db: Database) -> None:
+    await hears(db)
     for entry, role in (("tg:-1", "member"), ("telegram:-1", "blocked")):
-        await give(store, entry, role)
+        await give(db, entry, role)
     for entry in ("tg:-10", "b:-1"):
-        await give(store, entry, "member")
-    await store.migrate_chat("tg", OLD, NEW)
+        await give(db, entry, "member")
+    await db.run(migrate_chat, "tg", OLD, NEW)
     expected = {"tg:-100": "member", "telegram:-100": "blocked", "tg:-10": "member", "b:-1": "member"}
-    assert await roles(store) == expected
-    await store.migrate_chat("tg", OLD, NEW)
-    assert await roles(store) == expected
+    assert await roles(db) == expected
+    await db.run(migrate_chat, "tg", OLD, NEW)
+    assert await roles(db) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,49 +57,49 @@ async def test_roles_follow_by_account_and_by_platform(store: BotStore) -> None:
     [("blocked", "member", "blocked"), ("member", "blocked", "blocked"), ("member", "member", "member")],
 )
 async def test_who_is_shut_out_stays_so_where_the_new_chat_has_a_role(
-    store: BotStore, before: str, there: str, after: str
+    db: Database, before: str, there: str, after: str
 ) -> None:
-    await hears(store)
-    await give(store, "tg:-1", before)
-    await give(store, "tg:-100", there)
-    await store.migrate_chat("tg", OLD, NEW)
-    assert await roles(store) == {"tg:-100": after}
+    await hears(db)
+    await give(db, "tg:-1", before)
+    await give(db, "tg:-100", there)
+    await db.run(migrate_chat, "tg", OLD, NEW)
+    assert await roles(db) == {"tg:-100": after}
 
 
-async def test_budgets_follow_with_what_is_used_of_them(store: BotStore) -> None:
+async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
     limit = Limit(Of.CHAT, What.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
-        await hears(store, chat, budgets=(held,))
-    await store.budgets.give(Budget("tg:-1", 5, None), ACTOR, 0.0)
-    await store.migrate_chat("tg", OLD, NEW)
-    assert [(one.entry, one.messages) for one in await store.budgets.listed()] == [("tg:-100", 5)]
-    [used] = await store.budgets.used([moved], 100.0)
+        await hears(db, chat, budgets=(held,))
+    await db.run(set_budget, Budget("tg:-1", 5, None), ACTOR, 0.0)
+    await db.run(migrate_chat, "tg", OLD, NEW)
+    assert [(one.entry, one.messages) for one in await db.run(list_budgets)] == [("tg:-100", 5)]
+    [used] = await db.run(measure_limits, [moved], 100.0)
     assert used.used == 3
 
 
-async def test_what_the_new_chat_has_set_counts_and_the_rest_follows(store: BotStore) -> None:
-    await store.record.switch("tg", OLD, 7, ACTOR, 50.0)
-    await store.schedules.set_zone("tg", OLD, "Asia/Tokyo")
-    await store.schedules.set_zone("tg", NEW, "Europe/Berlin")
-    await store.migrate_chat("tg", OLD, NEW)
-    assert await store.schedules.zone("tg", NEW) == "Europe/Berlin"
-    assert await store.schedules.zone("tg", OLD) == ""
-    [recorded] = await store.record.chats()
+async def test_what_the_new_chat_has_set_counts_and_the_rest_follows(db: Database) -> None:
+    await db.run(set_recording, "tg", OLD, 7, ACTOR, 50.0)
+    await db.run(set_time_zone, "tg", OLD, "Asia/Tokyo")
+    await db.run(set_time_zone, "tg", NEW, "Europe/Berlin")
+    await db.run(migrate_chat, "tg", OLD, NEW)
+    assert await db.run(load_time_zone, "tg", NEW) == "Europe/Berlin"
+    assert await db.run(load_time_zone, "tg", OLD) == ""
+    [recorded] = await db.run(list_recorded_chats)
     assert (recorded.chat, recorded.days, recorded.since) == (NEW, 7, 50.0)
 
 
-async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_has(store: BotStore) -> None:
-    old, new = await hears(store), await hears(store, NEW)
+async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_has(db: Database) -> None:
+    old, new = await hears(db), await hears(db, NEW)
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
         remembered = Remembered(tool, "here", "always")
-        await store.database.run(tool_grants.given, remembered, "here", conversation, ACTOR, 0.0)
+        await db.run(tool_grants.record_tool_grant, remembered, "here", conversation, ACTOR, 0.0)
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
-    number = await store.schedules.add(made, None, 0.0)
-    await store.migrate_chat("tg", OLD, NEW)
-    one = await store.schedules.get(number)
+    number = await db.run(add_schedule, made, None, 0.0)
+    await db.run(migrate_chat, "tg", OLD, NEW)
+    one = await db.run(load_schedule, number)
     assert one is not None
     assert (one.chat, one.conversation, one.made_in) == (NEW, new.conversation, new.conversation)
-    permitted = await store.permissions.listed("tg", new.conversation)
+    permitted = await db.run(list_tool_grants, "tg", new.conversation)
     assert sorted(found.tool for found in permitted) == ["bash", "ls"]

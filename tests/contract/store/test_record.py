@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, TurnState
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.admission_types import Heard
-from bot.store.audit import Actor
+from bot.store.audit import Actor, list_audit_entries
+from bot.store.chat_migration import migrate_chat
+from bot.store.record import (
+    count_recorded,
+    list_recorded,
+    list_recorded_before,
+    list_recorded_chats,
+    purge_record,
+    set_recording,
+)
+from bot.store.turns import load_turn, save_turn
 from tests.contract.store.inbound_messages import BEN, accept, admission, changed, message
 
 ACTOR = Actor("turn:1", "telegram:1", "Boss", "tg", "g")
@@ -20,77 +30,77 @@ def group(text: str, *, at: float = 100.0, **more: object) -> InboundMessage:
     return replace(made, sent_at=at, link=f"https://chat.example/{made.origin.message_id}")
 
 
-async def kept(store: BotStore, **more: object) -> list[str]:
-    return [one.text for one in await store.record.said("tg", "g", 0.0, 1e9, **more)]  # type: ignore[arg-type]
+async def kept(db: Database, **more: object) -> list[str]:
+    return [one.text for one in await db.run(list_recorded, "tg", "g", 0.0, 1e9, **more)]  # type: ignore[arg-type]
 
 
-async def test_a_message_is_kept_once_as_it_was(store: BotStore) -> None:
+async def test_a_message_is_kept_once_as_it_was(db: Database) -> None:
     one = group("hello", sender=BEN, topic="t")
-    assert await accept(store, Heard(one), Heard(one)) == []
-    [found] = await store.record.said("tg", "g", 0.0, 1e9)
+    assert await accept(db, Heard(one), Heard(one)) == []
+    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.sender, found.topic, found.message_id) == (BEN, "t", one.origin.message_id)
     assert (found.text, found.sent_at, found.link) == ("hello", 100.0, one.link)
-    assert await store.record.count("tg", "g") == 1
-    assert await store.record.said("tg", "other", 0.0, 1e9) == []
+    assert await db.run(count_recorded, "tg", "g") == 1
+    assert await db.run(list_recorded, "tg", "other", 0.0, 1e9) == []
 
 
-async def test_files_are_named_and_what_says_nothing_is_not_kept(store: BotStore) -> None:
+async def test_files_are_named_and_what_says_nothing_is_not_kept(db: Database) -> None:
     file = Attachment(AttachmentKind.FILE, "plan.pdf", "ref")
-    await accept(store, Heard(group("see", attachments=(file,))), Heard(group("  ")))
-    assert await kept(store) == ["see\n[plan.pdf]"]
+    await accept(db, Heard(group("see", attachments=(file,))), Heard(group("  ")))
+    assert await kept(db) == ["see\n[plan.pdf]"]
 
 
-async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(store: BotStore) -> None:
-    await accept(store, admission(group("one"), recorded=True), admission(group("two")))
-    assert await kept(store) == ["one"]
+async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(db: Database) -> None:
+    await accept(db, admission(group("one"), recorded=True), admission(group("two")))
+    assert await kept(db) == ["one"]
 
 
-async def test_time_topic_and_number(store: BotStore) -> None:
+async def test_time_topic_and_number(db: Database) -> None:
     for number in range(6):
-        await accept(store, Heard(group(f"{number}", at=float(number), topic="ab"[number % 2])))
-    assert [one.text for one in await store.record.said("tg", "g", 1.0, 4.0)] == ["2", "3", "4"]
-    assert [one.text for one in await store.record.said("tg", "g", -1.0, 9.0, 2)] == ["4", "5"]
-    assert await kept(store, topic="b") == ["1", "3", "5"]
+        await accept(db, Heard(group(f"{number}", at=float(number), topic="ab"[number % 2])))
+    assert [one.text for one in await db.run(list_recorded, "tg", "g", 1.0, 4.0)] == ["2", "3", "4"]
+    assert [one.text for one in await db.run(list_recorded, "tg", "g", -1.0, 9.0, 2)] == ["4", "5"]
+    assert await kept(db, topic="b") == ["1", "3", "5"]
 
 
-async def test_changes_are_followed(store: BotStore) -> None:
+async def test_changes_are_followed(db: Database) -> None:
     one, two = group("one"), group("two")
-    await accept(store, Heard(one), Heard(two))
-    await accept(store, changed(one, "uno"), Heard(changed(two, None)))
-    assert await kept(store) == ["uno"]
+    await accept(db, Heard(one), Heard(two))
+    await accept(db, changed(one, "uno"), Heard(changed(two, None)))
+    assert await kept(db) == ["uno"]
 
 
-async def test_days_are_kept_and_the_end_deletes(store: BotStore) -> None:
-    await store.record.switch("tg", "g", 2, ACTOR, 100.0)
-    await store.record.switch("tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)
-    [chat] = await store.record.chats()
+async def test_days_are_kept_and_the_end_deletes(db: Database) -> None:
+    await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
+    await db.run(set_recording, "tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)
+    [chat] = await db.run(list_recorded_chats)
     assert (chat.account, chat.chat, chat.days, chat.since) == ("tg", "g", 3, 100.0)
-    await accept(store, Heard(group("old", at=0.0)), Heard(group("young", at=DAY)))
-    await store.record.forget(3.5 * DAY)
-    assert await kept(store) == ["young"]
-    await store.record.switch("tg", "g", 0, replace(ACTOR, key="turn:3"), 300.0)
-    assert await store.record.chats() == []
-    assert await kept(store) == []
-    assert [entry.deed.detail for entry in await store.audit()] == ["0 days", "3 days", "2 days"]
+    await accept(db, Heard(group("old", at=0.0)), Heard(group("young", at=DAY)))
+    await db.run(purge_record, 3.5 * DAY)
+    assert await kept(db) == ["young"]
+    await db.run(set_recording, "tg", "g", 0, replace(ACTOR, key="turn:3"), 300.0)
+    assert await db.run(list_recorded_chats) == []
+    assert await kept(db) == []
+    assert [entry.deed.detail for entry in await db.run(list_audit_entries)] == ["0 days", "3 days", "2 days"]
 
 
-async def test_what_was_said_before_a_turn(store: BotStore) -> None:
+async def test_what_was_said_before_a_turn(db: Database) -> None:
     first = group("first question", at=50.0)
-    [asked] = await accept(store, Heard(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
-    await store.save(asked.turn, [], 52.0, state=TurnState.DONE)
-    await accept(store, Heard(group("b", at=60.0)), Heard(group("c", at=99.0)))
+    [asked] = await accept(db, Heard(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
+    await db.run(save_turn, asked.turn, [], 52.0, state=TurnState.DONE)
+    await accept(db, Heard(group("b", at=60.0)), Heard(group("c", at=99.0)))
     second = group("second question", at=100.0, reply_to=first.origin.message_id)
-    [taken] = await accept(store, admission(second, recorded=True), now=101.0)
-    turn = (await store.load(taken.turn)).turn
+    [taken] = await accept(db, admission(second, recorded=True), now=101.0)
+    turn = (await db.run(load_turn, taken.turn)).turn
     assert turn is not None
-    assert [one.text for one in await store.record.heard_before(turn, DAY, 10)] == ["b", "c"]
-    assert [one.text for one in await store.record.heard_before(turn, DAY, 1)] == ["c"]
-    assert [one.text for one in await store.record.heard_before(turn, 5.0, 10)] == ["c"]
+    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 10)] == ["b", "c"]
+    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 1)] == ["c"]
+    assert [one.text for one in await db.run(list_recorded_before, turn, 5.0, 10)] == ["c"]
 
 
-async def test_a_chat_that_moves_takes_its_record_along(store: BotStore) -> None:
-    await store.record.switch("tg", "g", 2, ACTOR, 100.0)
-    await accept(store, Heard(group("hello")))
-    await store.migrate_chat("tg", "g", "h")
-    assert [one.text for one in await store.record.said("tg", "h", 0.0, 1e9)] == ["hello"]
-    assert [chat.chat for chat in await store.record.chats()] == ["h"]
+async def test_a_chat_that_moves_takes_its_record_along(db: Database) -> None:
+    await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
+    await accept(db, Heard(group("hello")))
+    await db.run(migrate_chat, "tg", "g", "h")
+    assert [one.text for one in await db.run(list_recorded, "tg", "h", 0.0, 1e9)] == ["hello"]
+    assert [chat.chat for chat in await db.run(list_recorded_chats)] == ["h"]

@@ -23,12 +23,36 @@ from bot.domain import (
     TurnState,
 )
 from bot.errors import StoreError
-from bot.store import BotStore, Database, open_database
+from bot.store import Database, open_database
 from bot.store.admission_types import Admission, Verdict
-from bot.store.audit import Actor
+from bot.store.audit import Actor, list_audit_entries
+from bot.store.chat_migration import migrate_chat
 from bot.store.connection import Connection, Statement
+from bot.store.conversations import (
+    list_conversations,
+    load_conversation,
+    load_lane,
+    set_agent,
+    set_model,
+    set_plan_mode,
+)
 from bot.store.database import urgent
-from bot.store.turns import Handed, PartChange
+from bot.store.inbox import accept_batch, load_cursor
+from bot.store.read_models import list_turns
+from bot.store.retries import find_last_answered, open_retry, repeat_answer
+from bot.store.turns import (
+    Handed,
+    PartChange,
+    claim_turn,
+    hand_off_to_agent,
+    list_open_control_turns,
+    list_open_lanes,
+    load_turn,
+    save_turn,
+    set_run,
+    stop_turn,
+)
+from bot.store.usage import increment_counter, list_counters
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message
 
@@ -38,145 +62,145 @@ def handed(queue_limit: int) -> Handed:
     return Handed(Busy.QUEUE, (), queue_limit, "busy", "full")
 
 
-async def test_a_message_becomes_a_turn_that_can_be_claimed(store: BotStore) -> None:
+async def test_a_message_becomes_a_turn_that_can_be_claimed(db: Database) -> None:
     file = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
-    [accepted] = await accept(store, admission(message("hi", attachments=(file,))), cursor="41")
-    claim = await store.claim(accepted.conversation, 101.0)
+    [accepted] = await accept(db, admission(message("hi", attachments=(file,))), cursor="41")
+    claim = await db.run(claim_turn, accepted.conversation, 101.0)
     assert claim.turn is not None
     assert not claim.resumed
     assert claim.turn.state is TurnState.RUNNING
     assert [(m.text, m.sender, m.attachments) for m in claim.turn.messages] == [("hi", ANN, (file,))]
     assert claim.turn.address.chat == "c1"
     assert claim.turn.address.reply_to == ""
-    assert await store.cursor("tg") == "41"
+    assert await db.run(load_cursor, "tg") == "41"
 
 
-async def test_the_same_event_is_stored_once(store: BotStore) -> None:
+async def test_the_same_event_is_stored_once(db: Database) -> None:
     first = admission(message(event="same"))
-    assert len(await accept(store, first)) == 1
-    assert await accept(store, first, cursor="9") == []
-    assert await store.cursor("tg") == "9"
-    assert len(await store.turns(1)) == 1
+    assert len(await accept(db, first)) == 1
+    assert await accept(db, first, cursor="9") == []
+    assert await db.run(load_cursor, "tg") == "9"
+    assert len(await db.run(list_turns, 1)) == 1
 
 
-async def test_events_of_two_accounts_do_not_collide(store: BotStore) -> None:
+async def test_events_of_two_accounts_do_not_collide(db: Database) -> None:
     one = message(event="same")
     other = replace(one, origin=replace(one.origin, account="tg2"))
-    assert len(await accept(store, admission(one))) == 1
-    assert len(await store.accept("tg2", [admission(other)], "", 1.0, QUEUE)) == 1
+    assert len(await accept(db, admission(one))) == 1
+    assert len(await db.run(accept_batch, "tg2", [admission(other)], "", 1.0, QUEUE)) == 1
 
 
-async def test_what_queues_up_merges_into_the_next_turn(store: BotStore) -> None:
-    [first] = await accept(store, admission(message("one")))
-    running = await store.claim(first.conversation, 101.0)
-    merged = await accept(store, admission(message("two")), admission(message("three")))
+async def test_what_queues_up_merges_into_the_next_turn(db: Database) -> None:
+    [first] = await accept(db, admission(message("one")))
+    running = await db.run(claim_turn, first.conversation, 101.0)
+    merged = await accept(db, admission(message("two")), admission(message("three")))
     assert {turn.turn for turn in merged} != {first.turn}
     assert len({turn.turn for turn in merged}) == 1
-    again = await store.claim(first.conversation, 102.0)
+    again = await db.run(claim_turn, first.conversation, 102.0)
     assert again.turn is not None
     assert running.turn is not None
     assert again.turn.id == running.turn.id
     assert again.resumed
-    await store.save(running.turn.id, [], 103.0, state=TurnState.DONE)
-    following = await store.claim(first.conversation, 104.0)
+    await db.run(save_turn, running.turn.id, [], 103.0, state=TurnState.DONE)
+    following = await db.run(claim_turn, first.conversation, 104.0)
     assert following.turn is not None
     assert [m.text for m in following.turn.messages] == ["two", "three"]
 
 
-async def test_a_queue_holds_so_many_and_refuses_with_a_notice(store: BotStore) -> None:
-    await accept(store, *(admission(message(f"{n}")) for n in range(QUEUE)))
-    [refused] = await accept(store, admission(message("too much")))
+async def test_a_queue_holds_so_many_and_refuses_with_a_notice(db: Database) -> None:
+    await accept(db, *(admission(message(f"{n}")) for n in range(QUEUE)))
+    [refused] = await accept(db, admission(message("too much")))
     assert refused.kind is TurnKind.NOTICE
     assert refused.refused
-    notice = await store.load(refused.turn)
+    notice = await db.run(load_turn, refused.turn)
     assert notice.turn is not None
     assert notice.turn.state is TurnState.DELIVERING
     assert [part.content for part in notice.parts] == ["full"]
-    claim = await store.claim(refused.conversation, 101.0)
+    claim = await db.run(claim_turn, refused.conversation, 101.0)
     assert claim.turn is not None
     assert len(claim.turn.messages) == QUEUE
 
 
-async def test_a_command_has_a_turn_of_its_own(store: BotStore) -> None:
+async def test_a_command_has_a_turn_of_its_own(db: Database) -> None:
     [chat, command] = await accept(
-        store, admission(message("hi")), admission(message("/status"), Verdict.COMMAND)
+        db, admission(message("hi")), admission(message("/status"), Verdict.COMMAND)
     )
     assert command.kind is TurnKind.COMMAND
     assert command.turn != chat.turn
     assert command.conversation == chat.conversation
-    assert await store.open_control() == [command.turn]
-    assert await store.open_lanes() == [chat.conversation]
+    assert await db.run(list_open_control_turns) == [command.turn]
+    assert await db.run(list_open_lanes) == [chat.conversation]
 
 
-async def test_a_command_may_become_the_agents(store: BotStore) -> None:
-    [running] = await accept(store, admission(message("hi")))
-    assert (await store.claim(running.conversation, 101.0)).turn is not None
+async def test_a_command_may_become_the_agents(db: Database) -> None:
+    [running] = await accept(db, admission(message("hi")))
+    assert (await db.run(claim_turn, running.conversation, 101.0)).turn is not None
     [waits, asked] = await accept(
-        store, admission(message("waits")), admission(message("/skill x"), Verdict.COMMAND)
+        db, admission(message("waits")), admission(message("/skill x"), Verdict.COMMAND)
     )
-    command = (await store.load(asked.turn)).turn
+    command = (await db.run(load_turn, asked.turn)).turn
     assert command is not None
-    assert await store.answer_by_agent(command, handed(1), 103.0) == ("full", False), "one waits already"
-    assert await store.open_control() == [asked.turn]
-    assert await store.answer_by_agent(command, handed(2), 103.0) == ("", False)
-    assert await store.open_control() == []
-    [later] = await accept(store, admission(message("later")))
+    assert await db.run(hand_off_to_agent, command, handed(1), 103.0) == ("full", False), "one waits already"
+    assert await db.run(list_open_control_turns) == [asked.turn]
+    assert await db.run(hand_off_to_agent, command, handed(2), 103.0) == ("", False)
+    assert await db.run(list_open_control_turns) == []
+    [later] = await accept(db, admission(message("later")))
     assert later.turn == asked.turn, "what comes later joins what came last"
     for turn, texts in ((running.turn, ["hi"]), (waits.turn, ["waits"]), (asked.turn, ["/skill x", "later"])):
-        claim = await store.claim(running.conversation, 102.0)
+        claim = await db.run(claim_turn, running.conversation, 102.0)
         assert claim.turn is not None
         assert (claim.turn.id, [m.text for m in claim.turn.messages]) == (turn, texts)
-        await store.save(turn, [], 103.0, state=TurnState.DONE)
-    assert await store.open_lanes() == []
+        await db.run(save_turn, turn, [], 103.0, state=TurnState.DONE)
+    assert await db.run(list_open_lanes) == []
 
 
-async def test_a_command_that_is_answered_stays_one(store: BotStore) -> None:
-    [asked] = await accept(store, admission(message("/x"), Verdict.COMMAND))
-    command = (await store.load(asked.turn)).turn
+async def test_a_command_that_is_answered_stays_one(db: Database) -> None:
+    [asked] = await accept(db, admission(message("/x"), Verdict.COMMAND))
+    command = (await db.run(load_turn, asked.turn)).turn
     assert command is not None
-    await store.save(asked.turn, [], 102.0, state=TurnState.DONE)
-    await store.answer_by_agent(command, handed(QUEUE), 103.0)
-    assert await store.open_lanes() == []
-    loaded = (await store.load(asked.turn)).turn
+    await db.run(save_turn, asked.turn, [], 102.0, state=TurnState.DONE)
+    await db.run(hand_off_to_agent, command, handed(QUEUE), 103.0)
+    assert await db.run(list_open_lanes) == []
+    loaded = (await db.run(load_turn, asked.turn)).turn
     assert loaded is not None
     assert loaded.kind is TurnKind.COMMAND
 
 
-async def test_new_turns_the_thread_within_the_transaction(store: BotStore) -> None:
-    await accept(store, admission(message("old")))
+async def test_new_turns_the_thread_within_the_transaction(db: Database) -> None:
+    await accept(db, admission(message("old")))
     [_, after] = await accept(
-        store,
+        db,
         admission(message("/new"), Verdict.COMMAND, rotate=True, thread_id="fresh"),
         admission(message("new")),
     )
-    first = await store.claim(after.conversation, 101.0)
+    first = await db.run(claim_turn, after.conversation, 101.0)
     assert first.turn is not None
     assert [m.text for m in first.turn.messages] == ["old"]
     assert first.turn.thread_id != "fresh"
-    await store.save(first.turn.id, [], 102.0, state=TurnState.DONE)
-    second = await store.claim(after.conversation, 103.0)
+    await db.run(save_turn, first.turn.id, [], 102.0, state=TurnState.DONE)
+    second = await db.run(claim_turn, after.conversation, 103.0)
     assert second.turn is not None
     assert [m.text for m in second.turn.messages] == ["new"]
     assert second.turn.thread_id == "fresh"
 
 
-async def test_an_album_is_held_until_its_parts_are_there(store: BotStore) -> None:
-    [one] = await accept(store, admission(message("a"), hold=0.7), now=100.0)
-    assert (await store.claim(one.conversation, 100.5)).wait == pytest.approx(0.2)
-    await accept(store, admission(message("b"), hold=0.7), now=100.5)
-    assert (await store.claim(one.conversation, 101.0)).wait == pytest.approx(0.2)
-    claim = await store.claim(one.conversation, 101.3)
+async def test_an_album_is_held_until_its_parts_are_there(db: Database) -> None:
+    [one] = await accept(db, admission(message("a"), hold=0.7), now=100.0)
+    assert (await db.run(claim_turn, one.conversation, 100.5)).wait == pytest.approx(0.2)
+    await accept(db, admission(message("b"), hold=0.7), now=100.5)
+    assert (await db.run(claim_turn, one.conversation, 101.0)).wait == pytest.approx(0.2)
+    claim = await db.run(claim_turn, one.conversation, 101.3)
     assert claim.turn is not None
     assert len(claim.turn.messages) == 2
 
 
-async def test_a_stranger_is_told_once_a_day_and_nothing_of_theirs_is_kept(store: BotStore) -> None:
+async def test_a_stranger_is_told_once_a_day_and_nothing_of_theirs_is_kept(db: Database) -> None:
     def knock() -> Admission:
         return admission(message("secret"), Verdict.NOTICE, notice="who are you", once="stranger")
 
-    assert len(await accept(store, knock(), now=1000.0)) == 1
-    assert await accept(store, knock(), now=1000.0 + 3600) == []
-    assert len(await accept(store, knock(), now=1000.0 + 25 * 3600)) == 1
+    assert len(await accept(db, knock(), now=1000.0)) == 1
+    assert await accept(db, knock(), now=1000.0 + 3600) == []
+    assert len(await accept(db, knock(), now=1000.0 + 25 * 3600)) == 1
 
 
 @pytest.mark.parametrize(
@@ -184,21 +208,21 @@ async def test_a_stranger_is_told_once_a_day_and_nothing_of_theirs_is_kept(store
     [(Isolation.CHAT, True), (Isolation.TOPIC, False), (Isolation.MEMBER, False)],
 )
 async def test_isolation_decides_what_a_conversation_is(
-    store: BotStore, isolation: Isolation, same: bool
+    db: Database, isolation: Isolation, same: bool
 ) -> None:
     policy = IsolationPolicy(isolation)
     taken = await accept(
-        store,
+        db,
         admission(message(kind=ChatKind.GROUP, topic="t1"), policy=policy),
         admission(message(kind=ChatKind.GROUP, topic="t2", sender=BEN), policy=policy),
     )
     assert (taken[0].conversation == taken[1].conversation) is same
 
 
-async def test_member_isolation_splits_one_topic(store: BotStore) -> None:
+async def test_member_isolation_splits_one_topic(db: Database) -> None:
     policy = IsolationPolicy(Isolation.MEMBER)
     taken = await accept(
-        store,
+        db,
         admission(message(kind=ChatKind.GROUP, topic="t"), policy=policy),
         admission(message(kind=ChatKind.GROUP, topic="t", sender=BEN), policy=policy),
         admission(message(kind=ChatKind.GROUP, topic="t"), policy=policy),
@@ -207,167 +231,170 @@ async def test_member_isolation_splits_one_topic(store: BotStore) -> None:
     assert taken[0].conversation == taken[2].conversation
 
 
-async def test_replies_in_a_group_find_their_chain(store: BotStore) -> None:
-    [root] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m1")))
-    [reply] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m2", reply_to="m1")))
-    [deeper] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m3", reply_to="m2")))
-    [other] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m4")))
+async def test_replies_in_a_group_find_their_chain(db: Database) -> None:
+    [root] = await accept(db, admission(message(kind=ChatKind.GROUP, message_id="m1")))
+    [reply] = await accept(db, admission(message(kind=ChatKind.GROUP, message_id="m2", reply_to="m1")))
+    [deeper] = await accept(db, admission(message(kind=ChatKind.GROUP, message_id="m3", reply_to="m2")))
+    [other] = await accept(db, admission(message(kind=ChatKind.GROUP, message_id="m4")))
     assert root.conversation == reply.conversation == deeper.conversation
     assert other.conversation != root.conversation
-    claim = await store.claim(root.conversation, 101.0)
+    claim = await db.run(claim_turn, root.conversation, 101.0)
     assert claim.turn is not None
     assert claim.turn.address.reply_to == "m3"
 
 
-async def test_replies_to_our_own_messages_find_their_chain(store: BotStore) -> None:
-    [root] = await accept(store, admission(message(kind=ChatKind.GROUP, message_id="m1")))
-    claim = await store.claim(root.conversation, 101.0)
+async def test_replies_to_our_own_messages_find_their_chain(db: Database) -> None:
+    [root] = await accept(db, admission(message(kind=ChatKind.GROUP, message_id="m1")))
+    claim = await db.run(claim_turn, root.conversation, 101.0)
     assert claim.turn is not None
-    await store.save(claim.turn.id, [], 102.0, seen=(claim.turn.address, root.conversation, ["b1"]))
-    [reply] = await accept(store, admission(message(kind=ChatKind.GROUP, reply_to="b1")))
+    await db.run(save_turn, claim.turn.id, [], 102.0, seen=(claim.turn.address, root.conversation, ["b1"]))
+    [reply] = await accept(db, admission(message(kind=ChatKind.GROUP, reply_to="b1")))
     assert reply.conversation == root.conversation
 
 
-async def test_a_command_in_a_group_means_the_latest_conversation(store: BotStore) -> None:
-    await accept(store, admission(message(kind=ChatKind.GROUP)), now=100.0)
-    [latest] = await accept(store, admission(message(kind=ChatKind.GROUP)), now=101.0)
-    [command] = await accept(
-        store, admission(message("/stop", kind=ChatKind.GROUP), Verdict.COMMAND), now=102.0
-    )
+async def test_a_command_in_a_group_means_the_latest_conversation(db: Database) -> None:
+    await accept(db, admission(message(kind=ChatKind.GROUP)), now=100.0)
+    [latest] = await accept(db, admission(message(kind=ChatKind.GROUP)), now=101.0)
+    [command] = await accept(db, admission(message("/stop", kind=ChatKind.GROUP), Verdict.COMMAND), now=102.0)
     assert command.conversation == latest.conversation
 
 
-async def test_a_migrated_group_keeps_its_conversation(store: BotStore) -> None:
+async def test_a_migrated_group_keeps_its_conversation(db: Database) -> None:
     policy = IsolationPolicy(Isolation.CHAT)
-    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
-    await store.migrate_chat("tg", "-1", "-100")
-    await store.migrate_chat("tg", "-1", "-100")
-    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
+    [before] = await accept(db, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    [after] = await accept(db, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
     assert after.conversation == before.conversation
-    claim = await store.claim(before.conversation, 101.0)
+    claim = await db.run(claim_turn, before.conversation, 101.0)
     assert claim.turn is not None
     assert claim.turn.address.chat == "-100"
 
 
-async def test_a_reply_chain_goes_on_in_the_chat_that_its_group_became(store: BotStore) -> None:
-    [before] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP, message_id="5")))
-    await store.migrate_chat("tg", "-1", "-100")
-    turn = (await store.claim(before.conversation, 101.0)).turn
+async def test_a_reply_chain_goes_on_in_the_chat_that_its_group_became(db: Database) -> None:
+    [before] = await accept(db, admission(message(chat="-1", kind=ChatKind.GROUP, message_id="5")))
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    turn = (await db.run(claim_turn, before.conversation, 101.0)).turn
     assert turn is not None
-    await store.save(turn.id, [], 102.0, state=TurnState.DONE, seen=(turn.address, turn.conversation, ["1"]))
-    [reply] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, reply_to="1")))
+    await db.run(
+        save_turn, turn.id, [], 102.0, state=TurnState.DONE, seen=(turn.address, turn.conversation, ["1"])
+    )
+    [reply] = await accept(db, admission(message(chat="-100", kind=ChatKind.GROUP, reply_to="1")))
     assert reply.conversation == before.conversation
 
 
-async def test_messages_of_the_new_chat_are_not_taken_for_the_old_ones(store: BotStore) -> None:
+async def test_messages_of_the_new_chat_are_not_taken_for_the_old_ones(db: Database) -> None:
     said = message("old", chat="-1", kind=ChatKind.GROUP, message_id="5")
-    [before] = await accept(store, admission(said))
-    await store.migrate_chat("tg", "-1", "-100")
-    await store.accept("tg", [changed(message(chat="-100", message_id="5"), "chatter")], "", 100.0, QUEUE)
-    [after] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP, message_id="5")))
+    [before] = await accept(db, admission(said))
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    await db.run(
+        accept_batch, "tg", [changed(message(chat="-100", message_id="5"), "chatter")], "", 100.0, QUEUE
+    )
+    [after] = await accept(db, admission(message(chat="-100", kind=ChatKind.GROUP, message_id="5")))
     assert after.conversation != before.conversation
-    turn = (await store.claim(before.conversation, 101.0)).turn
+    turn = (await db.run(claim_turn, before.conversation, 101.0)).turn
     assert turn is not None
     assert [one.text for one in turn.messages] == ["old"]
 
 
-async def test_migration_into_a_known_chat_leaves_both(store: BotStore) -> None:
+async def test_migration_into_a_known_chat_leaves_both(db: Database) -> None:
     policy = IsolationPolicy(Isolation.CHAT)
-    [old] = await accept(store, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
-    [new] = await accept(store, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
-    await store.migrate_chat("tg", "-1", "-100")
-    found = await store.conversations("tg")
+    [old] = await accept(db, admission(message(chat="-1", kind=ChatKind.GROUP), policy=policy))
+    [new] = await accept(db, admission(message(chat="-100", kind=ChatKind.GROUP), policy=policy))
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    found = await db.run(list_conversations, "tg")
     assert {view.id for view in found} == {old.conversation, new.conversation}
 
 
-async def test_parts_survive_as_they_were_written(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
-    claim = await store.claim(accepted.conversation, 101.0)
+async def test_parts_survive_as_they_were_written(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    claim = await db.run(claim_turn, accepted.conversation, 101.0)
     assert claim.turn is not None
     parts = [
         Part(0, PartKind.TEXT, "héllo 👋", PartState.POSTED, "p1"),
         Part(1, PartKind.FILE, "/mnt/x.png", PartState.INTENDED, filename="x.png", repeated=True),
         Part(2, PartKind.TEXT, "gone", PartState.PLANNED),
     ]
-    await store.save(claim.turn.id, [PartChange(part) for part in parts], 102.0)
-    await store.save(claim.turn.id, [], 103.0, state=TurnState.DELIVERING, error="x", keep=2)
-    found = await store.load(claim.turn.id)
+    await db.run(save_turn, claim.turn.id, [PartChange(part) for part in parts], 102.0)
+    await db.run(save_turn, claim.turn.id, [], 103.0, state=TurnState.DELIVERING, error="x", keep=2)
+    found = await db.run(load_turn, claim.turn.id)
     assert found.parts == tuple(parts[:2])
     assert found.turn is not None
     assert found.turn.state is TurnState.DELIVERING
-    [view] = await store.turns(accepted.conversation)
+    [view] = await db.run(list_turns, accepted.conversation)
     assert view.error == "x"
     assert view.finished_at == 0.0
 
 
-async def test_a_part_without_content_is_dropped_with_the_others_that_nobody_keeps(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
+async def test_a_part_without_content_is_dropped_with_the_others_that_nobody_keeps(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
     parts = [
         Part(0, PartKind.TEXT, "", PartState.POSTED, "p1"),
         Part(1, PartKind.FILE, "/mnt/x.png", PartState.FINAL, "p2", filename="x.png"),
     ]
-    await store.save(accepted.turn, [PartChange(part) for part in parts], 102.0)
-    await store.save(accepted.turn, [], 103.0, state=TurnState.DONE, keep=2)
-    assert (await store.load(accepted.turn)).parts == tuple(parts[1:])
+    await db.run(save_turn, accepted.turn, [PartChange(part) for part in parts], 102.0)
+    await db.run(save_turn, accepted.turn, [], 103.0, state=TurnState.DONE, keep=2)
+    assert (await db.run(load_turn, accepted.turn)).parts == tuple(parts[1:])
 
 
-async def test_run_and_attempt_are_kept(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
-    claim = await store.claim(accepted.conversation, 101.0)
+async def test_run_and_attempt_are_kept(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    claim = await db.run(claim_turn, accepted.conversation, 101.0)
     assert claim.turn is not None
-    await store.set_run(claim.turn.id, "run-1", 2)
-    found = (await store.load(claim.turn.id)).turn
+    await db.run(set_run, claim.turn.id, "run-1", 2)
+    found = (await db.run(load_turn, claim.turn.id)).turn
     assert found is not None
     assert (found.run_id, found.attempt) == ("run-1", 2)
 
 
-async def test_stop_marks_only_what_runs(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
-    assert await store.stop(accepted.conversation, None, 104.0) == 0
-    await store.claim(accepted.conversation, 101.0)
-    assert await store.stop(accepted.conversation, None, 104.0) == accepted.turn
-    found = (await store.load(accepted.turn)).turn
+async def test_stop_marks_only_what_runs(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    assert await db.run(stop_turn, accepted.conversation, None, 104.0) == 0
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    assert await db.run(stop_turn, accepted.conversation, None, 104.0) == accepted.turn
+    found = (await db.run(load_turn, accepted.turn)).turn
     assert found is not None
     assert found.stopped
 
 
-async def test_retry_opens_a_turn_with_the_same_messages(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message("again")))
-    await store.claim(accepted.conversation, 101.0)
-    await store.set_run(accepted.turn, "run-1", 1)
-    await store.save(accepted.turn, [], 102.0, state=TurnState.DONE)
-    [command] = await accept(store, admission(message("/retry"), Verdict.COMMAND))
-    answered = await store.last_answered(accepted.conversation)
+async def test_retry_opens_a_turn_with_the_same_messages(db: Database) -> None:
+    [accepted] = await accept(db, admission(message("again")))
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    await db.run(set_run, accepted.turn, "run-1", 1)
+    await db.run(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE)
+    [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
+    answered = await db.run(find_last_answered, accepted.conversation)
     assert answered is not None
     assert (answered.id, answered.run_id) == (accepted.turn, "run-1")
-    turn = (await store.load(command.turn)).turn
+    turn = (await db.run(load_turn, command.turn)).turn
     assert turn is not None
-    opened = await store.retry(
-        turn, answered, checkpoint="cp", thread_id=answered.thread_id, text="ok", now=103.0
+    opened = await db.run(
+        open_retry, turn, answered, checkpoint="cp", thread_id=answered.thread_id, text="ok", now=103.0
     )
-    claim = await store.claim(accepted.conversation, 104.0)
+    claim = await db.run(claim_turn, accepted.conversation, 104.0)
     assert claim.turn is not None
     assert claim.turn.id == opened
     assert [m.text for m in claim.turn.messages] == ["again"]
     assert claim.turn.checkpoint == "cp"
-    views = {view.id: view for view in await store.turns(accepted.conversation)}
+    views = {view.id: view for view in await db.run(list_turns, accepted.conversation)}
     assert views[accepted.turn].replaced
     assert views[command.turn].state is TurnState.DELIVERING
     assert [part.content for part in views[command.turn].parts] == ["ok"]
 
 
-async def test_a_turn_is_repeated_without_a_command(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message("again")))
-    await store.claim(accepted.conversation, 101.0)
-    await store.save(accepted.turn, [], 102.0, state=TurnState.DONE)
-    answered = await store.last_answered(accepted.conversation)
-    view = await store.conversation(accepted.conversation)
+async def test_a_turn_is_repeated_without_a_command(db: Database) -> None:
+    [accepted] = await accept(db, admission(message("again")))
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    await db.run(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE)
+    answered = await db.run(find_last_answered, accepted.conversation)
+    view = await db.run(load_conversation, accepted.conversation)
     assert answered is not None
     assert view is not None
 
     async def repeat() -> int:
         actor = Actor("key", "web:owner", "", "web", "")
-        return await store.repeat(
+        return await db.run(
+            repeat_answer,
             answered,
             view,
             checkpoint="cp",
@@ -381,110 +408,110 @@ async def test_a_turn_is_repeated_without_a_command(store: BotStore) -> None:
     opened, *late = sorted(await asyncio.gather(*(repeat() for _ in range(4))), reverse=True)
     assert late == [0, 0, 0]
     assert await repeat() == 0, "it is under way"
-    turn = (await store.claim(accepted.conversation, 104.0)).turn
-    first = (await store.load(accepted.turn)).turn
+    turn = (await db.run(claim_turn, accepted.conversation, 104.0)).turn
+    first = (await db.run(load_turn, accepted.turn)).turn
     assert turn is not None
     assert first is not None
     assert (turn.id, turn.repeats, turn.checkpoint, turn.model) == (opened, first.id, "cp", "account-model")
     assert turn.address == first.address
     assert [one.text for one in turn.messages] == ["again"]
-    await store.save(opened, [], 105.0, state=TurnState.DONE)
+    await db.run(save_turn, opened, [], 105.0, state=TurnState.DONE)
     assert await repeat() == 0, "another answer was given since"
-    [entry] = await store.audit()
+    [entry] = await db.run(list_audit_entries)
     assert (entry.person, entry.deed.action, entry.deed.subject) == ("web:owner", "retry", f"turn {first.id}")
 
 
-async def test_a_chosen_model_goes_with_the_next_turn(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message(), model="account-model"))
-    first = (await store.claim(accepted.conversation, 101.0)).turn
+async def test_a_chosen_model_goes_with_the_next_turn(db: Database) -> None:
+    [accepted] = await accept(db, admission(message(), model="account-model"))
+    first = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
     assert first is not None
     assert first.model == "account-model"
-    await store.save(first.id, [], 102.0, state=TurnState.DONE)
-    await store.set_model(accepted.conversation, "mine")
-    await accept(store, admission(message()))
-    second = (await store.claim(accepted.conversation, 103.0)).turn
+    await db.run(save_turn, first.id, [], 102.0, state=TurnState.DONE)
+    await db.run(set_model, accepted.conversation, "mine")
+    await accept(db, admission(message()))
+    second = (await db.run(claim_turn, accepted.conversation, 103.0)).turn
     assert second is not None
     assert second.model == "mine"
-    await store.save(second.id, [], 104.0, state=TurnState.DONE)
-    await accept(store, admission(message(), model="account-model"))
-    await store.set_model(accepted.conversation, "")
-    third = (await store.claim(accepted.conversation, 105.0)).turn
+    await db.run(save_turn, second.id, [], 104.0, state=TurnState.DONE)
+    await accept(db, admission(message(), model="account-model"))
+    await db.run(set_model, accepted.conversation, "")
+    third = (await db.run(claim_turn, accepted.conversation, 105.0)).turn
     assert third is not None
     assert third.model == "account-model", "also where the choice was taken back while it waited"
 
 
-async def test_a_chosen_agent_goes_with_the_next_turn_and_stays_with_it(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
-    first = (await store.claim(accepted.conversation, 101.0)).turn
+async def test_a_chosen_agent_goes_with_the_next_turn_and_stays_with_it(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    first = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
     assert first is not None
     assert first.agent == ""
-    await store.set_agent(accepted.conversation, "coder")
-    assert (await store.load(first.id)).turn == first
-    await store.save(first.id, [], 102.0, state=TurnState.DONE)
-    [later] = await accept(store, admission(message()))
-    second = (await store.claim(accepted.conversation, 103.0)).turn
+    await db.run(set_agent, accepted.conversation, "coder")
+    assert (await db.run(load_turn, first.id)).turn == first
+    await db.run(save_turn, first.id, [], 102.0, state=TurnState.DONE)
+    [later] = await accept(db, admission(message()))
+    second = (await db.run(claim_turn, accepted.conversation, 103.0)).turn
     assert second is not None
     assert second.agent == "coder"
-    await store.set_agent(accepted.conversation, "")
-    again = (await store.claim(accepted.conversation, 104.0)).turn
+    await db.run(set_agent, accepted.conversation, "")
+    again = (await db.run(claim_turn, accepted.conversation, 104.0)).turn
     assert again is not None
     assert (again.id, again.agent) == (later.turn, "coder")
-    view = await store.conversation(accepted.conversation)
+    view = await db.run(load_conversation, accepted.conversation)
     assert view is not None
     assert view.agent == ""
 
 
-async def test_a_choice_is_of_one_conversation_and_outlives_its_thread(store: BotStore) -> None:
-    [one] = await accept(store, admission(message(chat="c1")))
-    [other] = await accept(store, admission(message(chat="c2")))
-    await store.set_agent(one.conversation, "coder")
-    await store.set_plan(one.conversation, True)
+async def test_a_choice_is_of_one_conversation_and_outlives_its_thread(db: Database) -> None:
+    [one] = await accept(db, admission(message(chat="c1")))
+    [other] = await accept(db, admission(message(chat="c2")))
+    await db.run(set_agent, one.conversation, "coder")
+    await db.run(set_plan_mode, one.conversation, True)
     new = replace(admission(message("/new", chat="c1"), Verdict.COMMAND), rotate=True)
-    await accept(store, new)
-    views = {view.id: view for view in await store.conversations("tg")}
+    await accept(db, new)
+    views = {view.id: view for view in await db.run(list_conversations, "tg")}
     assert (views[one.conversation].agent, views[other.conversation].agent) == ("coder", "")
     assert views[one.conversation].plan
 
 
-async def test_counts_go_up(store: BotStore) -> None:
-    await store.count("tg", "possibly_repeated")
-    await store.count("tg", "possibly_repeated")
-    [counter] = await store.counters()
+async def test_counts_go_up(db: Database) -> None:
+    await db.run(increment_counter, "tg", "possibly_repeated")
+    await db.run(increment_counter, "tg", "possibly_repeated")
+    [counter] = await db.run(list_counters)
     assert (counter.account, counter.name, counter.value) == ("tg", "possibly_repeated", 2)
 
 
-async def test_the_lane_shows_work_and_queue(store: BotStore) -> None:
-    [accepted] = await accept(store, admission(message()))
-    assert (await store.lane(accepted.conversation)).queued == 1
-    await store.claim(accepted.conversation, 101.0)
-    await accept(store, admission(message()), admission(message()))
-    lane = await store.lane(accepted.conversation)
+async def test_the_lane_shows_work_and_queue(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    assert (await db.run(load_lane, accepted.conversation)).queued == 1
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    await accept(db, admission(message()), admission(message()))
+    lane = await db.run(load_lane, accepted.conversation)
     assert (lane.turn, lane.state, lane.queued) == (accepted.turn, TurnState.RUNNING, 2)
 
 
-async def test_views_page_from_the_newest(store: BotStore) -> None:
+async def test_views_page_from_the_newest(db: Database) -> None:
     for n in range(5):
-        await accept(store, admission(message(f"chat {n}", chat=f"c{n}")))
-    newest = await store.conversations("tg", limit=2)
+        await accept(db, admission(message(f"chat {n}", chat=f"c{n}")))
+    newest = await db.run(list_conversations, "tg", limit=2)
     assert [view.title for view in newest] == ["chat 4", "chat 3"]
-    older = await store.conversations("tg", before=newest[-1].id, limit=2)
+    older = await db.run(list_conversations, "tg", before=newest[-1].id, limit=2)
     assert [view.title for view in older] == ["chat 2", "chat 1"]
 
 
-async def test_accepting_and_claiming_at_once_loses_no_message(store: BotStore) -> None:
-    [first] = await accept(store, admission(message("m0")))
+async def test_accepting_and_claiming_at_once_loses_no_message(db: Database) -> None:
+    [first] = await accept(db, admission(message("m0")))
     seen: list[str] = []
 
     async def talk() -> None:
         for n in range(1, 40):
-            await accept(store, admission(message(f"m{n}")))
+            await accept(db, admission(message(f"m{n}")))
 
     async def work() -> None:
         while len(seen) < 40:
-            claim = await store.claim(first.conversation, 200.0)
+            claim = await db.run(claim_turn, first.conversation, 200.0)
             if claim.turn is not None:
                 seen.extend(m.text for m in claim.turn.messages)
-                await store.save(claim.turn.id, [], 200.0, state=TurnState.DONE)
+                await db.run(save_turn, claim.turn.id, [], 200.0, state=TurnState.DONE)
             await asyncio.sleep(0)
 
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
@@ -493,12 +520,12 @@ async def test_accepting_and_claiming_at_once_loses_no_message(store: BotStore) 
     assert seen == [f"m{n}" for n in range(40)]
 
 
-async def test_a_failing_transaction_leaves_nothing(store: BotStore, database: Database) -> None:
+async def test_a_failing_transaction_leaves_nothing(db: Database, database: Database) -> None:
     good, bad = admission(message("good")), admission(message("bad"), thread_id=None)
     with pytest.raises(Exception, match=r"(?i)null"):
-        await accept(store, good, bad, cursor="7")
-    assert await store.cursor("tg") == ""
-    assert await store.open_lanes() == []
+        await accept(db, good, bad, cursor="7")
+    assert await db.run(load_cursor, "tg") == ""
+    assert await db.run(list_open_lanes) == []
 
 
 async def test_what_the_database_refuses_is_an_error_of_the_store(database: Database) -> None:
@@ -536,14 +563,14 @@ async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:
     await database.close()
 
 
-async def test_turns_of_all_conversations_are_listed_newest_first(store: BotStore) -> None:
-    [one] = await accept(store, admission(message("first", chat="c1")))
-    [other] = await accept(store, admission(message("second", chat="c2")))
-    found = await store.turns(None)
+async def test_turns_of_all_conversations_are_listed_newest_first(db: Database) -> None:
+    [one] = await accept(db, admission(message("first", chat="c1")))
+    [other] = await accept(db, admission(message("second", chat="c2")))
+    found = await db.run(list_turns, None)
     assert [(view.id, view.conversation) for view in found] == [
         (other.turn, other.conversation),
         (one.turn, one.conversation),
     ]
     assert [view.messages[0].text for view in found] == ["second", "first"]
-    assert [view.id for view in await store.turns(None, other.turn)] == [one.turn]
-    assert [view.id for view in await store.turns(one.conversation)] == [one.turn]
+    assert [view.id for view in await db.run(list_turns, None, other.turn)] == [one.turn]
+    assert [view.id for view in await db.run(list_turns, one.conversation)] == [one.turn]

@@ -8,12 +8,25 @@ from pathlib import Path
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
-from bot.store import BotStore, open_database
+from bot.store import Database, open_database
 from bot.store import statements as sql
 from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
-from bot.store.turns import PartChange
-from bot.store.usage import Day, Spender, Spending, Spent
+from bot.store.read_models import list_turns
+from bot.store.retries import find_last_answered, open_retry
+from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
+from bot.store.usage import (
+    Day,
+    Spender,
+    Spending,
+    Spent,
+    list_person_usage,
+    list_top_usage,
+    load_last_usage,
+    load_person_usage,
+    sum_usage,
+    sum_usage_by_day,
+)
 
 from .inbound_messages import ANN, BEN, accept, admission, message
 
@@ -22,15 +35,15 @@ ANNS, BENS = "telegram:7", "telegram:8"
 
 
 async def answered(
-    store: BotStore, tokens: int, *, sender: Sender = ANN, chat: str = "c1", now: float = 100.0
+    db: Database, tokens: int, *, sender: Sender = ANN, chat: str = "c1", now: float = 100.0
 ) -> tuple[int, int]:
     """A turn that cost so many tokens in and a tenth of it out; (conversation, turn)."""
-    [accepted] = await accept(store, admission(message(chat=chat, sender=sender)), now=now)
-    await store.claim(accepted.conversation, now + 1)
+    [accepted] = await accept(db, admission(message(chat=chat, sender=sender)), now=now)
+    await db.run(claim_turn, accepted.conversation, now + 1)
     spent = Spent(f"telegram:{sender.id}", tokens, tokens // 10, tokens + tokens // 10)
     change = PartChange(Part(0, PartKind.TEXT, "So."))
-    await store.save(accepted.turn, [change], now + 2, state=TurnState.DELIVERING, spent=spent)
-    await store.save(accepted.turn, [], now + 3, state=TurnState.DONE)
+    await db.run(save_turn, accepted.turn, [change], now + 2, state=TurnState.DELIVERING, spent=spent)
+    await db.run(save_turn, accepted.turn, [], now + 3, state=TurnState.DONE)
     return accepted.conversation, accepted.turn
 
 
@@ -38,144 +51,146 @@ def sums(turns: int, tokens: int) -> Spending:
     return Spending(turns, tokens, tokens // 10, tokens + tokens // 10)
 
 
-async def test_a_turn_tells_what_it_cost(store: BotStore) -> None:
-    conversation, _ = await answered(store, 100)
-    [asked] = await accept(store, admission(message("/status"), Verdict.COMMAND))
+async def test_a_turn_tells_what_it_cost(db: Database) -> None:
+    conversation, _ = await answered(db, 100)
+    [asked] = await accept(db, admission(message("/status"), Verdict.COMMAND))
     assert asked.conversation == conversation
-    command, chat = await store.turns(conversation)
+    command, chat = await db.run(list_turns, conversation)
     assert chat.spent == Spent(ANNS, 100, 10, 110)
     assert command.spent is None
 
 
-async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(store: BotStore) -> None:
-    conversation, turn = await answered(store, 100)
-    await store.save(turn, [], 104.0, state=TurnState.DONE)
-    [view] = await store.turns(conversation)
+async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(db: Database) -> None:
+    conversation, turn = await answered(db, 100)
+    await db.run(save_turn, turn, [], 104.0, state=TurnState.DONE)
+    [view] = await db.run(list_turns, conversation)
     assert view.spent == Spent(ANNS, 100, 10, 110)
-    await store.save(turn, [], 105.0, spent=Spent(ANNS, 5, 1, 6))
-    [view] = await store.turns(conversation)
+    await db.run(save_turn, turn, [], 105.0, spent=Spent(ANNS, 5, 1, 6))
+    [view] = await db.run(list_turns, conversation)
     assert view.spent == Spent(ANNS, 5, 1, 6)
     assert view.state is TurnState.DONE
 
 
-async def test_sums_of_a_person_of_a_conversation_and_of_all(store: BotStore) -> None:
-    here, _ = await answered(store, 100)
-    await answered(store, 200)
-    there, _ = await answered(store, 1000, chat="c2")
-    assert (await answered(store, 30, sender=BEN, chat="c2"))[0] == there
-    assert await store.spending(0.0) == sums(4, 1330)
-    assert await store.spending(0.0, person=ANNS) == sums(3, 1300)
-    assert await store.spending(0.0, person=BENS) == sums(1, 30)
-    assert await store.spending(0.0, person="telegram:9") == NOTHING
-    assert await store.spending(0.0, conversation=here) == sums(2, 300)
-    assert await store.spending(0.0, conversation=there) == sums(2, 1030)
-    assert await store.spending(0.0, conversation=99) == NOTHING
+async def test_sums_of_a_person_of_a_conversation_and_of_all(db: Database) -> None:
+    here, _ = await answered(db, 100)
+    await answered(db, 200)
+    there, _ = await answered(db, 1000, chat="c2")
+    assert (await answered(db, 30, sender=BEN, chat="c2"))[0] == there
+    assert await db.run(sum_usage, 0.0) == sums(4, 1330)
+    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(3, 1300)
+    assert await db.run(sum_usage, 0.0, person=BENS) == sums(1, 30)
+    assert await db.run(sum_usage, 0.0, person="telegram:9") == NOTHING
+    assert await db.run(sum_usage, 0.0, conversation=here) == sums(2, 300)
+    assert await db.run(sum_usage, 0.0, conversation=there) == sums(2, 1030)
+    assert await db.run(sum_usage, 0.0, conversation=99) == NOTHING
 
 
-async def test_sums_begin_when_they_are_told_to(store: BotStore) -> None:
-    conversation, _ = await answered(store, 100, now=1000.0)
-    await answered(store, 200, now=2000.0)
+async def test_sums_begin_when_they_are_told_to(db: Database) -> None:
+    conversation, _ = await answered(db, 100, now=1000.0)
+    await answered(db, 200, now=2000.0)
     for since, expected in ((999.0, sums(2, 300)), (1000.0, sums(2, 300)), (1000.1, sums(1, 200))):
-        assert await store.spending(since) == expected
-        assert await store.spending(since, person=ANNS) == expected
-        assert await store.spending(since, conversation=conversation) == expected
-    assert await store.spending(2001.0) == NOTHING
-    assert await store.spenders(2001.0) == []
-    assert await store.top_spenders(2001.0, 10) == []
+        assert await db.run(sum_usage, since) == expected
+        assert await db.run(sum_usage, since, person=ANNS) == expected
+        assert await db.run(sum_usage, since, conversation=conversation) == expected
+    assert await db.run(sum_usage, 2001.0) == NOTHING
+    assert await db.run(list_person_usage, 2001.0) == []
+    assert await db.run(list_top_usage, 2001.0, 10) == []
 
 
-async def test_turns_that_cost_nothing_are_not_counted(store: BotStore) -> None:
-    conversation, turn = await answered(store, 0)
-    assert await store.spending(0.0) == NOTHING
-    assert await store.last_spent(conversation) is None
-    [view] = await store.turns(conversation)
+async def test_turns_that_cost_nothing_are_not_counted(db: Database) -> None:
+    conversation, turn = await answered(db, 0)
+    assert await db.run(sum_usage, 0.0) == NOTHING
+    assert await db.run(load_last_usage, conversation) is None
+    [view] = await db.run(list_turns, conversation)
     assert (view.id, view.spent) == (turn, None)
 
 
-async def test_the_last_one_that_cost_anything(store: BotStore) -> None:
-    conversation, _ = await answered(store, 100)
-    await answered(store, 40, sender=BEN)
-    await accept(store, admission(message("/usage"), Verdict.COMMAND))
-    assert await store.last_spent(conversation) == Spent(BENS, 40, 4, 44)
-    assert await store.last_spent(99) is None
+async def test_the_last_one_that_cost_anything(db: Database) -> None:
+    conversation, _ = await answered(db, 100)
+    await answered(db, 40, sender=BEN)
+    await accept(db, admission(message("/usage"), Verdict.COMMAND))
+    assert await db.run(load_last_usage, conversation) == Spent(BENS, 40, 4, 44)
+    assert await db.run(load_last_usage, 99) is None
 
 
-async def test_people_by_their_ids_page_by_page(store: BotStore) -> None:
+async def test_people_by_their_ids_page_by_page(db: Database) -> None:
     for number in (3, 1, 2):
-        await answered(store, 10 * number, sender=Sender(f"{number}", f"P{number}"))
-    await answered(store, 70, sender=Sender("1", "P1"))
+        await answered(db, 10 * number, sender=Sender(f"{number}", f"P{number}"))
+    await answered(db, 70, sender=Sender("1", "P1"))
     expected = [
         Spender("telegram:1", "P1", sums(2, 80)),
         Spender("telegram:2", "P2", sums(1, 20)),
         Spender("telegram:3", "P3", sums(1, 30)),
     ]
-    assert await store.spenders(0.0) == expected
-    assert await store.spenders(0.0, limit=2) == expected[:2]
-    assert await store.spenders(0.0, "telegram:2", limit=2) == expected[2:]
-    assert await store.spenders(0.0, "telegram:3") == []
+    assert await db.run(list_person_usage, 0.0) == expected
+    assert await db.run(list_person_usage, 0.0, limit=2) == expected[:2]
+    assert await db.run(list_person_usage, 0.0, "telegram:2", limit=2) == expected[2:]
+    assert await db.run(list_person_usage, 0.0, "telegram:3") == []
 
 
-async def test_those_who_used_most_come_first(store: BotStore) -> None:
+async def test_those_who_used_most_come_first(db: Database) -> None:
     for number in (1, 2, 3, 4):
-        await answered(store, 100 * (number % 3 + 1), sender=Sender(f"{number}", ""))
-    found = await store.top_spenders(0.0, 3)
+        await answered(db, 100 * (number % 3 + 1), sender=Sender(f"{number}", ""))
+    found = await db.run(list_top_usage, 0.0, 3)
     assert [one.person for one in found] == ["telegram:2", "telegram:1", "telegram:4"]
     assert found[0] == Spender("telegram:2", "", sums(1, 300))
 
 
-async def test_a_name_is_the_one_of_the_newest_message(store: BotStore) -> None:
-    await answered(store, 10, now=100.0)
-    await answered(store, 10, sender=replace(ANN, name="Anna"), now=200.0)
-    await answered(store, 10, sender=BEN, now=300.0)
-    [ann, ben] = await store.spenders(0.0)
+async def test_a_name_is_the_one_of_the_newest_message(db: Database) -> None:
+    await answered(db, 10, now=100.0)
+    await answered(db, 10, sender=replace(ANN, name="Anna"), now=200.0)
+    await answered(db, 10, sender=BEN, now=300.0)
+    [ann, ben] = await db.run(list_person_usage, 0.0)
     assert (ann.name, ben.name) == ("Anna", BEN.name)
-    assert await store.spender(0.0, ANNS) == Spender(ANNS, "Anna", sums(2, 20))
-    assert await store.spender(250.0, ANNS) == Spender(ANNS, "Anna", NOTHING)
-    assert await store.spender(0.0, "telegram:9") == Spender("telegram:9", "", NOTHING)
+    assert await db.run(load_person_usage, 0.0, ANNS) == Spender(ANNS, "Anna", sums(2, 20))
+    assert await db.run(load_person_usage, 250.0, ANNS) == Spender(ANNS, "Anna", NOTHING)
+    assert await db.run(load_person_usage, 0.0, "telegram:9") == Spender("telegram:9", "", NOTHING)
 
 
-async def test_a_turn_that_is_nobodys_counts_for_all_but_for_no_person(store: BotStore) -> None:
-    conversation, turn = await answered(store, 100)
-    await store.save(turn, [], 104.0, spent=Spent("", 100, 10, 110))
-    assert await store.spending(0.0) == sums(1, 100)
-    assert await store.spending(0.0, conversation=conversation) == sums(1, 100)
-    assert await store.spenders(0.0) == []
-    assert await store.top_spenders(0.0, 10) == []
+async def test_a_turn_that_is_nobodys_counts_for_all_but_for_no_person(db: Database) -> None:
+    conversation, turn = await answered(db, 100)
+    await db.run(save_turn, turn, [], 104.0, spent=Spent("", 100, 10, 110))
+    assert await db.run(sum_usage, 0.0) == sums(1, 100)
+    assert await db.run(sum_usage, 0.0, conversation=conversation) == sums(1, 100)
+    assert await db.run(list_person_usage, 0.0) == []
+    assert await db.run(list_top_usage, 0.0, 10) == []
 
 
-async def test_an_answer_that_was_asked_for_again_cost_twice(store: BotStore) -> None:
-    conversation, _ = await answered(store, 100)
-    [command] = await accept(store, admission(message("/retry"), Verdict.COMMAND))
-    last = await store.last_answered(conversation)
-    commanding = (await store.load(command.turn)).turn
+async def test_an_answer_that_was_asked_for_again_cost_twice(db: Database) -> None:
+    conversation, _ = await answered(db, 100)
+    [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
+    last = await db.run(find_last_answered, conversation)
+    commanding = (await db.run(load_turn, command.turn)).turn
     assert last is not None
     assert commanding is not None
-    again = await store.retry(commanding, last, checkpoint="", thread_id=last.thread_id, text="ok", now=105.0)
-    await store.save(again, [], 106.0, state=TurnState.DONE, spent=Spent(ANNS, 50, 5, 55))
-    assert await store.spending(0.0, person=ANNS) == sums(2, 150)
+    again = await db.run(
+        open_retry, commanding, last, checkpoint="", thread_id=last.thread_id, text="ok", now=105.0
+    )
+    await db.run(save_turn, again, [], 106.0, state=TurnState.DONE, spent=Spent(ANNS, 50, 5, 55))
+    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(2, 150)
     # The turn of a retry has no messages of its own.
-    assert await store.spenders(0.0) == [Spender(ANNS, ANN.name, sums(2, 150))]
+    assert await db.run(list_person_usage, 0.0) == [Spender(ANNS, ANN.name, sums(2, 150))]
 
 
-async def test_large_sums_are_exact(store: BotStore) -> None:
+async def test_large_sums_are_exact(db: Database) -> None:
     for _ in range(3):
-        await answered(store, 10 * 2**40)
-    assert await store.spending(0.0, person=ANNS) == sums(3, 30 * 2**40)
+        await answered(db, 10 * 2**40)
+    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(3, 30 * 2**40)
 
 
-async def test_a_group_counts_for_each_who_asked(store: BotStore) -> None:
+async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
     made = []
     for sender in (ANN, BEN):
         [accepted] = await accept(
-            store, admission(message(chat="-1", kind=ChatKind.GROUP, topic="5", sender=sender))
+            db, admission(message(chat="-1", kind=ChatKind.GROUP, topic="5", sender=sender))
         )
-        await store.claim(accepted.conversation, 101.0)
+        await db.run(claim_turn, accepted.conversation, 101.0)
         spent = Spent(f"telegram:{sender.id}", 10, 1, 11)
-        await store.save(accepted.turn, [], 102.0, state=TurnState.DONE, spent=spent)
+        await db.run(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE, spent=spent)
         made.append(accepted.conversation)
     assert made[0] == made[1]
-    assert await store.spending(0.0, conversation=made[0]) == sums(2, 20)
-    assert [one.spending for one in await store.spenders(0.0)] == [sums(1, 10), sums(1, 10)]
+    assert await db.run(sum_usage, 0.0, conversation=made[0]) == sums(2, 20)
+    assert [one.spending for one in await db.run(list_person_usage, 0.0)] == [sums(1, 10), sums(1, 10)]
 
 
 @pytest.mark.parametrize(
@@ -209,13 +224,13 @@ async def test_no_sum_reads_every_turn(
     assert "SCAN t\n" not in f"{found}\n"
 
 
-async def test_days_as_the_clocks_of_a_place_show_them(store: BotStore) -> None:
+async def test_days_as_the_clocks_of_a_place_show_them(db: Database) -> None:
     day = 86_400.0
-    await answered(store, 100, now=20 * day + 5)
-    await answered(store, 200, now=21 * day - 5, chat="c2")
-    await answered(store, 30, now=21 * day + 5, sender=BEN, chat="c3")
-    assert await store.days_spent(0.0, 0.0) == [Day(20, sums(2, 300)), Day(21, sums(1, 30))]
-    assert await store.days_spent(0.0, 3600.0) == [Day(20, sums(1, 100)), Day(21, sums(2, 230))]
-    assert await store.days_spent(0.0, -3600.0) == [Day(19, sums(1, 100)), Day(20, sums(2, 230))]
-    assert await store.days_spent(0.0, 0.0, BENS) == [Day(21, sums(1, 30))]
-    assert await store.days_spent(20 * day + 6, 0.0) == [Day(20, sums(1, 200)), Day(21, sums(1, 30))]
+    await answered(db, 100, now=20 * day + 5)
+    await answered(db, 200, now=21 * day - 5, chat="c2")
+    await answered(db, 30, now=21 * day + 5, sender=BEN, chat="c3")
+    assert await db.run(sum_usage_by_day, 0.0, 0.0) == [Day(20, sums(2, 300)), Day(21, sums(1, 30))]
+    assert await db.run(sum_usage_by_day, 0.0, 3600.0) == [Day(20, sums(1, 100)), Day(21, sums(2, 230))]
+    assert await db.run(sum_usage_by_day, 0.0, -3600.0) == [Day(19, sums(1, 100)), Day(20, sums(2, 230))]
+    assert await db.run(sum_usage_by_day, 0.0, 0.0, BENS) == [Day(21, sums(1, 30))]
+    assert await db.run(sum_usage_by_day, 20 * day + 6, 0.0) == [Day(20, sums(1, 200)), Day(21, sums(1, 30))]

@@ -5,84 +5,95 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import ChatKind, Sender, Turn
-from bot.store import BotStore
+from bot.store import Database
 from bot.store.admission_types import Verdict
-from bot.store.retention import Person
-from bot.store.web_sessions import Pass
+from bot.store.audit import list_audit_entries
+from bot.store.conversations import list_conversations
+from bot.store.inbox import accept_batch
+from bot.store.retention import Person, erase_person, iterate_written
+from bot.store.turns import load_turn
+from bot.store.web_sessions import (
+    Pass,
+    create_sign_in_code,
+    end_session,
+    find_owned_conversations,
+    load_session,
+    redeem_sign_in_code,
+)
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
 LASTS = 600.0
 
 
-async def asked(store: BotStore, sender: Sender = ANN, chat: str = "c1") -> Turn:
+async def asked(db: Database, sender: Sender = ANN, chat: str = "c1") -> Turn:
     """Somebody's `/page`."""
-    [taken] = await accept(store, admission(message("/page", sender=sender, chat=chat), Verdict.COMMAND))
-    found = await store.load(taken.turn)
+    [taken] = await accept(db, admission(message("/page", sender=sender, chat=chat), Verdict.COMMAND))
+    found = await db.run(load_turn, taken.turn)
     assert found.turn is not None
     return found.turn
 
 
-async def test_a_code_is_good_once(store: BotStore) -> None:
-    await store.pages.offer(Pass("code", 100.0 + LASTS), await asked(store), 100.0)
-    assert await store.pages.sign_in("other", Pass("s0", 900.0), "k0", 101.0) is None
-    ann = await store.pages.sign_in("code", Pass("s1", 900.0), "k1", 101.0)
+async def test_a_code_is_good_once(db: Database) -> None:
+    await db.run(create_sign_in_code, Pass("code", 100.0 + LASTS), await asked(db), 100.0)
+    assert await db.run(redeem_sign_in_code, "other", Pass("s0", 900.0), "k0", 101.0) is None
+    ann = await db.run(redeem_sign_in_code, "code", Pass("s1", 900.0), "k1", 101.0)
     assert ann == Sender("telegram:7", "Ann", "ann", account="tg")
-    assert await store.pages.sign_in("code", Pass("s2", 900.0), "k2", 101.0) is None
-    assert await store.pages.signed_in("s1", 899.0) == ann
-    assert [await store.pages.signed_in(key, 101.0) for key in ("s0", "s2", "code")] == [None] * 3
-    deeds = [(one.person, one.deed.action, one.chat) for one in await store.audit()]
+    assert await db.run(redeem_sign_in_code, "code", Pass("s2", 900.0), "k2", 101.0) is None
+    assert await db.run(load_session, "s1", 899.0) == ann
+    assert [await db.run(load_session, key, 101.0) for key in ("s0", "s2", "code")] == [None] * 3
+    deeds = [(one.person, one.deed.action, one.chat) for one in await db.run(list_audit_entries)]
     assert deeds == [("telegram:7", "signed in", "c1"), ("telegram:7", "page link", "c1")]
 
 
-async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(store: BotStore) -> None:
-    command = await asked(store)
-    await store.pages.offer(Pass("late", 100.0 + LASTS), command, 100.0)
-    assert await store.pages.sign_in("late", Pass("s0", 9e9), "k0", 100.0 + LASTS) is None
-    await store.pages.offer(Pass("first", 800.0 + LASTS), command, 800.0)
-    await store.pages.offer(Pass("second", 800.0 + LASTS), command, 800.0)
-    await store.pages.offer(Pass("bens", 800.0 + LASTS), await asked(store, BEN, "c2"), 800.0)
-    assert await store.pages.sign_in("first", Pass("s1", 2000.0), "k1", 801.0) is None
-    assert await store.pages.sign_in("second", Pass("s1", 2000.0), "k1", 801.0) is not None
-    assert await store.pages.sign_in("bens", Pass("s2", 2000.0), "k2", 801.0) is not None
-    assert await store.pages.signed_in("s1", 2000.0) is None
-    await store.pages.sign_out("s1")
-    assert await store.pages.signed_in("s1", 900.0) is None
-    assert await store.pages.signed_in("s2", 900.0) is not None
+async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(db: Database) -> None:
+    command = await asked(db)
+    await db.run(create_sign_in_code, Pass("late", 100.0 + LASTS), command, 100.0)
+    assert await db.run(redeem_sign_in_code, "late", Pass("s0", 9e9), "k0", 100.0 + LASTS) is None
+    await db.run(create_sign_in_code, Pass("first", 800.0 + LASTS), command, 800.0)
+    await db.run(create_sign_in_code, Pass("second", 800.0 + LASTS), command, 800.0)
+    await db.run(create_sign_in_code, Pass("bens", 800.0 + LASTS), await asked(db, BEN, "c2"), 800.0)
+    assert await db.run(redeem_sign_in_code, "first", Pass("s1", 2000.0), "k1", 801.0) is None
+    assert await db.run(redeem_sign_in_code, "second", Pass("s1", 2000.0), "k1", 801.0) is not None
+    assert await db.run(redeem_sign_in_code, "bens", Pass("s2", 2000.0), "k2", 801.0) is not None
+    assert await db.run(load_session, "s1", 2000.0) is None
+    await db.run(end_session, "s1")
+    assert await db.run(load_session, "s1", 900.0) is None
+    assert await db.run(load_session, "s2", 900.0) is not None
 
 
-async def test_erasing_a_person_signs_them_out(store: BotStore) -> None:
-    command = await asked(store)
-    await store.pages.offer(Pass("one", 700.0), command, 100.0)
-    await store.pages.sign_in("one", Pass("s1", 2000.0), "k1", 101.0)
-    await store.pages.offer(Pass("two", 700.0), command, 100.0)
-    await store.forgetting.erase(Person("telegram", "7"), 0.0, 102.0, lambda: "fresh")
-    assert await store.pages.signed_in("s1", 102.0) is None
-    assert await store.pages.sign_in("two", Pass("s2", 2000.0), "k2", 102.0) is None
+async def test_erasing_a_person_signs_them_out(db: Database) -> None:
+    command = await asked(db)
+    await db.run(create_sign_in_code, Pass("one", 700.0), command, 100.0)
+    await db.run(redeem_sign_in_code, "one", Pass("s1", 2000.0), "k1", 101.0)
+    await db.run(create_sign_in_code, Pass("two", 700.0), command, 100.0)
+    await erase_person(db, Person("telegram", "7"), 0.0, 102.0, lambda: "fresh")
+    assert await db.run(load_session, "s1", 102.0) is None
+    assert await db.run(redeem_sign_in_code, "two", Pass("s2", 2000.0), "k2", 102.0) is None
 
 
-async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(store: BotStore) -> None:
+async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Database) -> None:
     linked = Sender("slack:U1", "Eve", account="slack-eu")
     group = message(chat="g1", kind=ChatKind.GROUP, topic="t1")
-    await accept(store, *(admission(one) for one in (message(), group, message(sender=linked, chat="c3"))))
-    found = {one.key.chat: one.owner for one in await store.conversations("tg")}
+    await accept(db, *(admission(one) for one in (message(), group, message(sender=linked, chat="c3"))))
+    found = {one.key.chat: one.owner for one in await db.run(list_conversations, "tg")}
     assert found == {"c1": "telegram:7", "g1": "", "c3": "slack:U1"}
-    own = await store.conversations("tg", owners=["telegram:7"])
+    own = await db.run(list_conversations, "tg", owners=["telegram:7"])
     assert [one.key.chat for one in own] == ["c1"]
     [threaded] = own
-    assert await store.pages.owned(threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
-    assert await store.pages.owned(threaded.thread_id, ["slack:U1"]) == []
-    await accept(store, admission(message("/new"), Verdict.COMMAND, rotate=True))
-    [now] = await store.conversations("tg", owners=["telegram:7"])
+    assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
+    assert await db.run(find_owned_conversations, threaded.thread_id, ["slack:U1"]) == []
+    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    [now] = await db.run(list_conversations, "tg", owners=["telegram:7"])
     assert now.thread_id != threaded.thread_id
-    assert await store.pages.owned(threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
+    assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
 
 
-async def test_what_is_written_at_the_page_is_exported_and_erased(store: BotStore) -> None:
+async def test_what_is_written_at_the_page_is_exported_and_erased(db: Database) -> None:
     linked = Sender("telegram:7", "Ann", account="tg")
     of = message("at the page", chat="w1", sender=linked)
     at_page = admission(of, Verdict.CHAT)
     origin = replace(of.origin, account="web", platform="web")
-    await store.accept("web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20)
+    await db.run(accept_batch, "web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20)
     person = Person("telegram", "7")
-    written = [one.text async for found in store.forgetting.written(person) for one in found]
+    written = [one.text async for found in iterate_written(db, person) for one in found]
     assert written == ["at the page"]

@@ -12,8 +12,10 @@ from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
 from bot.domain import Sender
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
-from bot.store.people import Given, Pairing
-from bot.store.web_sessions import Pass
+from bot.store.inbox import accept_batch
+from bot.store.people import Given, Pairing, grant_role
+from bot.store.turns import load_turn
+from bot.store.web_sessions import Pass, create_sign_in_code
 from tests.contract.store.inbound_messages import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 
@@ -24,18 +26,18 @@ CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\
 async def give(service: World, person: str, role: str) -> None:
     """Give somebody a role."""
     one = Given(person, role, "", "", 0.0)
-    await service.service.store.give(one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
+    await service.service.db.run(grant_role, one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
     await service.service.people.load()
 
 
 async def code_for(service: World, sender: Sender = ANN) -> str:
     """The code that somebody's `/page` in their private chat is answered with."""
-    store, now, code = service.service.store, service.service.clock.now(), new_secret()
+    db, now, code = service.service.db, service.service.clock.now(), new_secret()
     asked = admission(message("/page", sender=sender, chat=f"c{sender.id}"), Verdict.COMMAND)
-    [taken] = await accept(store, asked, now=now)
-    command = (await store.load(taken.turn)).turn
+    [taken] = await accept(db, asked, now=now)
+    command = (await db.run(load_turn, taken.turn)).turn
     assert command is not None
-    await store.pages.offer(Pass(hash_of(code), now + CODE_LASTS), command, now)
+    await db.run(create_sign_in_code, Pass(hash_of(code), now + CODE_LASTS), command, now)
     return code
 
 
@@ -45,7 +47,7 @@ async def knock(service: World, account: str, sender: Sender, code: str) -> Acce
     there = replace(of, origin=replace(of.origin, account=account))
     asked = admission(there, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
     now = service.service.clock.now()
-    [told] = await service.service.store.accept(account, [asked], "", now, QUEUE)
+    [told] = await service.service.db.run(accept_batch, account, [asked], "", now, QUEUE)
     assert isinstance(told, Accepted)
     return told
 

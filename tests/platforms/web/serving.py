@@ -29,7 +29,7 @@ from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
 from bot.server.api.wiring import api_services
-from bot.store import BotStore, open_database
+from bot.store import open_database
 
 RUNTIME_TOKEN = "runtime-secret-token"
 MODELS = """
@@ -168,7 +168,7 @@ async def world(
         clock = SystemClock()
         database = await open_database(home)
         settings = Settings(home, loaded, config_path, {}, home)
-        service = Service(settings, BotStore(database), clock)
+        service = Service(settings, database, clock)
         app = create_app(api_services(service, port=0))
         try:
             async with (

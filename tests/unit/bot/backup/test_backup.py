@@ -20,7 +20,8 @@ from bot.backup.archive import FORMAT, INSIDE, MANIFEST, Manifest
 from bot.backup.backup import back_up
 from bot.backup.restore import restore
 from bot.errors import BackupFailed, StartError
-from bot.store import BotStore, open_database
+from bot.store import open_database
+from bot.store.conversations import list_conversations
 from tests.contract.store.inbound_messages import accept, admission, message
 
 pytestmark = pytest.mark.may_block
@@ -34,7 +35,7 @@ async def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     prepare_home(home)
     database = await open_database(home)
-    await accept(BotStore(database), admission(message("hello")))
+    await accept(database, admission(message("hello")))
     await database.close()
     with closing(sqlite3.connect(home / "agent.db")) as agent:
         agent.execute("CREATE TABLE runs (id TEXT)")
@@ -76,7 +77,7 @@ async def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE((new / "bot.db").stat().st_mode) == 0o600
     assert not (new / "logs").exists()
     database = await open_database(new)
-    assert len(await BotStore(database).conversations("tg")) == 1
+    assert len(await database.run(list_conversations, "tg")) == 1
     await database.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.schedules import upcoming
 from bot.schedules.upcoming import Coming, coming
-from bot.store.schedule_rows import Schedule
+from bot.store.schedules import Schedule
 from tests.contract.store.test_schedules import ONE
 
 DAY = 86_400.0

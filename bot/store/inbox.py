@@ -10,19 +10,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store import audit, budgets, message_edits, people, record, rows, tool_grants
-from bot.store import interrupts as questions
 from bot.store import statements as sql
 from bot.store.admission_types import Accepted, Admission, Admitted, Heard, Refusal, Verdict
+from bot.store.audit import Deed, actor_of, record_event
+from bot.store.budgets import count_message, find_refusal
 from bot.store.connection import Connection
+from bot.store.interrupts import approval_in, is_button_of, is_foreign, is_readable
+from bot.store.message_edits import apply_edit
 from bot.store.new_turn import open_notice, open_turn
-from bot.store.people import Knock
-from bot.store.routing import Place, held, placed
+from bot.store.people import Knock, request_pairing, set_pairing_address
+from bot.store.record import apply_change, record_message
+from bot.store.routing import Place, hold_conversation, route_message
+from bot.store.rows import address_out, attachments_out, sender_out
+from bot.store.tool_grants import record_tool_grant
 
 ONCE_A_DAY = 24 * 3600.0
 
 
-def accept(
+def accept_batch(
     connection: Connection,
     account: str,
     admitted: Sequence[Admitted],
@@ -36,8 +41,8 @@ def accept(
         if isinstance(one, Heard):
             _hear(connection, one.event)
         elif isinstance(one, InboundChange):
-            message_edits.change(connection, one, now)
-            record.follow(connection, one)
+            apply_edit(connection, one, now)
+            apply_change(connection, one)
         elif (refusal := _in_vain(connection, one, queue_limit)) is not None:
             taken.append(refusal)
         else:
@@ -52,7 +57,7 @@ def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> 
     message = admission.message
     if not message.clicked or admission.verdict is not Verdict.CHAT:
         return None
-    row = held(connection, admission)
+    row = hold_conversation(connection, admission)
     event = {"account": message.origin.account, "event_id": message.event_id}
     if connection.execute(sql.KNOWN_EVENT, event).first():
         return None
@@ -63,11 +68,11 @@ def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> 
 def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
     """Why a click is no answer in the conversation of this row."""
     message = admission.message
-    if questions.is_foreign(connection, message, senior=admission.senior):
+    if is_foreign(connection, message, senior=admission.senior):
         return admission.foreign_notice
-    if row is None or not row.question or not questions.pressed(connection, row.asked_by, message):
+    if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
         return admission.stale_notice
-    approval = questions.approval_in(row)
+    approval = approval_in(row)
     if approval is not None:
         theirs = approval.decided_by(message, senior=admission.senior)
         return None if theirs else admission.foreign_notice
@@ -80,14 +85,14 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:
         return []
-    place = placed(connection, told, now)
+    place = route_message(connection, told, now)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
     connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     if told.recorded and told.verdict is Verdict.CHAT:
-        record.keep(connection, told.message)
+        record_message(connection, told.message)
     if told.pairing:
-        people.answer_to(connection, told.pairing.code, place.conversation, place.address)
+        set_pairing_address(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
     here = (place.conversation, kind, place.address)
     taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
@@ -96,9 +101,9 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
 
 def _hear(connection: Connection, event: InboundEvent) -> None:
     if isinstance(event, InboundMessage):
-        record.keep(connection, event)
+        record_message(connection, event)
     else:
-        record.follow(connection, event)
+        apply_change(connection, event)
 
 
 def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:
@@ -111,7 +116,7 @@ def _told(connection: Connection, admission: Admission, now: float) -> Admission
     event = {"account": origin.account, "event_id": admission.message.event_id}
     if connection.execute(sql.KNOWN_EVENT, event).first():
         return None
-    knocked = people.knock(connection, admission.pairing, origin, now)
+    knocked = request_pairing(connection, admission.pairing, origin, now)
     if knocked is Knock.NEW:
         return admission
     if knocked is Knock.KNOWN or not _may_tell(connection, admission, "crowded", now):
@@ -149,7 +154,7 @@ def _open(
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     ended = None
     if not refused:
-        budgets.count(connection, admission.budgets, now)
+        count_message(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
         stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
         ended = connection.execute(sql.STOP_RUNNING, stop).first()
@@ -163,7 +168,7 @@ def _refusal(connection: Connection, admission: Admission, place: Place, busy: B
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
         return admission.busy_notice
-    return budgets.refusal(connection, admission.budgets, now)
+    return find_refusal(connection, admission.budgets, now)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
@@ -174,9 +179,9 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
             "event_id": message.event_id,
             # The message of a click is the bot's own: what becomes of it does not concern the answer.
             "message_id": "" if message.clicked else message.origin.message_id,
-            "sender": rows.sender_out(message.origin.sender),
+            "sender": sender_out(message.origin.sender),
             "text": message.text,
-            "attachments": rows.attachments_out(message.attachments),
+            "attachments": attachments_out(message.attachments),
             "group_key": message.group_key,
             "sent_at": message.sent_at,
             "now": now,
@@ -221,7 +226,7 @@ def _decides(connection: Connection, admission: Admission, place: Place) -> bool
     approval = place.approval
     if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
         return False
-    return approval.offers(admission.message.text) or questions.stands(connection, place.asked_by)
+    return approval.offers(admission.message.text) or is_readable(connection, place.asked_by)
 
 
 def _decide(connection: Connection, admission: Admission, place: Place, now: float) -> int:
@@ -230,12 +235,12 @@ def _decide(connection: Connection, admission: Admission, place: Place, now: flo
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
     connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
-    done = audit.Deed("approval", f"turn {place.asked_by}", admission.message.text)
-    actor = audit.by(origin, f"turn:{turn}")
-    audit.note(connection, actor, done, now)
+    done = Deed("approval", f"turn {place.asked_by}", admission.message.text)
+    actor = actor_of(origin, f"turn:{turn}")
+    record_event(connection, actor, done, now)
     if place.approval is not None:
         said = admission.message.text
-        tool_grants.given(connection, place.approval.remembered, said, place.conversation, actor, now)
+        record_tool_grant(connection, place.approval.remembered, said, place.conversation, actor, now)
     return turn
 
 
@@ -260,7 +265,7 @@ def _queue(
             "conversation": place.conversation,
             "thread_id": place.thread_id,
             "ready_at": now + admission.hold if admission.hold else 0.0,
-            "address": rows.address_out(place.address),
+            "address": address_out(place.address),
             "limit": queue_limit,
         },
     ).scalar_one_or_none()
@@ -295,3 +300,8 @@ def _notice(connection: Connection, admission: Admission, place: Place, text: st
         now,
         model=place.model,
     )
+
+
+def load_cursor(connection: Connection, account: str) -> str:
+    """Return the receive cursor of an account ("" if there is none)."""
+    return str(connection.execute(sql.GET_CURSOR, {"account": account}).scalar_one_or_none() or "")
