@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from agent.config.acp import AcpAgent
+from agent.shared.process import kill_group
 
 CLOSE_SECONDS = 0.5
 """How long it may take to end by itself once its input is closed."""
@@ -90,8 +90,7 @@ class Program:
         except TimeoutError:
             pass
         finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid)
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._protocol.over.wait()

@@ -22,7 +22,7 @@ from agent.config.acp import AcpAgent
 from agent.core.interfaces.subagents import StepListener, SubagentResult, SubagentStatus
 from agent.core.redaction import redact_line
 from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
-from agent.mcp.stderr import StderrTail
+from agent.shared.process import TAIL_BYTES, OutputBuffer
 from agent.uploads.folders import ThreadFolders
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ class _Job:
     agent: AcpAgent
     task: str
     hearing: Hearing
-    tail: StderrTail
+    tail: OutputBuffer
 
     def told(self, text: str) -> str:
         """The text, and what the agent said until then."""
@@ -71,7 +71,7 @@ class AcpAgents:
         """The end of the task; what goes wrong is its text. To cancel it ends the agent."""
         if thread_id is None:
             return SubagentResult(SubagentStatus.FAILED, NO_THREAD)
-        job = _Job(name, agent, task, Hearing(told), StderrTail())
+        job = _Job(name, agent, task, Hearing(told), OutputBuffer(TAIL_BYTES))
         try:
             place = await asyncio.to_thread(Workspace.of, self._folders, thread_id)
             async with self._alone.setdefault(thread_id, asyncio.Lock()):
@@ -133,7 +133,7 @@ class AcpAgents:
         """Its program. Raises AcpUnavailable."""
         try:
             command = await asyncio.to_thread(found, job.agent, self._environ)
-            async with job.tail.opened() as errors, started(command, folder, errors) as program:
+            async with job.tail.open_pipe() as errors, started(command, folder, errors) as program:
                 yield program
         except NoProgram as error:
             raise AcpUnavailable(f"{error}. {hint(job.agent.command)}", agent=job.name) from None

@@ -16,7 +16,7 @@ from agent.config.extensions import McpServer
 from agent.errors import McpCallFailed, McpUnavailable
 from agent.mcp.oauth import TokenAuth
 from agent.mcp.session import Limits, NotDelivered, Report, Session
-from agent.mcp.stderr import StderrTail
+from agent.shared.process import TAIL_BYTES, OutputBuffer
 
 log = structlog.get_logger(__name__)
 SESSIONS = 16
@@ -154,7 +154,7 @@ class Server:
             )
 
     async def _started(self, key: Key) -> Session:
-        wire, tail = await self._wire(), StderrTail()
+        wire, tail = await self._wire(), OutputBuffer(TAIL_BYTES)
 
         def open_session(report: Report) -> AbstractAsyncContextManager[Any]:
             opened: AbstractAsyncContextManager[Any] = wire.opened(

@@ -24,7 +24,7 @@ from mcp.client.stdio import stdio_client
 from agent.config.extensions import McpServer
 from agent.mcp.failing_fast_http import Report, watched_client
 from agent.mcp.oauth import TokenAuth
-from agent.mcp.stderr import StderrTail
+from agent.shared.process import OutputBuffer
 
 DESCRIPTION = 2_000
 TEXT = 100_000
@@ -39,7 +39,7 @@ logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
 @asynccontextmanager
 async def opened(
-    server: McpServer, *, auth: TokenAuth | None, tail: StderrTail, report: Report, on_changed: Heard
+    server: McpServer, *, auth: TokenAuth | None, tail: OutputBuffer, report: Report, on_changed: Heard
 ) -> AsyncIterator[ClientSession]:
     """A session, not yet initialized. `report` hears why the connection can't be used any more."""
 
@@ -71,7 +71,7 @@ async def opened(
 
 @asynccontextmanager
 async def _program(
-    server: McpServer, tail: StderrTail, options: dict[str, Any]
+    server: McpServer, tail: OutputBuffer, options: dict[str, Any]
 ) -> AsyncIterator[ClientSession]:
     """A session with a program of this machine, which gets only the basic ones of the service's variables."""
     parameters = StdioServerParameters(
@@ -81,7 +81,7 @@ async def _program(
         encoding_error_handler="replace",
     )
     async with (
-        tail.opened() as errors,
+        tail.open_pipe() as errors,
         stdio_client(parameters, errlog=errors) as (reading, writing),
         ClientSession(reading, writing, **options) as session,
     ):

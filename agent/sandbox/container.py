@@ -20,10 +20,10 @@ from agent.sandbox.engine import Command
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import ContainerOptions, Surroundings, read_options
-from agent.sandbox.program import Start
 from agent.sandbox.resource_watch import Watch
-from agent.sandbox.running import run, to_its_end
+from agent.sandbox.running import run
 from agent.sandbox.warm_container import Box, Setup
+from agent.shared.process import ProgramStart, run_to_end
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -52,7 +52,7 @@ class ContainerSandbox(FolderSandbox):
         await asyncio.to_thread(self.ready)
         async with self._boxes.lent(self) as box:
             held, room = await asyncio.to_thread(self._measured)
-            start = Start(box.execution(command, room), engine.engine_environment(), box.folder)
+            start = ProgramStart(box.execution(command, room), engine.engine_environment(), box.folder)
             over = self._watch(box, held).over
             # What was left in the background holds the output until it is swept.
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)
@@ -146,7 +146,7 @@ class _Lent:
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await to_its_end(self._box.sweep())
+            await run_to_end(self._box.sweep())
         finally:
             self._boxes.used(self._box)
             self._box.use.alone.release()

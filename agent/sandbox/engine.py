@@ -14,8 +14,7 @@ from pathlib import Path
 
 from agent.core.home import make_private_folder
 from agent.core.interfaces.sandbox import SandboxUnavailable
-from agent.sandbox.program import Start, begin
-from agent.sandbox.running import to_its_end
+from agent.shared.process import OutputBuffer, ProgramStart, start_process
 
 Command = tuple[str, ...]
 LABEL, HOME_LABEL, SETUP_LABEL = "roebot.sandbox", "roebot.home", "roebot.setup"
@@ -73,9 +72,11 @@ async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: P
 
     `folder`: where it is called; podman's monitor leaves a file there when a container runs out of memory.
     """
-    output, errors = _Whole(), _Whole()
+    output, errors = OutputBuffer(), OutputBuffer()
     try:
-        program = await begin(Start([*command, *words], engine_environment(), folder), output, errors)
+        program = await start_process(
+            ProgramStart([*command, *words], engine_environment(), folder), output, errors
+        )
     except FileNotFoundError:
         raise SandboxUnavailable(f"No container can be started here: {command[0]} is missing.") from None
     try:
@@ -86,30 +87,8 @@ async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: P
     except TimeoutError:
         return Answer(None, "", f"{command[0]} did not answer within {seconds:g} seconds")
     finally:
-        program.kill()
-        await to_its_end(program.ended.wait())
-        program.close()
+        await program.end()
     return Answer(program.code, output.text, errors.text)
-
-
-class _Whole(asyncio.Protocol):
-    """All that comes through a pipe."""
-
-    def __init__(self) -> None:
-        self._data, self.closed = bytearray(), asyncio.Event()
-
-    def data_received(self, data: bytes) -> None:
-        """Keep it."""
-        self._data += data
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """That was all."""
-        self.closed.set()
-
-    @property
-    def text(self) -> str:
-        """What came."""
-        return self._data.decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)

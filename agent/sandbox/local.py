@@ -17,10 +17,10 @@ from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import LocalOptions, Surroundings, read_options
 from agent.sandbox.paths import WORKSPACE
-from agent.sandbox.program import Start
 from agent.sandbox.python import FOLDER, SandboxPython, find_python
 from agent.sandbox.resource_watch import Watch
 from agent.sandbox.running import run
+from agent.shared.process import ProgramStart
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -80,7 +80,7 @@ class LocalSandbox(FolderSandbox):
         held = self.ready()
         room = self.room(held)
         if self._host.isolation == "none":
-            start = Start(
+            start = ProgramStart(
                 ["/bin/sh", "-c", self.paths.to_host(command)], self._plain_environment(), self.own_folders[0]
             )
             return _Prepared(start, held, room)
@@ -91,7 +91,7 @@ class LocalSandbox(FolderSandbox):
         job = stack.enter_context(self._job(room, python))
         fds = [fd for fd in (job.filter_fd, job.passwd_fd) if fd is not None]
         argv = bubblewrap.arguments(job, [_SHELL, "-c", command])
-        return _Prepared(Start(argv, env, fds=fds), held, room)
+        return _Prepared(ProgramStart(argv, env, fds=fds), held, room)
 
     @contextmanager
     def _job(self, room: int, python: SandboxPython | None) -> Iterator[bubblewrap.Job]:
@@ -116,7 +116,7 @@ class LocalSandbox(FolderSandbox):
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    start: Start
+    start: ProgramStart
     held: Held
     room: int
 

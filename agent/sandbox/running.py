@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from agent.core.interfaces.sandbox import CommandResult
 from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.program import Program, Start, begin
+from agent.shared.process import Process, ProgramStart, kill_group, run_to_end, start_process
 
 PAUSE = 0.1
 LETTING_GO = 5.0
@@ -20,7 +17,7 @@ _GAP = b"\n[...]\n"
 
 
 async def run(
-    start: Start,
+    start: ProgramStart,
     limits: SandboxLimits,
     *,
     seconds: float | None = None,
@@ -33,7 +30,7 @@ async def run(
     `letting_go`: seconds for others to close its output then.
     """
     watched = _Watched(limits.output_bytes, limits.flood_bytes)
-    program = await begin(start, watched)
+    program = await start_process(start, watched)
     watched.flooding = program.ended.set
     stopped: str | None = None
     code: int | None = None
@@ -44,15 +41,16 @@ async def run(
     except TimeoutError:
         pass
     finally:
-        _kill(program.pid)
+        # The group has whatever the command left in the background.
+        kill_group(program.pid)
         # Somebody outside of the group may hold the pipe; nobody waits for that one.
-        await to_its_end(_let_go(watched, letting_go))
+        await run_to_end(_let_go(watched, letting_go))
         program.close()
     return CommandResult(watched.text, code, watched.truncated, stopped)
 
 
 async def _until_over(
-    program: Program, watched: _Watched, over: Callable[[int], str | None] | None
+    program: Process, watched: _Watched, over: Callable[[int], str | None] | None
 ) -> str | None:
     """Wait for the end; why it has to come, if it does not come by itself."""
     while not program.ended.is_set():
@@ -64,16 +62,6 @@ async def _until_over(
             if reason and not program.ended.is_set():
                 return reason
     return "It printed too much." if watched.flooded else None
-
-
-async def to_its_end(work: Coroutine[Any, Any, object]) -> None:
-    """Do it whole, also when the task is cancelled meanwhile; the cancellation comes after."""
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
 
 
 async def _let_go(watched: _Watched, seconds: float) -> None:
@@ -120,9 +108,3 @@ class _Watched(asyncio.Protocol):
             end, begin = head.rfind(b"\n", -_LINE), tail.find(b"\n", 0, _LINE)
             head, tail = head[: end if end >= 0 else None], tail[begin + 1 :]
         return (head + (_GAP if self.truncated else b"") + tail).decode(errors="replace")
-
-
-def _kill(pid: int) -> None:
-    """End the command and whatever of its group it left in the background."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)

@@ -280,7 +280,7 @@ MUTATIONS = (
     Mutation(
         "environment",
         "open files are not handed down",
-        "agent/sandbox/program.py",
+        "agent/shared/process.py",
         "pass_fds=tuple(start.fds),",
         "close_fds=not [os.set_inheritable(fd, True) for fd in start.fds],",
         f"{LOCAL}::TestAttacksOnLocal::test_secrets_in_open_files",
@@ -304,7 +304,7 @@ MUTATIONS = (
     Mutation(
         "processes left behind",
         "the group of processes is killed at the end",
-        "agent/sandbox/running.py",
+        "agent/shared/process.py",
         "        os.killpg(pid, signal.SIGKILL)",
         "        pass",
         "tests/contract/agent_interfaces/test_interfaces.py::TestLocalSandbox::"

@@ -12,20 +12,20 @@ import pytest
 from agent.core.interfaces.sandbox import SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.program import Start
 from agent.sandbox.running import run
+from agent.shared.process import ProgramStart
 
 ENV = {"PATH": os.environ["PATH"]}
 LIMITS = SandboxLimits(seconds=20)
 
 
 async def shell(command: str, seconds: float | None = None) -> str:
-    result = await run(Start(["sh", "-c", command], ENV), LIMITS, seconds=seconds, letting_go=0.1)
+    result = await run(ProgramStart(["sh", "-c", command], ENV), LIMITS, seconds=seconds, letting_go=0.1)
     return f"{result.output}{result.exit_code}"
 
 
 async def test_output_errors_and_code_come_back(tmp_path: Path) -> None:
-    result = await run(Start(["sh", "-c", "pwd; echo told >&2; exit 3"], ENV, tmp_path), LIMITS)
+    result = await run(ProgramStart(["sh", "-c", "pwd; echo told >&2; exit 3"], ENV, tmp_path), LIMITS)
     assert (result.output, result.exit_code) == (f"{tmp_path}\ntold\n", 3)
 
 

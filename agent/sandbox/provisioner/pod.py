@@ -23,10 +23,10 @@ from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.disk_and_memory_usage import Held, descendants
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
-from agent.sandbox.program import Start
 from agent.sandbox.provisioner.local_stations import FolderStation, checked
 from agent.sandbox.resource_watch import Watch
-from agent.sandbox.running import run, to_its_end
+from agent.sandbox.running import run
+from agent.shared.process import ProgramStart, run_to_end
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -68,14 +68,14 @@ class PodSandbox(FolderSandbox):
             result = await run(start, self.limits, seconds=seconds, over=watch.over, letting_go=letting_go)
         finally:
             if self._first:
-                await to_its_end(_bury())
+                await run_to_end(_bury())
         return self.shown(result, room)
 
     def _measured(self) -> tuple[Held, int]:
         held = self.ready()
         return held, self.room(held)
 
-    def _start(self, command: str, room: int) -> Start:
+    def _start(self, command: str, room: int) -> ProgramStart:
         limits = self.limits
         words = ["env", "--ignore-signal=XFSZ", "prlimit", f"--fsize={room}", "--core=0"]
         words += [f"--nofile={limits.open_files}", f"--data={limits.memory_mb * MEGABYTE}"]
@@ -83,7 +83,7 @@ class PodSandbox(FolderSandbox):
         words += [f"--nproc={limits.processes}"] if self._first else []
         workspace = self.own_folders[0]
         given = {**environment(None), "PATH": PATHS, "HOME": str(workspace)}
-        return Start([*words, "--", "bash", "-c", self.paths.to_host(command)], given, workspace)
+        return ProgramStart([*words, "--", "bash", "-c", self.paths.to_host(command)], given, workspace)
 
 
 class PodBackend:

@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.core.interfaces.sandbox import CommandResult
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
-from agent.sandbox.program import Start
 from agent.sandbox.running import run
+from agent.shared.process import ProgramStart
 from agent.uploads.documents.child import TOO_LARGE, Bounds
 from agent.uploads.documents.kinds import Kind
 from agent.uploads.documents.report import DAMAGED, Report
@@ -107,7 +107,7 @@ class Converter:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        start = Start([*words, *map(str, descriptors)], env, cwd=ROOT, fds=descriptors)
+        start = ProgramStart([*words, *map(str, descriptors)], env, cwd=ROOT, fds=descriptors)
         watched = SandboxLimits(
             seconds=self._limits.seconds, output_bytes=REPORT_BYTES, flood_bytes=REPORT_BYTES
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import agent
-from agent.core.pipes import READ_BYTES, PipeReader
+from agent.shared.process import PIPE_BYTES, PipeReader
 
 
 class Heard(asyncio.Protocol):
@@ -39,9 +39,9 @@ async def test_it_is_read_to_its_end() -> None:
     PipeReader(reading, heard)
     os.write(writing, b"one ")
     await turns()
-    os.write(writing, b"x" * READ_BYTES)
+    os.write(writing, b"x" * PIPE_BYTES)
     await turns()
-    assert (heard.data, heard.lost) == (b"one " + b"x" * READ_BYTES, 0)
+    assert (heard.data, heard.lost) == (b"one " + b"x" * PIPE_BYTES, 0)
     os.close(writing)
     await turns()
     assert heard.lost == 1
