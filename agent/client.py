@@ -37,9 +37,9 @@ from agent.config.memory import MemoryConfig
 from agent.core.background_loop import BackgroundLoop
 from agent.core.client_events import MODES, StreamEvent, translate_stream
 from agent.core.home import home_from_environment
-from agent.core.logging_defaults import route_logs_to_stdlib
 from agent.core.run_options import RunOptions
 from agent.core.schemas import SuggestionList
+from agent.core.telemetry import route_logs_to_stdlib
 from agent.errors import Conflict
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.suggestions import SuggestionsBody, SuggestionService

@@ -28,7 +28,7 @@ from agent.config.memory import MemoryConfig
 from agent.config.models import AgentConfig
 from agent.config.skills import SkillsConfig
 from agent.core.home import home_from_environment
-from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.run_options import RunOptions
 from agent.errors import ModelUnavailable
 from agent.factory import create_agent_graph
@@ -40,8 +40,7 @@ from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
 from agent.mcp.process import open_pool
 from agent.memory.extraction_model import MemoryModel
 from agent.memory.store import FileMemory
-from agent.models.fallback_chain import FallbackChain, build_fallback_chain
-from agent.models.resolve import build_model
+from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.source import ModelSource, find_source
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.loading import load_provider

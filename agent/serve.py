@@ -50,7 +50,7 @@ def run_server(settings: ServeSettings) -> int:
 
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
-    from agent.core.tracing import trace_inline
+    from agent.core.telemetry import trace_inline
     from agent.mcp.process import shared_pool
     from agent.models.http import shared_client
     from agent.runtime.server import serve

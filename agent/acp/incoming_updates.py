@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.core.interfaces.subagents import StepListener, SubagentStep
-from agent.subagents.progress import CUT, MAX_CHARS
+from agent.core.interfaces import StepListener, SubagentStep
+from agent.subagents.runner import CUT, MAX_CHARS
 
 LINE = 120
 KEPT = 2 * MAX_CHARS

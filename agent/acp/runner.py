@@ -19,7 +19,7 @@ from agent.acp.launchers import hint
 from agent.acp.program import NoProgram, Program, ProgramOver, found, started
 from agent.acp.workspace import Workspace, seen, told_of
 from agent.config.acp import AcpAgent
-from agent.core.interfaces.subagents import StepListener, SubagentResult, SubagentStatus
+from agent.core.interfaces import StepListener, SubagentResult, SubagentStatus
 from agent.core.redaction import redact_line
 from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
 from agent.shared.process import TAIL_BYTES, OutputBuffer

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from agent.acp.incoming_updates import line
 from agent.acp.runner import AcpAgents
 from agent.config.acp import AcpAgent
-from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, SubagentStep
+from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
 from agent.core.run_context import RunContext
 from agent.sandbox.paths import ACP_WORKSPACE
 from agent.uploads.folders import OUTPUTS

@@ -32,8 +32,7 @@ from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import put_text
 from agent.config.profile import FOLDER, NAME
 from agent.core.home import make_private_folder
-from agent.core.request_model import RequestModel
-from agent.core.schemas import AgentInfo, OperationResult
+from agent.core.schemas import AgentInfo, OperationResult, RequestModel
 from agent.errors import Conflict, Invalid, ProfileBroken
 
 KEYS = ("description", "model", "tool_groups", "skills")

@@ -1,10 +1,29 @@
-"""Results of the management methods and routes, shared by the embedded client and the HTTP API."""
+"""Request bodies and results of the management methods and routes, for embedded client and HTTP API."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.core.memory_document import Fact
+from agent.errors import Invalid
+
+
+class RequestModel(BaseModel):
+    """A request body; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, parts: Any) -> Self:
+        """Validate plain data. Raises Invalid, naming the field that does not fit."""
+        try:
+            return cls.model_validate(parts)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "body"
+            raise Invalid(f"{where}: {first['msg']}") from None
 
 
 class ResultModel(BaseModel):

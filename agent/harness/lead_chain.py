@@ -10,8 +10,7 @@ from langchain_core.tools import BaseTool
 
 from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
-from agent.core.interfaces.memory import MemoryStore
-from agent.core.interfaces.sandbox import SandboxProvider
+from agent.core.interfaces import MemoryStore, SandboxProvider
 from agent.core.run_options import RunOptions
 from agent.features import Middleware, RuntimeFeatures
 from agent.guardrails.loading import load_guardrail

@@ -13,8 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, co
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.core.hidden_calls import internal_config
-from agent.core.request_model import RequestModel
-from agent.core.schemas import SuggestionList
+from agent.core.schemas import RequestModel, SuggestionList
 from agent.memory.conversation import said, worth_remembering
 from agent.models.errors import describe_error
 from agent.models.resolve import build_model

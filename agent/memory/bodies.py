@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from agent.core.memory_document import Category, Confidence
-from agent.core.request_model import RequestModel
+from agent.core.schemas import RequestModel
 
 
 class FactBody(RequestModel):

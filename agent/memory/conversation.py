@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.memory.queued_exchange import Said
 
 SENDER = "sender"

@@ -15,7 +15,7 @@ import structlog
 from pydantic import ValidationError
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 
 SCOPES = 1_000
 THREADS = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.memory_document import MemoryDocument
 from agent.memory.merge import ranked
-from agent.models.window import estimate_tokens
+from agent.models.capabilities import estimate_tokens
 
 FACTS = 15
 AROUND = 64
@@ -23,8 +23,8 @@ _GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the gr
 def shown(document: MemoryDocument, *, group: bool, tokens: int) -> str:
     """Contexts and the best facts, in at most `tokens` (marks included); "" where there is nothing.
 
-    Tokens are estimated, rather too many than too few (`agent.models.window.estimate`): providers count each
-    in their own way, and some tokenizers have to be downloaded.
+    Tokens are estimated on the high side (`agent.models.capabilities.estimate_tokens`): providers count in
+    different ways, and some tokenizers have to be downloaded.
     """
     labels = _GROUP if group else _PERSON
     lines = [f"{labels[name]}: {one.summary}" for name, one in document.summaries() if one.summary]

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.memory import statements as sql
 from agent.memory.conversation import MOST
 from agent.memory.queued_exchange import Pending, Said

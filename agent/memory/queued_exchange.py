@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 
 
 @dataclass(frozen=True, slots=True)

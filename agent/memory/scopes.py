@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from urllib.parse import quote, unquote
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
 
 KINDS = ("person", "group")

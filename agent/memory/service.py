@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 
 from agent.config.memory import MemoryConfig
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import Category, Fact, MemoryDocument
 from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.errors import Conflict, Invalid, NotFound

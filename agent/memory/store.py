@@ -10,7 +10,7 @@ from pathlib import Path
 from langchain_core.messages import BaseMessage
 
 from agent.config.memory import MemoryConfig
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import said
 from agent.memory.folder import Clock, MemoryFolder, folder_path
@@ -25,7 +25,7 @@ Settings = Callable[[], Awaitable[MemoryConfig]]
 
 
 class FileMemory:
-    """See `agent.core.interfaces.memory.MemoryStore`. Belongs to one loop; its worker runs there while
+    """See `agent.core.interfaces.MemoryStore`. Belongs to one loop; its worker runs there while
     something waits.
 
     `settings` gives the configuration as it is now; `ask` puts a question to the model that updates.

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
-from agent.core.interfaces.tools import ToolCatalogue
+from agent.core.interfaces import ToolCatalogue
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, with_system
 from agent.middleware.tool_journal import Result, ToolHandler

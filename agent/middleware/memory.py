@@ -9,7 +9,7 @@ import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from agent.core.interfaces.memory import MemoryScope, MemoryStore
+from agent.core.interfaces import MemoryScope, MemoryStore
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.memory.conversation import own_words, worth_remembering

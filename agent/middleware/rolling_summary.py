@@ -1,18 +1,94 @@
-"""Write a summary chunk by chunk, with whichever model answers."""
+"""Summarize a long conversation chunk by chunk, complete and verbatim, with whichever model answers."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agent.core.hidden_calls import internal_config
 from agent.errors import ModelCallFailed
-from agent.middleware.chunks import split_conversation
 from agent.middleware.model_response import Request, Response
 from agent.models.calls import ModelCalls
+from agent.models.capabilities import estimate_tokens
 from agent.models.errors import Category
+
+OVERLAP = 200
+_WHO = {"human": "Person", "ai": "Assistant", "system": "System"}
+
+
+def split_conversation(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
+    """Return the messages as texts of at most about `tokens`, split between messages if possible.
+
+    A longer message is split into overlapping parts, so that no sentence exists only in two halves.
+    """
+    found: list[str] = []
+    open_piece: list[str] = []
+    cost = 0
+    for text in _message_parts(messages, tokens):
+        price = estimate_tokens(text)
+        if open_piece and cost + price > tokens:
+            found.append("\n".join(open_piece))
+            open_piece, cost = [], 0
+        open_piece.append(text)
+        cost += price
+    return [*found, "\n".join(open_piece)] if open_piece else found
+
+
+def render_message(message: AnyMessage) -> str:
+    """Render a message with author, tool calls and results; other content becomes a placeholder."""
+    who = _WHO.get(message.type, message.type.capitalize())
+    if isinstance(message, ToolMessage):
+        who = f"Result of {message.name or 'a tool'}"
+    lines = [f"{who}: {_content_text(message.content)}"]
+    if isinstance(message, AIMessage):
+        calls = ((call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls)
+        lines += [f"{who} called {name} with {args}" for name, args in calls]
+    return "\n".join(lines)
+
+
+def _content_text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(_block_text(block) for block in content)
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    kind = str(block.get("type"))
+    if kind == "text":
+        return str(block.get("text") or "")
+    return "" if kind in {"thinking", "reasoning", "tool_use", "tool_call", "function_call"} else f"[{kind}]"
+
+
+def _message_parts(messages: Iterable[AnyMessage], tokens: int) -> Iterator[str]:
+    for message in messages:
+        text = render_message(message)
+        if estimate_tokens(text) <= tokens:
+            yield text
+        else:
+            yield from split_text(text, tokens)
+
+
+def split_text(text: str, tokens: int) -> Iterator[str]:
+    """Yield overlapping parts of at most `tokens`, ending at a space if there is one."""
+    at = 0
+    while at < len(text):
+        size = max(tokens // 3, 1)
+        while at + size < len(text) and estimate_tokens(text[at : at + size * 5 // 4]) <= tokens:
+            size = size * 5 // 4 + 1
+        end = min(at + size, len(text))
+        if end < len(text) and (space := text.rfind(" ", at + size // 2, end)) > 0:
+            end = space
+        yield text[at:end]
+        if end == len(text):
+            return
+        at = max(end - min(OVERLAP, (end - at) // 4), at + 1)
+
 
 SMALLEST_PIECE = 500
 """Tokens."""

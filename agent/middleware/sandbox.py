@@ -11,7 +11,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxProvider
+from agent.core.interfaces import Sandbox, SandboxProvider
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system, with_update

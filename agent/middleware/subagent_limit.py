@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 
-from agent.core.interfaces.subagents import SubagentRunner
+from agent.core.interfaces import SubagentRunner
 from agent.middleware.model_response import (
     Handler,
     Request,

@@ -8,7 +8,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langgraph.runtime import Runtime
 
-from agent.core.interfaces.uploads import ThreadFileStore
+from agent.core.interfaces import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.uploads.folders import ThreadFolders

@@ -11,7 +11,7 @@ from langchain.agents.middleware import ToolErrorMiddleware, ToolRetryMiddleware
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.base import BaseStore
 
-from agent.core.interfaces.journal import ToolJournal
+from agent.core.interfaces import ToolJournal
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
 from agent.middleware.model_response import Handler, Request, Response

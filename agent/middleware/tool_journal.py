@@ -22,7 +22,7 @@ from langgraph.store.base import BaseStore, GetOp, PutOp
 from langgraph.types import Command
 
 from agent.core.checkpoint_barrier import wait_for_checkpoint
-from agent.core.interfaces.journal import ToolJournal
+from agent.core.interfaces import ToolJournal
 
 NAMESPACE = "tool_journal"
 INTERRUPTED = (

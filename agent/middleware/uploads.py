@@ -8,7 +8,7 @@ from typing import Any
 from langchain.agents.middleware import ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from agent.core.interfaces.uploads import ThreadFileStore
+from agent.core.interfaces import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UploadedFile
 from agent.middleware.model_response import Handler, Request, Response, messages_since_user, with_update

@@ -11,16 +11,79 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import orjson
+from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from agent.config.errors import ConfigErrors
-from agent.models.probe import probe_model
+from agent.core.schemas import ModelProbe
+from agent.models.calls import find_answer_problem
+from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
+from agent.models.resolve import build_model
 from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
+
+SECONDS = 30.0
+QUESTION = "Reply with the word OK."
+_ON_THE_WAY = frozenset({Category.CONNECTION, Category.OVERLOADED, Category.TIMEOUT})
+_BASES = ("base_url", "openai_api_base", "anthropic_api_url")
+
+
+async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS) -> ModelProbe:
+    """Build the model and let it answer; costs a few tokens. Never raises a model's error."""
+    began = time.monotonic()
+    found = await _find_failure(spec, seconds)
+    took = round(time.monotonic() - began, 3)
+    return ModelProbe(name=spec.name, ok=found is None, detail=found.message if found else None, seconds=took)
+
+
+async def _find_failure(spec: ModelSpec, seconds: float) -> ProviderFailure | None:
+    try:
+        model = await asyncio.to_thread(build_model, spec)
+        async with asyncio.timeout(seconds):
+            answer = await model.ainvoke([HumanMessage(QUESTION)])
+    except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named
+        return _with_address(describe_error(error, model=spec.name), error, spec)
+    problem = find_answer_problem(answer)
+    return make_failure(problem, model=spec.name) if problem else None
+
+
+def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
+    """Add host and port to a connection failure; no other part of an address."""
+    address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
+    if not address:
+        return found
+    return replace(found, message=f"{found.message.removesuffix('.')} (asked: {address}).")
+
+
+def _request_hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:
+    """Yield the host of the failed request, then those of the settings."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # httpx raises where an error has no request; the clients of providers have it as an attribute.
+        request = vars(cause).get("request") or vars(cause).get("_request")
+        if (url := getattr(request, "url", None)) and (host := _host_and_port(str(url))):
+            yield host
+        cause = cause.__cause__ or cause.__context__
+    for key in _BASES:
+        if isinstance(url := spec.settings.get(key), str) and (host := _host_and_port(url)):
+            yield host
+
+
+def _host_and_port(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return ""
+    name = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    return f"{name}:{port}" if name and port else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

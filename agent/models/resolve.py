@@ -1,8 +1,9 @@
-"""Build a chat model from its spec."""
+"""Build chat models from their specs, alone or with fallbacks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import signature
 from typing import Any
@@ -125,3 +126,28 @@ def _default_settings(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
         "http_async_client": open_client(),
     }
     return {name: value for name, value in offered.items() if name in accepted and value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackChain:
+    """At least one model with its spec. `complete` is false if one had to be skipped."""
+
+    models: Sequence[tuple[ModelSpec, BaseChatModel]]
+    complete: bool
+
+
+def build_fallback_chain(
+    specs: Iterable[ModelSpec], make: Callable[[ModelSpec], BaseChatModel]
+) -> FallbackChain:
+    """Build the models. Blocking. Raises the first ModelUnavailable if none can be built."""
+    made: list[tuple[ModelSpec, BaseChatModel]] = []
+    failed: list[ModelUnavailable] = []
+    for spec in specs:
+        try:
+            made.append((spec, make(spec)))
+        except ModelUnavailable as error:
+            failed.append(error)
+            log.warning("model_left_out", model=spec.name, detail=str(error))
+    if not made:
+        raise failed[0]
+    return FallbackChain(made, not failed)

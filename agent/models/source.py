@@ -19,9 +19,8 @@ from agent.config.reader import find_config
 from agent.core.import_string import add_import_folder
 from agent.errors import ModelUnavailable
 from agent.management.check.parts import needs_package, refused
-from agent.models import ollama
-from agent.models.discovery import OllamaProbe, discover_models
-from agent.models.local.card import CLASS, local_spec
+from agent.models.discovery import OllamaProbe, discover_models, find_ollama
+from agent.models.local.bundled import CLASS, local_spec
 from agent.models.resolve import check_settings, load_model_class
 from agent.models.spec import Catalog, ModelSpec, spec_from_entry
 from agent.shared.last_good import LastGood, Stamp, file_stamp
@@ -46,7 +45,7 @@ class ModelSource:
         read_file: bool = True,
         environ: Mapping[str, str] = os.environ,
         cwd: Path | None = None,
-        probe: OllamaProbe = ollama.find_ollama,
+        probe: OllamaProbe = find_ollama,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config_path = config_path

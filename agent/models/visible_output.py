@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -12,10 +12,22 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import LLMResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
 from agent.core.usage import TokenUsage, sum_usage
-from agent.models.callbacks import attach_callback
+
+
+@contextmanager
+def attach_callback(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
+    """Attach a handler to every model call in this context and add the tags to the call."""
+    added = RunnableConfig(callbacks=[handler], tags=list(tags))
+    token = var_child_runnable_config.set(merge_configs(ensure_config(), added))
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
 
 
 class VisibleOutput(BaseCallbackHandler):

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.python import PYTHON_ROOT, SandboxPython

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.disk_and_memory_usage import Held, companions
 from agent.sandbox.engine import Command
@@ -32,7 +32,7 @@ LETTING_GO = 0.3
 
 
 class ContainerSandbox(FolderSandbox):
-    """A thread's container. See `agent.core.interfaces.sandbox.Sandbox`. One command runs at a time."""
+    """A thread's container. See `agent.core.interfaces.Sandbox`. One command runs at a time."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.shared.process import OutputBuffer, ProgramStart, start_process
 
 Command = tuple[str, ...]

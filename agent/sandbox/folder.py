@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from agent.core.interfaces.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
+from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxGone
 from agent.sandbox import safe_files
 from agent.sandbox.disk_and_memory_usage import Held, free_on, held_by
 from agent.sandbox.limits import MEGABYTE, SandboxLimits

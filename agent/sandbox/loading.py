@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.sandbox.options import Surroundings
 
 METHODS = ("acquire", "get", "release", "close")

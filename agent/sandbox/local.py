@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.core.interfaces.sandbox import CommandResult
+from agent.core.interfaces import CommandResult
 from agent.sandbox import bubblewrap, seccomp
 from agent.sandbox.disk_and_memory_usage import Held
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
@@ -53,7 +53,7 @@ class Host:
 
 
 class LocalSandbox(FolderSandbox):
-    """A thread's own folders. See `agent.core.interfaces.sandbox.Sandbox`."""
+    """A thread's own folders. See `agent.core.interfaces.Sandbox`."""
 
     def __init__(
         self,

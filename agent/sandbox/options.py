@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
 from agent.config.validate import unknown_key
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import RemoteOptions, Surroundings, read_options
@@ -42,7 +42,7 @@ KEPT_OF_OUTPUT = 2
 
 
 class RemoteSandbox(FolderSandbox):
-    """A thread's folders at home, and its copy at the service. See `agent.core.interfaces.sandbox.Sandbox`.
+    """A thread's folders at home, and its copy at the service. See `agent.core.interfaces.Sandbox`.
 
     One command runs at a time. What is written at home meanwhile stays, and is in the copy for the next one.
     """

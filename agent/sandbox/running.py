@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from agent.core.interfaces.sandbox import CommandResult
+from agent.core.interfaces import CommandResult
 from agent.sandbox.limits import SandboxLimits
 from agent.shared.process import Process, ProgramStart, kill_group, run_to_end, start_process
 

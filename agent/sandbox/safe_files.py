@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.sandbox import DirEntry, SandboxError
+from agent.core.interfaces import DirEntry, SandboxError
 
 FILE_BYTES = 10_000_000
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

@@ -21,7 +21,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from agent.core.interfaces.subagents import (
+from agent.core.interfaces import (
     SubagentResult,
     SubagentRunner,
     SubagentStatus,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 
 
 class RecordingMemory:
-    """See `agent.core.interfaces.memory.MemoryStore`: what is remembered is what was said, line by line.
+    """See `agent.core.interfaces.MemoryStore`: what is remembered is what was said, line by line.
 
     `queued` are the updates in order; `fail` makes every call raise.
     """

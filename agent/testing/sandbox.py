@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from agent.core.interfaces.sandbox import CommandResult, DirEntry, SandboxError, SandboxGone
+from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxGone
 from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 
 SECONDS = 120.0
@@ -13,7 +13,7 @@ OUTPUT_BYTES = 100_000
 
 
 class MemorySandbox:
-    """See `agent.core.interfaces.sandbox.Sandbox`. It knows `echo`, `cat`, `exit`, `sleep` and `seq`,
+    """See `agent.core.interfaces.Sandbox`. It knows `echo`, `cat`, `exit`, `sleep` and `seq`,
     joined by `;`.
 
     Nothing waits: a `sleep` that is too long times out at once. `commands` is what was run.

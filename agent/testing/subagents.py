@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.core.interfaces.subagents import (
+from agent.core.interfaces import (
     StepListener,
     SubagentKind,
     SubagentResult,
@@ -21,7 +21,7 @@ KINDS = (
 
 
 class ScriptedSubagents:
-    """See `agent.core.interfaces.subagents.SubagentRunner`. `results` by prompt; without one it repeats
+    """See `agent.core.interfaces.SubagentRunner`. `results` by prompt; without one it repeats
     the prompt.
     """
 

@@ -20,7 +20,7 @@ _BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
 
 
 class MemoryUploadStore:
-    """See `agent.core.interfaces.uploads.UploadStore`. Documents are read at once, in this process."""
+    """See `agent.core.interfaces.UploadStore`. Documents are read at once, in this process."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, bytes]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError
+from agent.core.interfaces import Sandbox, SandboxError
 from agent.sandbox.paths import WORKSPACE
 
 CHARACTERS = 20_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.tools import BaseTool
 
-from agent.core.interfaces.tools import ToolEntry
+from agent.core.interfaces import ToolEntry
 
 _WORD = re.compile(r"[^\W_]+")
 IN_NAME, IN_DESCRIPTION = 3, 1

@@ -18,7 +18,7 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.types import Command
 
 from agent.config.tool_groups import BASH, READ, WRITE
-from agent.core.interfaces.sandbox import CommandResult, DirEntry, Sandbox, SandboxError
+from agent.core.interfaces import CommandResult, DirEntry, Sandbox, SandboxError
 from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.paths import WORKSPACE
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent.core.home import make_private_folder
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.core.virtual_paths import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 from agent.errors import BadIdentifier, FileMissing
 from agent.sandbox.safe_files import opened

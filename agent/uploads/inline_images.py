@@ -17,7 +17,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from agent.core.interfaces.uploads import ThreadFileStore
+from agent.core.interfaces import ThreadFileStore
 from agent.core.run_context import RunContext
 from agent.core.schemas import MarkdownInfo, UploadInfo
 from agent.core.virtual_paths import safe_name

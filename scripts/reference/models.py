@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from agent.models import ollama
-from agent.models.discovery import CHOICE_VARIABLE
-from agent.models.local.card import ANSWER_TOKENS, NAME, SLOT_TOKENS, local_spec
+from agent.models.discovery import CHOICE_VARIABLE, OLLAMA_PORT
+from agent.models.local.bundled import ANSWER_TOKENS, NAME, SLOT_TOKENS, local_spec
 from agent.models.providers import PROVIDERS
 from scripts.reference.markdown import code, page, table
 
@@ -26,7 +25,7 @@ def models() -> str:
     rows.append(
         [
             str(last + 1),
-            f"an Ollama at `OLLAMA_HOST`, else 127.0.0.1:{ollama.OLLAMA_PORT}",
+            f"an Ollama at `OLLAMA_HOST`, else 127.0.0.1:{OLLAMA_PORT}",
             "`ollama`",
             "its newest",
         ]

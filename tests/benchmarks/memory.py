@@ -22,7 +22,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.config.memory import MemoryConfig
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.factory import create_agent_graph
 from agent.memory.files import MemoryFiles

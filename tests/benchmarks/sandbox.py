@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError
+from agent.core.interfaces import Sandbox, SandboxError
 from agent.sandbox.limits import SandboxLimits
 from tests.benchmarks.figures import Figure, table
 from tests.sandbox.engines import container

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxError
+from agent.core.interfaces import CommandResult, SandboxError
 from agent.sandbox.provisioner.file_listing import Entry, Tree
 from agent.sandbox.provisioner.file_stream import head
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.sandbox import engine as engines
 from agent.sandbox.container import ContainerSandbox, ContainerSandboxProvider, remove_all
 from agent.sandbox.limits import SandboxLimits

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox import seccomp
 from agent.sandbox.bubblewrap import Job, arguments
 from agent.sandbox.disk_and_memory_usage import Held

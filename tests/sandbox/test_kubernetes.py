@@ -11,7 +11,7 @@ import certifi
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse
 
-from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner import kubernetes as backend_module
 from agent.sandbox.provisioner.cluster import Cluster, in_cluster
 from agent.sandbox.provisioner.kubernetes import KubernetesBackend

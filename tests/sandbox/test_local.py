@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxError, SandboxProvider
+from agent.core.interfaces import SandboxError, SandboxProvider
 from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
 from tests.sandbox.sandbox_fixtures import local, one

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.core.state import ThreadData
 from agent.sandbox.paths import Mount, VirtualPaths, hidden_of, mounts_of
 

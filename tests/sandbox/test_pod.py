@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.pod import PodBackend, first_process
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import gone

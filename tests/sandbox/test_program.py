@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.running import run

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner import commands
 from agent.sandbox.provisioner.service import COMMAND_BYTES
 from tests.sandbox.provisioning import TOKEN, command, environment, serving

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox.paths import VirtualPaths, mounts_of
 from agent.sandbox.provisioner.file_listing import Entry, Tree, changed, gone
 from agent.sandbox.provisioner.file_stream import HEAD_BYTES, Frames, head

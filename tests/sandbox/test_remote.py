@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxProvider
+from agent.core.interfaces import SandboxProvider
 from agent.testing.conformance import SandboxSuite
 from tests.sandbox.provisioning import Provisioner, provisioner, remote
 

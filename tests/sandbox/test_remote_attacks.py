@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError, SandboxProvider
+from agent.core.interfaces import Sandbox, SandboxError, SandboxProvider
 from agent.testing.conformance import SandboxAttackSuite
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import SECRET

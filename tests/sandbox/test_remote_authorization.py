@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner import http_client
 from agent.sandbox.provisioner.file_listing import Entry, Tree
 from agent.sandbox.provisioner.file_stream import head

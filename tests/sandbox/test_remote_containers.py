@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxProvider
+from agent.core.interfaces import SandboxProvider
 from agent.sandbox import engine as engines
 from agent.testing.conformance import SandboxSuite
 from tests.sandbox.engines import engine

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
 from agent.sandbox.provisioner import http_client

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox import safe_files
 
 

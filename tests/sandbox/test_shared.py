@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox.local import LocalSandboxProvider
 from tests.sandbox.sandbox_fixtures import folders, one
 

@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.station_pool import Stations
 from tests.sandbox.provisioning import TOKEN, serving
 from tests.sandbox.stations import Backend

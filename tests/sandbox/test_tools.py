@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.interfaces.sandbox import SandboxProvider
+from agent.core.interfaces import SandboxProvider
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware

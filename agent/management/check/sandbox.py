@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from agent.config.harness import SandboxConfig
-from agent.core.interfaces.sandbox import SandboxProvider, SandboxUnavailable
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.schemas import ConfigProblem
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.config.memory import MemoryConfig
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.management.routes.endpoints import answer, body_of, guarded
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import parse_scope

@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent.management.routes.endpoints import answer, guarded
 from agent.management.routes.pagination import paged
-from agent.models.probe import probe_model
+from agent.models.check import probe_model
 from agent.models.source import ModelSource
 
 

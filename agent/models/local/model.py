@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr, SecretStr
 
 from agent.errors import ModelUnavailable
-from agent.models.local.card import ANSWER_TOKENS
+from agent.models.local.bundled import ANSWER_TOKENS
 from agent.models.local.process import SHARED, Endpoint, LocalServer
 from agent.shared.install_hints import extra_of_ours, install_command
 

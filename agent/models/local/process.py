@@ -22,9 +22,7 @@ from typing import IO
 import structlog
 
 from agent.errors import ModelUnavailable
-from agent.models.local.card import SLOT_TOKENS, SLOTS
-from agent.models.local.openmp import with_openmp
-from agent.models.local.weights import check_engine, find_weights
+from agent.models.local.bundled import SLOT_TOKENS, SLOTS, check_engine, find_weights, with_openmp
 
 log = structlog.get_logger(__name__)
 MAX_THREADS = 4

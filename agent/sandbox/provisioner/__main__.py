@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner.auth import TokenMissing, check_token
 from agent.serve import port_number
 

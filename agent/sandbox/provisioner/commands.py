@@ -13,7 +13,7 @@ import structlog
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.ports import Station
 
 log = structlog.get_logger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 
 Kind = Literal["file", "folder", "link", "gone"]
 KINDS: tuple[Kind, ...] = ("file", "folder", "link", "gone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner.file_listing import Entry
 
 HEAD_BYTES = 64_000

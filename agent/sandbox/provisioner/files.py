@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from secrets import token_hex
 
-from agent.core.interfaces.sandbox import SandboxError
+from agent.core.interfaces import SandboxError
 from agent.sandbox import safe_files
 from agent.sandbox.paths import Mount, Place, VirtualPaths
 from agent.sandbox.provisioner.file_listing import Entry, Tree

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.file_listing import Tree
 
 OPEN_SECONDS = 300.0

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Any
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.sandbox.provisioner.cluster import Cluster
 from agent.sandbox.provisioner.file_listing import Tree
 from agent.sandbox.provisioner.http_client import Address, FarStation

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from agent.core.interfaces.sandbox import (
+from agent.core.interfaces import (
     CommandResult,
     Sandbox,
     SandboxError,

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.disk_and_memory_usage import Held, descendants
@@ -38,7 +38,7 @@ LETTING_GO = 0.3
 
 
 class PodSandbox(FolderSandbox):
-    """The pod's only sandbox. See `agent.core.interfaces.sandbox.Sandbox`.
+    """The pod's only sandbox. See `agent.core.interfaces.Sandbox`.
 
     `first`: this process is the pod's first one, and all others may be ended after a command.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Protocol
 
-from agent.core.interfaces.sandbox import CommandResult
+from agent.core.interfaces import CommandResult
 from agent.sandbox.provisioner.file_listing import Tree
 
 

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agent.core.interfaces.sandbox import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.auth import Guard
 from agent.sandbox.provisioner.commands import CommandResponse, FilesResponse
 from agent.sandbox.provisioner.http_client import JSON_BYTES

@@ -14,7 +14,7 @@ import uvicorn
 import yaml
 
 from agent.config.harness import LOCAL_SANDBOX
-from agent.core.interfaces.sandbox import SandboxProvider
+from agent.core.interfaces import SandboxProvider
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings, read_options
 from agent.sandbox.provisioner.cluster import in_cluster

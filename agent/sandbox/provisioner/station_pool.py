@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from agent.core.interfaces.sandbox import SandboxError, SandboxUnavailable
+from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.ports import Backend, Station
 
 log = structlog.get_logger(__name__)

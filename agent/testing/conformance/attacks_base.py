@@ -11,7 +11,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from agent.core.interfaces.sandbox import CommandResult, Sandbox, SandboxProvider
+from agent.core.interfaces import CommandResult, Sandbox, SandboxProvider
 
 SECRET = "roebot-attack-secret-5d41402a"  # noqa: S105 - what the attacks look for
 THREAD, OTHER = "attacker", "victim"

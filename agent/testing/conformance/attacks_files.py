@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError, SandboxProvider
+from agent.core.interfaces import Sandbox, SandboxError, SandboxProvider
 from agent.testing.conformance.attacks_base import OTHER, SECRET, Attacks, on_host
 
 SWAPS, TRIES, PATIENCE = 60, 5_000, 60.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError
+from agent.core.interfaces import Sandbox, SandboxError
 from agent.testing.conformance.attacks_base import Attacks, gone, on_host, python
 
 _FORKS = """

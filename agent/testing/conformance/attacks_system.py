@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.sandbox import Sandbox
+from agent.core.interfaces import Sandbox
 from agent.testing.conformance.attacks_base import SECRET, Attacks, gone, on_host, python
 
 _CONNECT = """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from agent.core.interfaces.tools import ToolCatalogue
+from agent.core.interfaces import ToolCatalogue
 
 
 def made(name: str, description: str) -> BaseTool:

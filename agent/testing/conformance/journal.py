@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.interfaces.journal import ToolJournal
+from agent.core.interfaces import ToolJournal
 
 
 @pytest.mark.asyncio

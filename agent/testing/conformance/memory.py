@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from agent.core.interfaces.memory import MemoryScope, MemoryStore
+from agent.core.interfaces import MemoryScope, MemoryStore
 
 ADA = MemoryScope("person", "bot", "telegram:1")
 OTHERS = (

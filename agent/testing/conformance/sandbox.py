@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.interfaces.sandbox import Sandbox, SandboxError, SandboxGone, SandboxProvider
+from agent.core.interfaces import Sandbox, SandboxError, SandboxGone, SandboxProvider
 
 THREAD = "thread-1"
 

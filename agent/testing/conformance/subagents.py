@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from agent.core.interfaces.subagents import SubagentRunner, SubagentStatus, SubagentStep, SubagentTask
+from agent.core.interfaces import SubagentRunner, SubagentStatus, SubagentStep, SubagentTask
 from agent.core.run_context import RunContext
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.interfaces.uploads import ThreadFileStore
+from agent.core.interfaces import ThreadFileStore
 from agent.errors import BadIdentifier
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from agent.core.interfaces.sandbox import CommandResult
+from agent.core.interfaces import CommandResult
 from agent.sandbox.limits import MEGABYTE, SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart

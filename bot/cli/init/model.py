@@ -16,7 +16,7 @@ from bot.cli.doctor import models
 from bot.cli.prompts import agreed, ask, ask_secret
 from bot.config.add import MODE, escaped, with_model
 
-MODULE = "agent.models.listing"
+MODULE = "agent.models.discovery"
 OFFER_SECONDS = 30.0
 LOCAL = "local"
 

@@ -18,7 +18,7 @@ from langgraph.types import interrupt
 
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import (
     AgentInfo,

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.interfaces.sandbox import SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource

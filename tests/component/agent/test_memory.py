@@ -15,7 +15,7 @@ from langchain_core.tools import tool
 
 from agent.config.memory import MemoryConfig
 from agent.core.hidden_calls import internal_config
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import SENDER
 from agent.memory.files import HeldLock

@@ -14,7 +14,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from agent.core.interfaces.subagents import SubagentStatus, SubagentTask
+from agent.core.interfaces import SubagentStatus, SubagentTask
 from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
@@ -23,8 +23,7 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.subagents.kinds import SUBAGENT_TYPES
-from agent.subagents.progress import MAX_CHARS
-from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, GraphSubagents
+from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, MAX_CHARS, GraphSubagents
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.testing.subagents import ScriptedSubagents

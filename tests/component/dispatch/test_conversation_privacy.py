@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.core.run_context import RunContext
 from agent.memory.scopes import scope_text
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy

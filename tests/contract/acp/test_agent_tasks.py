@@ -20,7 +20,7 @@ from agent.acp.program import CLOSE_SECONDS
 from agent.acp.runner import AcpAgents
 from agent.acp.wire import CANCEL_SECONDS
 from agent.config.acp import AcpAgent
-from agent.core.interfaces.subagents import SubagentResult, SubagentStatus, SubagentStep
+from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
 from tests.harness.acp import PROGRAM, agent, agents, steps
 from tests.harness.mcp import children
 

@@ -19,10 +19,9 @@ from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
-from agent.models.local.card import SLOT_TOKENS, local_spec
+from agent.models.local.bundled import SLOT_TOKENS, check_engine, find_weights, local_spec
 from agent.models.local.model import LocalChatModel
 from agent.models.local.process import LocalServer, thread_count
-from agent.models.local.weights import check_engine, find_weights
 from agent.models.source import ModelSource
 
 pytestmark = [

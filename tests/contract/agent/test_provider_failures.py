@@ -18,7 +18,7 @@ from llmock.pytest_plugin import LLMock
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.models.probe import probe_model
+from agent.models.check import probe_model
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 

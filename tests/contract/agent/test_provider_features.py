@@ -13,8 +13,8 @@ from llmock.pytest_plugin import LLMock
 from agent.core.run_options import RunOptions
 from agent.errors import ModelUnavailable
 from agent.lead import Additions, LeadAgent
+from agent.models.capabilities import OMITTED_IMAGE
 from agent.models.source import ModelSource
-from agent.models.vision import OMITTED_IMAGE
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # providers' clients keep their connections

@@ -10,11 +10,14 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from agent.config.memory import MemoryConfig
-from agent.core.interfaces.journal import ToolJournal
-from agent.core.interfaces.memory import MemoryStore
-from agent.core.interfaces.sandbox import SandboxError, SandboxProvider
-from agent.core.interfaces.subagents import SubagentRunner
-from agent.core.interfaces.tools import ToolCatalogue
+from agent.core.interfaces import (
+    MemoryStore,
+    SandboxError,
+    SandboxProvider,
+    SubagentRunner,
+    ToolCatalogue,
+    ToolJournal,
+)
 from agent.memory.in_memory import ProcessMemory
 from agent.memory.store import FileMemory
 from agent.middleware.tool_journal import MemoryJournal, StoreJournal

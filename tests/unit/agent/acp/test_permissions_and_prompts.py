@@ -14,9 +14,9 @@ from agent.acp.incoming_updates import KEPT, Hearing, line
 from agent.acp.launchers import hint
 from agent.acp.permission import chosen
 from agent.acp.workspace import Workspace, seen, told_of
-from agent.core.interfaces.subagents import SubagentStep
+from agent.core.interfaces import SubagentStep
 from agent.errors import BadIdentifier
-from agent.subagents.progress import CUT, MAX_CHARS
+from agent.subagents.runner import CUT, MAX_CHARS
 from agent.uploads.folders import ThreadFolders
 
 ALL = ("reject_always", "allow_always", "reject_once", "allow_once")

@@ -11,7 +11,7 @@ import pytest
 from langsmith import set_runtime_overrides, traceable
 from langsmith.utils import get_env_var
 
-from agent.core.tracing import run_span_step, trace_inline
+from agent.core.telemetry import run_span_step, trace_inline
 
 seen: ContextVar[str] = ContextVar("seen", default="")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain.agents.middleware import AgentMiddleware
 
 from agent.features import Next, Prev, RuntimeFeatures
-from agent.harness.middleware_order import Slot, import_string_of, order_middleware
+from agent.harness.assembly import Slot, import_string_of, order_middleware
 
 
 class First(AgentMiddleware[Any, Any]):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import Fact, MemoryDocument
 from agent.errors import BadIdentifier
 from agent.memory.files import HeldLock, MemoryFiles

@@ -11,7 +11,7 @@ from agent.memory.merge import Limits, changed, same, sentences, trimmed
 from agent.memory.patch import AnswerRefused, Change, read_change
 from agent.memory.prompt_section import AROUND, harmless, shown
 from agent.middleware.memory import INJECTED
-from agent.models.window import estimate_tokens
+from agent.models.capabilities import estimate_tokens
 
 NOW = "2026-11-22T12:00:00+00:00"
 

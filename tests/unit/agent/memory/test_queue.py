@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.memory.queue import UpdateQueue
 from agent.memory.queued_exchange import Pending, Said
 

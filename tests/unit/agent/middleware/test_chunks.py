@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from agent.middleware.chunks import render_message, split_conversation, split_text
-from agent.models.window import estimate_tokens
+from agent.middleware.rolling_summary import render_message, split_conversation, split_text
+from agent.models.capabilities import estimate_tokens
 
 
 def test_who_said_and_did_what() -> None:

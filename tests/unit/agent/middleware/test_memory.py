@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import tool
 
-from agent.core.interfaces.memory import MemoryScope
+from agent.core.interfaces import MemoryScope
 from agent.middleware.memory import MemoryMiddleware
 from agent.testing.memory import RecordingMemory
 from tests.harness.agents import calls, chain, say, says, scripted, texts

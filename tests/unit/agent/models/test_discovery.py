@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from agent.config.models import ModelEntry
-from agent.models import ollama
-from agent.models.discovery import discover_models
-from agent.models.listing import list_offers
+from agent.models.discovery import discover_models, find_ollama, list_offers, ollama_address
 from agent.models.providers import PROVIDERS
 from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
@@ -128,7 +126,7 @@ async def test_addresses_can_be_replaced() -> None:
     ],
 )
 def test_the_address_of_ollama(host: str, base: str) -> None:
-    assert ollama.ollama_address({"OLLAMA_HOST": host}) == base
+    assert ollama_address({"OLLAMA_HOST": host}) == base
 
 
 @asynccontextmanager
@@ -177,15 +175,15 @@ async def test_a_running_ollama_gives_its_newest_chat_model() -> None:
 )
 async def test_something_else_at_that_port_is_no_ollama(body: bytes, status: str) -> None:
     async with answering(body, status=status) as host:
-        assert await ollama.find_ollama({"OLLAMA_HOST": host}) is None
+        assert await find_ollama({"OLLAMA_HOST": host}) is None
 
 
 async def test_one_that_does_not_answer_is_given_up() -> None:
     async with answering(b"", wait=True) as host:
-        assert await ollama.find_ollama({"OLLAMA_HOST": host}, seconds=0.05) is None
-    assert await ollama.find_ollama({"OLLAMA_HOST": host}) is None, "nothing listens there any more"
-    assert await ollama.find_ollama({"OLLAMA_HOST": "http://[bad"}) is None
-    assert await ollama.find_ollama({"OLLAMA_HOST": "host:port"}) is None
+        assert await find_ollama({"OLLAMA_HOST": host}, seconds=0.05) is None
+    assert await find_ollama({"OLLAMA_HOST": host}) is None, "nothing listens there any more"
+    assert await find_ollama({"OLLAMA_HOST": "http://[bad"}) is None
+    assert await find_ollama({"OLLAMA_HOST": "host:port"}) is None
 
 
 async def test_an_ollama_that_starts_later_is_seen_and_nothing_else_changes(tmp_path: Path) -> None:

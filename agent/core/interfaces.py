@@ -1,0 +1,273 @@
+"""Protocols that the middleware depends on, with their data classes.
+
+`agent.testing.conformance` holds their test suites. Importing this module loads no framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from agent.errors import AgentError
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+    from langchain_core.tools import BaseTool
+
+    from agent.core.run_context import RunContext
+    from agent.core.schemas import UploadInfo
+    from agent.core.state import ThreadData
+    from agent.core.usage import TokenUsage
+
+
+class ToolJournal(Protocol):
+    """Records started calls. A call is identified by its thread and an id unique in the thread."""
+
+    async def begin(self, thread_id: str, call_id: str) -> bool:
+        """Durably record that the call is about to run; return True if it was recorded before."""
+        ...
+
+    async def finish(self, thread_id: str, call_id: str) -> None:
+        """Delete the record, since the call's result is stored. Unknown calls are no error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScope:
+    """The owner of a memory; nothing crosses from one scope to another.
+
+    `kind` is `person` (used in private chats only) or `group`; `key` is the person's or the chat's id.
+    """
+
+    kind: str
+    account: str
+    key: str
+
+    @classmethod
+    def of(cls, context: RunContext) -> MemoryScope | None:
+        """Return the group's scope in a group, else the person's; None if neither is known."""
+        account = context.account or ""
+        if context.chat_kind == "group":
+            return cls("group", account, context.chat) if context.chat else None
+        return cls("person", account, context.user_id) if context.user_id else None
+
+
+class MemoryStore(Protocol):
+    """Stores memories. The store decides how and when a queued update is applied."""
+
+    async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+        """Queue an update with a thread's messages; a later one replaces it."""
+        ...
+
+    async def text(self, scope: MemoryScope) -> str:
+        """Return the text for the system prompt, "" for none."""
+        ...
+
+
+class SandboxError(AgentError):
+    """The sandbox cannot do what was requested; the text says why, without a host path."""
+
+
+class SandboxGone(SandboxError):
+    """The sandbox was released."""
+
+
+class SandboxUnavailable(SandboxError):
+    """Commands cannot be run here; the text says what is missing and how to fix it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """A command's output (both streams) and exit code, which is None if it was stopped.
+
+    `truncated` is true if the middle of a long output was omitted. `stopped` is a sentence that names the
+    limit that ended it; None for the time limit.
+    """
+
+    output: str
+    exit_code: int | None
+    truncated: bool = False
+    stopped: str | None = None
+
+    @property
+    def timed_out(self) -> bool:
+        """True if the time limit stopped it."""
+        return self.exit_code is None and self.stopped is None
+
+
+@dataclass(frozen=True, slots=True)
+class DirEntry:
+    """One entry of a folder: `size` in bytes, 0 for a folder."""
+
+    name: str
+    is_dir: bool
+    size: int
+
+
+class Sandbox(Protocol):
+    """Paths are as the agent sees them: relative to the workspace, or under `/mnt/user-data`.
+
+    All methods raise SandboxError: no such file, a path that leads outside, SandboxUnavailable if commands
+    cannot be run, and SandboxGone after the release.
+    """
+
+    async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
+        """Run a shell command in the workspace for at most `seconds` (default: the sandbox's limit)."""
+        ...
+
+    async def read_file(self, path: str) -> bytes:
+        """Return the content of a file."""
+        ...
+
+    async def write_file(self, path: str, content: bytes, *, append: bool = False) -> None:
+        """Write or append, creating missing folders."""
+        ...
+
+    async def list_dir(self, path: str) -> Sequence[DirEntry]:
+        """List the entries of a folder, sorted by name."""
+        ...
+
+
+class SandboxProvider(Protocol):
+    """Provides sandboxes. A thread always gets the same id, also after a release or a restart.
+
+    A provider must not keep unreleased sandboxes forever: it drops those that were unused for the longest or
+    for a long time.
+    """
+
+    async def acquire(self, thread_id: str) -> str:
+        """Return the id of the thread's ready sandbox. Acquiring twice counts once."""
+        ...
+
+    def get(self, sandbox_id: str) -> Sandbox | None:
+        """Return the sandbox while it is acquired."""
+        ...
+
+    async def release(self, sandbox_id: str) -> None:
+        """Release it; its files stay. Unknown ids are no error."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what runs for later commands; files stay, and the provider can be used again.
+
+        Raises SandboxUnavailable if that fails.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentKind:
+    """A kind of subagent; `description` says when to use it."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentTask:
+    """A delegated task: `description` for people, `prompt` for the subagent; `id` is the tool call's."""
+
+    id: str
+    description: str
+    prompt: str
+    kind: str = "general-purpose"
+    max_turns: int | None = None
+
+
+class SubagentStatus(StrEnum):
+    """Final status of a task."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentStep:
+    """The subagent's model answered for the `turn`-th time (from 1) and calls these tools."""
+
+    turn: int
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentResult:
+    """The end of a task: `text` is its result or the error.
+
+    `usage` is the total of its models, None if none reported any; `artifacts` are the files it presents.
+    """
+
+    status: SubagentStatus
+    text: str
+    usage: TokenUsage | None = None
+    artifacts: tuple[str, ...] = ()
+
+
+StepListener = Callable[[SubagentStep], None]
+"""Hears of each step as it is taken."""
+
+
+class SubagentRunner(Protocol):
+    """Runs tasks to completion."""
+
+    @property
+    def kinds(self) -> Sequence[SubagentKind]:
+        """Available kinds."""
+        ...
+
+    async def run(
+        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+    ) -> SubagentResult:
+        """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised.
+
+        Cancelling it stops the subagent.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """Name and description of a tool."""
+
+    name: str
+    description: str
+
+
+class ToolCatalogue(Protocol):
+    """Tools by name."""
+
+    def entries(self) -> Sequence[ToolEntry]:
+        """Return all tools in order."""
+        ...
+
+    def search(self, query: str, *, limit: int) -> Sequence[ToolEntry]:
+        """Return up to `limit` matching tools, best first.
+
+        A query of tool names separated by commas returns exactly these.
+        """
+        ...
+
+    def get(self, name: str) -> BaseTool | None:
+        """Return the tool of this name."""
+        ...
+
+
+class ThreadFileStore(Protocol):
+    """Uploads by thread. Every method raises BadIdentifier for an invalid thread id."""
+
+    async def list_uploads(self, thread_id: str) -> Sequence[UploadInfo]:
+        """List the thread's uploads by name; empty for an unknown thread.
+
+        A document's Markdown is part of its entry and not listed; `read` returns it by its own name.
+        """
+        ...
+
+    async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
+        """Return the content of an upload; None if it is missing or larger than `limit` bytes."""
+        ...
+
+    def folders(self, thread_id: str) -> ThreadData:
+        """Return the host paths of the thread's folders, which may not exist. No disk access."""
+        ...
