@@ -12,11 +12,11 @@ from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, Reply
 from bot.errors import AccountError, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.components import MOST_CHOICES
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.files import Files
-from bot.platforms.discord.outbound import Outbound
-from bot.platforms.discord.receiver import Counts
+from bot.platforms.discord.components import MAX_CHOICES
+from bot.platforms.discord.connection import DiscordSession
+from bot.platforms.discord.files import DiscordFiles
+from bot.platforms.discord.outbound import DiscordOutbound
+from bot.platforms.discord.receiver import DiscordCounts
 from bot.platforms.discord.rest import Route
 from bot.render.discord import DISCORD
 from bot.render.renderer import Renderer
@@ -34,14 +34,13 @@ class DiscordAdapter:
     def __init__(self, name: str, config: DiscordAccount) -> None:
         self.name = name
         self._config = config
-        self._connection: Connection | None = None
+        self._connection: DiscordSession | None = None
         self._running: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._cut_off = False
 
     @property
     def renderer(self) -> Renderer:
-        """See Adapter."""
         return DISCORD
 
     @property
@@ -50,12 +49,11 @@ class DiscordAdapter:
         return True
 
     @property
-    def counts(self) -> Counts:
-        """What came in since the last start."""
-        return self._connection.receiver.counts if self._connection is not None else Counts()
+    def counts(self) -> DiscordCounts:
+        """Events received since the last start."""
+        return self._connection.receiver.counts if self._connection is not None else DiscordCounts()
 
     async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
         self._ended.clear()
         self._running = running = asyncio.current_task()
         self._cut_off = False
@@ -79,7 +77,6 @@ class DiscordAdapter:
             self._ended.set()
 
     async def stop(self) -> None:
-        """See Adapter."""
         running = self._running
         if running is None:
             return
@@ -94,49 +91,41 @@ class DiscordAdapter:
             await self._ended.wait()
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
         return await self._out().send(message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
         await self._out().edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """See StreamsNatively: a message has a stop button while it grows."""
-        return self._connection is not None and self._connection.outbound.growing(message_id)
+        return self._connection is not None and self._connection.outbound.is_growing(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages."""
         await self._out().delete(address, message_id)
 
     async def typing(self, address: ReplyAddress) -> None:
-        """See ShowsTyping."""
-        await self._out().typing(address)
+        await self._out().show_typing(address)
 
     @property
     def most_choices(self) -> int:
-        """See AsksChoice."""
-        return MOST_CHOICES
+        return MAX_CHOICES
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles."""
         return await self._files().send(file)
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
         async with aclosing(self._files().fetch(attachment)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """See ReadsThreads."""
         self._out()
         assert self._connection is not None
-        return await self._connection.threads.earlier(address, before, limit)
+        return await self._connection.threads.read_history(address, before, limit)
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         """See RegistersCommands: application commands everywhere, with one free field for words."""
-        hints = [_command(command) for command in commands[:COMMANDS_LIMIT]]
+        hints = [_command_json(command) for command in commands[:COMMANDS_LIMIT]]
         outbound = self._out()
         assert self._connection is not None
         route = Route(
@@ -148,7 +137,7 @@ class DiscordAdapter:
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
-        self._connection = connection = await Connection.prepared(
+        self._connection = connection = await DiscordSession.sign_in(
             self.name, token.get_secret_value(), self._config.base_url, context, health
         )
         await connection.run()
@@ -158,12 +147,12 @@ class DiscordAdapter:
         if connection is not None:
             await connection.close()
 
-    def _out(self) -> Outbound:
+    def _out(self) -> DiscordOutbound:
         if self._connection is None:
             raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
         return self._connection.outbound
 
-    def _files(self) -> Files:
+    def _files(self) -> DiscordFiles:
         self._out()
         assert self._connection is not None
         return self._connection.files
@@ -174,7 +163,7 @@ def create(name: str, config: DiscordAccount) -> DiscordAdapter:
     return DiscordAdapter(name, config)
 
 
-def _command(hint: CommandHint) -> dict[str, Any]:
+def _command_json(hint: CommandHint) -> dict[str, Any]:
     option = {"type": _TEXT, "name": "text", "description": "What else to say", "required": False}
     return {
         "type": 1,

@@ -1,4 +1,4 @@
-"""What went wrong with a call, in the bot's own words.
+"""Converts errors of calls to delivery errors.
 
 The codes are those of docs.discord.com/developers/topics/opcodes-and-status-codes#json.
 """
@@ -6,7 +6,7 @@ The codes are those of docs.discord.com/developers/topics/opcodes-and-status-cod
 from __future__ import annotations
 
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.discord.errors import Limited, Unsent
+from bot.platforms.discord.errors import DiscordLimited, DiscordNotSent
 from bot.platforms.discord.sdk import discord
 
 _BY_STATUS = {
@@ -31,16 +31,16 @@ _ADVICE = {
 
 
 def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:
-    """The error to raise; `posting` says that repeating the call might show something twice."""
-    if isinstance(error, Limited):
+    """Convert an error of a call; with `posting`, repeating the call might show something twice."""
+    if isinstance(error, DiscordLimited):
         return RateLimited(error.retry_after, account_wide=error.everywhere)
     if isinstance(error, discord.HTTPException):
-        return _refusal(error, posting)
-    sent = not isinstance(error, Unsent)
+        return _convert_refusal(error, posting)
+    sent = not isinstance(error, DiscordNotSent)
     return DeliveryError(DeliveryCategory.TRANSIENT, str(error), unknown_outcome=posting and sent)
 
 
-def _refusal(error: discord.HTTPException, posting: bool) -> DeliveryError:
+def _convert_refusal(error: discord.HTTPException, posting: bool) -> DeliveryError:
     detail = _ADVICE.get(error.code) or error.text or f"HTTP status {error.status}"
     if error.code == OLD_EDITS:
         return DeliveryError(DeliveryCategory.TRANSIENT, detail)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MOST = 1024
-"""Buckets that are remembered; beyond that, the ones that are over are forgotten."""
+"""Number of remembered buckets; beyond it, expired ones are dropped."""
 GLOBAL_PAUSE = 1.0
 
 
@@ -17,7 +17,8 @@ class _Bucket:
 
 
 class Buckets:
-    """What is left of each bucket (docs.discord.com/developers/topics/rate-limits#header-format).
+    """Tracks the remaining calls of each bucket
+    (docs.discord.com/developers/topics/rate-limits#header-format).
 
     A bucket is named by the header X-RateLimit-Bucket, and by the channel, server or webhook of the call.
     """
@@ -42,7 +43,7 @@ class Buckets:
         return 0.0, False
 
     def learn(self, route: str, major: str, headers: Mapping[str, str]) -> None:
-        """Take over what an answer's headers say."""
+        """Read the limits in an answer's headers."""
         name = headers.get("X-RateLimit-Bucket")
         remaining, reset = headers.get("X-RateLimit-Remaining"), headers.get("X-RateLimit-Reset-After")
         if name is None or remaining is None or reset is None:
@@ -61,7 +62,7 @@ class Buckets:
             self._sweep()
 
     def refused(self, route: str, major: str, seconds: float, *, everywhere: bool) -> None:
-        """A 429 said to wait."""
+        """Record the pause that a 429 asked for."""
         until = self._now() + seconds
         if everywhere:
             self._everywhere = max(self._everywhere, until)

@@ -1,4 +1,4 @@
-"""The channels and threads that the bot can see, as far as it has to know them."""
+"""The channels and threads that the bot can see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THREADS = frozenset({10, 11, 12})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DiscordChannel:
     """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message."""
 
     id: str
@@ -25,13 +25,13 @@ class Place:
 
     @property
     def thread(self) -> bool:
-        """Whether it is a thread, as the posts of a forum are."""
+        """True for threads, which include the posts of a forum."""
         return self.type in THREADS
 
 
-def read_place(channel: Json, guild: str = "") -> Place:
+def read_channel(channel: Json, guild: str = "") -> DiscordChannel:
     """A channel object. Raises Malformed."""
-    return Place(
+    return DiscordChannel(
         snowflake(channel, "id"),
         get_int(channel, "type"),
         optional_snowflake(channel, "guild_id") or guild,
@@ -41,20 +41,20 @@ def read_place(channel: Json, guild: str = "") -> Place:
     )
 
 
-class Places:
-    """What the gateway told of servers, kept as it changes. `me` is the bot's id."""
+class ChannelCache:
+    """Mirrors the servers and channels that the gateway reports. `me` is the bot's id."""
 
     def __init__(self, me: str) -> None:
         self._me = me
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DiscordChannel] = {}
         self._guilds: dict[str, set[str]] = {}
         self._roles: dict[str, str] = {}
 
-    def get(self, channel: str) -> Place | None:
+    def get(self, channel: str) -> DiscordChannel | None:
         """A channel, None where the gateway has not told of it."""
         return self._places.get(channel)
 
-    def role(self, guild: str) -> str:
+    def find_bot_role(self, guild: str) -> str:
         """The role that stands for the bot alone there ("" if none): people mention it for the bot."""
         return self._roles.get(guild, "")
 
@@ -63,13 +63,13 @@ class Places:
         """The servers that the bot is in."""
         return tuple(self._guilds)
 
-    def of(self, guild: str) -> list[Place]:
+    def list_channels(self, guild: str) -> list[DiscordChannel]:
         """The places of a server, those with the newest messages first."""
         found = [self._places[channel] for channel in self._guilds.get(guild, ())]
         return sorted(found, key=lambda place: place.newest, reverse=True)
 
-    def take_guild(self, data: Json) -> str:
-        """A server and what is in it; its id."""
+    def put_guild(self, data: Json) -> str:
+        """Add a server with its channels and return its id."""
         guild = snowflake(data, "id")
         self.drop_guild(guild)
         self._guilds[guild] = set()
@@ -77,30 +77,30 @@ class Places:
             if get_object(role, "tags").get("bot_id") == self._me:
                 self._roles[guild] = snowflake(role, "id")
         for channel in (*get_objects(data, "channels"), *get_objects(data, "threads")):
-            self.take(channel, guild)
+            self.put_channel(channel, guild)
         return guild
 
     def drop_guild(self, guild: str) -> None:
-        """The bot is not there any more."""
+        """Forget a server that the bot has left."""
         self._roles.pop(guild, None)
         for channel in self._guilds.pop(guild, set()):
             self._places.pop(channel, None)
 
-    def take(self, data: Json, guild: str = "") -> Place:
-        """A channel or thread that is new or changed."""
-        place = read_place(data, guild)
+    def put_channel(self, data: Json, guild: str = "") -> DiscordChannel:
+        """Add or update a channel or thread."""
+        place = read_channel(data, guild)
         self._places[place.id] = place
         self._guilds.setdefault(place.guild, set()).add(place.id)
         return place
 
-    def heard(self, channel: str, message: str) -> None:
-        """A message came there."""
+    def note_message(self, channel: str, message: str) -> None:
+        """Record the newest message of a channel."""
         place = self._places.get(channel)
         if place is not None and place.newest < int(message):
             self._places[channel] = replace(place, newest=int(message))
 
-    def drop(self, data: Json) -> None:
-        """A channel or thread is gone."""
+    def drop_channel(self, data: Json) -> None:
+        """Forget a deleted channel or thread."""
         place = self._places.pop(snowflake(data, "id"), None)
         if place is not None:
             self._guilds.get(place.guild, set()).discard(place.id)
@@ -110,6 +110,6 @@ class Places:
         guild = snowflake(data, "guild_id")
         for thread in get_objects(data, "threads"):
             try:
-                self.take(thread, guild)
+                self.put_channel(thread, guild)
             except Malformed:
                 continue

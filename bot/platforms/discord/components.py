@@ -1,6 +1,6 @@
-"""Choices and the stop as buttons, which one was pressed, and what a person sees after that.
+"""Buttons for choices and the stop, the press of one, and its answer.
 
-What a button says is in its id and in the message that Discord sends with the click: nothing is kept in
+A button's meaning is in its id and in the message that Discord sends with the click: nothing is kept in
 memory, so buttons outlive the process.
 """
 
@@ -14,7 +14,7 @@ import structlog
 
 from bot.domain import InboundMessage
 from bot.platforms.choice_markers import ChoiceMarkers
-from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.payload import Json, get_objects, get_string
 
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 ROW, ROWS = 5, 5
 """Buttons of an action row, and rows of a message
 (docs.discord.com/developers/components/reference#action-row)."""
-MOST_CHOICES = ROW * ROWS
+MAX_CHOICES = ROW * ROWS
 LABEL_LIMIT = 80
 """Characters of a button's label (same page, #button-button-structure)."""
 STALE = "This question is too old. Please write your answer."
@@ -39,29 +39,29 @@ _FOR_ONE = 1 << 6
 
 
 @dataclass(frozen=True, slots=True)
-class Click:
-    """A button was pressed: the interaction to answer, and what it means (None: nobody can tell any more)."""
+class DiscordClick:
+    """A pressed button: the interaction to answer, and its message (None where no longer known)."""
 
     id: str
     token: str
     message: InboundMessage | None
 
 
-def components(choices: Sequence[str]) -> list[Json]:
+def choice_rows(choices: Sequence[str]) -> list[Json]:
     """The rows of buttons below a question; none where there is nothing to choose."""
     made = [
-        _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MOST_CHOICES])
+        _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MAX_CHOICES])
     ]
-    return [_row(made[start : start + ROW]) for start in range(0, len(made), ROW)]
+    return [_action_row(made[start : start + ROW]) for start in range(0, len(made), ROW)]
 
 
 def stop_button() -> list[Json]:
     """The row below a message that grows."""
-    return [_row([_button(STOP_LABEL, STOP, _GREY)])]
+    return [_action_row([_button(STOP_LABEL, STOP, _GREY)])]
 
 
 def pressed_label(message: Json, pressed: str) -> str:
-    """What the pressed button of a message says, "" where that cannot be told. Raises Malformed."""
+    """Return the label of the pressed button of a message, "" where unknown. Raises Malformed."""
     if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
     for row in get_objects(message, "components"):
@@ -71,28 +71,28 @@ def pressed_label(message: Json, pressed: str) -> str:
     return ""
 
 
-def names(message: Json) -> list[str]:
+def list_button_ids(message: Json) -> list[str]:
     """The ids of the buttons of a message, as sent or as answered."""
     rows = message.get("components") or []
     return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
 
 
-class Clicks:
-    """Answers clicks, once it is known what they count for. A failure costs nothing but the sign."""
+class DiscordClickAnswers:
+    """Answers clicks once they are stored or refused. A failure costs only the marker."""
 
-    def __init__(self, rest: Rest, signs: ChoiceMarkers) -> None:
+    def __init__(self, rest: DiscordRest, signs: ChoiceMarkers) -> None:
         self._rest = rest
         self._signs = signs
 
-    async def refuse(self, click: Click, reason: str) -> None:
-        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+    async def refuse(self, click: DiscordClick, reason: str) -> None:
+        """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
         told: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
         try:
-            await self._rest.request(_callback(click), json=told if reason else {"type": _LATER})
+            await self._rest.request(_callback_route(click), json=told if reason else {"type": _LATER})
         except discord.DiscordException as error:
-            _unconfirmed(error)
+            _log_unconfirmed(error)
 
-    async def confirm(self, click: Click) -> None:
+    async def confirm(self, click: DiscordClick) -> None:
         """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds.
 
         A stop changes nothing yet: the final takes its button away.
@@ -101,23 +101,23 @@ class Clicks:
         async with self._signs.claim_marker(question) as due:
             await self._confirm(click, due=due)
 
-    async def _confirm(self, click: Click, *, due: bool) -> None:
+    async def _confirm(self, click: DiscordClick, *, due: bool) -> None:
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": STALE, "flags": _FOR_ONE}}
         shown: dict[str, Any] = {}
         if click.message is not None and not (due and click.message.clicked):
             answer = {"type": _LATER}
         elif click.message is not None:
             chosen = _button(f"✓ {click.message.text}", "chosen", _GREEN)
-            shown = {"components": [_row([{**chosen, "disabled": True}])]}
+            shown = {"components": [_action_row([{**chosen, "disabled": True}])]}
             answer = {"type": _UPDATE, "data": shown}
         try:
-            await self._rest.request(_callback(click), json=answer)
+            await self._rest.request(_callback_route(click), json=answer)
         except discord.NotFound:
             # It was stored too late for that; the message itself can be changed at any time.
             if click.message is not None and shown:
                 await self._edit(click.message, shown)
         except discord.DiscordException as error:
-            _unconfirmed(error)
+            _log_unconfirmed(error)
 
     async def _edit(self, message: InboundMessage, shown: Json) -> None:
         origin = message.origin
@@ -128,21 +128,21 @@ class Clicks:
         try:
             await self._rest.request(route, json=shown)
         except discord.DiscordException as error:
-            _unconfirmed(error)
+            _log_unconfirmed(error)
 
 
-def _callback(click: Click) -> Any:
+def _callback_route(click: DiscordClick) -> Any:
     return Route(
         "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
         webhook_token=click.token,
     )  # fmt: skip
 
 
-def _unconfirmed(error: discord.DiscordException) -> None:
+def _log_unconfirmed(error: discord.DiscordException) -> None:
     log.info("discord.click_not_confirmed", reason=type(error).__name__)
 
 
-def _row(buttons: list[Json]) -> Json:
+def _action_row(buttons: list[Json]) -> Json:
     return {"type": _ACTION_ROW, "components": buttons}
 
 

@@ -11,22 +11,22 @@ from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.backfill import Gaps
-from bot.platforms.discord.channel_cache import Places
-from bot.platforms.discord.components import Clicks
+from bot.platforms.discord.backfill import DiscordBackfill
+from bot.platforms.discord.channel_cache import ChannelCache
+from bot.platforms.discord.components import DiscordClickAnswers
 from bot.platforms.discord.cursor import read_cursor
-from bot.platforms.discord.errors import Limited
-from bot.platforms.discord.files import Files
+from bot.platforms.discord.errors import DiscordLimited
+from bot.platforms.discord.files import DiscordFiles
 from bot.platforms.discord.gateway import GatewayClient
-from bot.platforms.discord.heartbeat_watchdog import Watch
-from bot.platforms.discord.inbound import Identity, Inbound
-from bot.platforms.discord.interactions import Asks
-from bot.platforms.discord.outbound import Outbound
+from bot.platforms.discord.heartbeat_watchdog import HeartbeatWatchdog
+from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
+from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.payload import snowflake
-from bot.platforms.discord.receiver import Receiver
-from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.receiver import DiscordReceiver
+from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.discord.threads import Threads
+from bot.platforms.discord.threads import DiscordThreads
 from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.proxy_and_tls import proxy_for
 
@@ -35,14 +35,14 @@ STORE_SECONDS = 0.5
 AUTHENTICATION_FAILED = 4004
 
 
-class Connection:
+class DiscordSession:
     """Everything that an account has while it is connected."""
 
     def __init__(
         self,
         name: str,
-        rest: Rest,
-        identity: Identity,
+        rest: DiscordRest,
+        identity: DiscordIdentity,
         application: str,
         cursor: str,
         context: AdapterContext,
@@ -54,33 +54,33 @@ class Connection:
         self._refused = asyncio.Event()
         self._ending = asyncio.Event()
         rest.on_unauthorized = self._refused.set
-        places = Places(identity.id)
-        inbound = Inbound(name, identity, places)
+        places = ChannelCache(identity.id)
+        inbound = DiscordInbound(name, identity, places)
         kept, threads, asks = read_cursor(cursor)
         for thread in threads:
-            inbound.remember(thread)
-        self.asks = Asks(rest, application, context.clock)
+            inbound.note_own_thread(thread)
+        self.asks = CommandUses(rest, application, context.clock)
         self.asks.restore(asks)
-        gaps = Gaps(name, rest, places, context.clock)
+        gaps = DiscordBackfill(name, rest, places, context.clock)
         signs = ChoiceMarkers()
-        clicks = Clicks(rest, signs)
-        self.receiver = Receiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
-        self.outbound = Outbound(name, identity.id, rest, self.asks, signs, health, context.clock)
-        self.files = Files(rest, self.outbound)
-        self.threads = Threads(self.outbound, inbound, places)
-        self.watch = Watch(context.clock, health, self.asks)
-        self.client = GatewayClient(rest, self.receiver.readers, self.watch.lost, context.clock)
+        clicks = DiscordClickAnswers(rest, signs)
+        self.receiver = DiscordReceiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
+        self.outbound = DiscordOutbound(name, identity.id, rest, self.asks, signs, health, context.clock)
+        self.files = DiscordFiles(rest, self.outbound)
+        self.threads = DiscordThreads(self.outbound, inbound, places)
+        self.watch = HeartbeatWatchdog(context.clock, health, self.asks)
+        self.client = GatewayClient(rest, self.receiver.event_readers, self.watch.note_lost, context.clock)
 
     @classmethod
-    async def prepared(
+    async def sign_in(
         cls, name: str, token: str, base_url: str | None, context: AdapterContext, health: AccountHealth
-    ) -> Connection:
+    ) -> DiscordSession:
         """Sign in. Raises AccountRefused and AccountLost; nothing is left open then."""
-        rest = Rest(base_url, proxy_for(base_url or Route.BASE), context.clock.now)
+        rest = DiscordRest(base_url, proxy_for(base_url or Route.BASE), context.clock.now)
         try:
-            me = await _asked(name, rest.static_login(token))
-            found = await _asked(name, rest.request(Route("GET", "/oauth2/applications/@me")))
-            identity = Identity(snowflake(me, "id"), get_string(me, "username"))
+            me = await _await_answer(name, rest.static_login(token))
+            found = await _await_answer(name, rest.request(Route("GET", "/oauth2/applications/@me")))
+            identity = DiscordIdentity(snowflake(me, "id"), get_string(me, "username"))
             health.identity = f"@{identity.name}"
             cursor = await context.inbox.cursor()
             return cls(name, rest, identity, snowflake(found, "id"), cursor, context, health)
@@ -100,7 +100,7 @@ class Connection:
         tasks = [
             asyncio.create_task(work, name=f"discord:{self._name}:{what}")
             for what, work in (
-                ("gateway", self._connected()),
+                ("gateway", self._run_gateway()),
                 ("worker", self.receiver.run()),
                 ("watch", self.watch.run(self.client)),
                 ("refused", self._refused.wait()),
@@ -116,7 +116,7 @@ class Connection:
                 if task.done():
                     await task
             if self._refused.is_set():
-                raise refused(self._name)
+                raise refused_token(self._name)
         finally:
             for task in tasks:
                 task.cancel()
@@ -129,7 +129,7 @@ class Connection:
                 await self.client.close()
         await self.rest.close()
 
-    async def _connected(self) -> None:
+    async def _run_gateway(self) -> None:
         """The SDK's loop: it comes back by itself from whatever can be mended."""
         try:
             async with self.client:
@@ -141,14 +141,14 @@ class Connection:
             ) from None
         except discord.ConnectionClosed as error:
             if error.code == AUTHENTICATION_FAILED:
-                raise refused(self._name) from None
+                raise refused_token(self._name) from None
             raise AccountLost(f"Discord closed the connection (code {error.code})") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise AccountLost(f"the gateway sent what cannot be read ({type(error).__name__})") from None
         raise AccountLost("the connection to Discord has ended")
 
 
-def refused(account: str) -> AccountRefused:
+def refused_token(account: str) -> AccountRefused:
     """Discord does not know the token."""
     return AccountRefused(
         f"Discord refuses the token of account {account}: it is wrong or was reset; "
@@ -156,17 +156,17 @@ def refused(account: str) -> AccountRefused:
     )
 
 
-async def _asked(account: str, work: Awaitable[Any]) -> Json:
+async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
     """An answer while signing in. Raises AccountRefused and AccountLost."""
     try:
         found = await work
     except discord.LoginFailure:
-        raise refused(account) from None
-    except Limited as error:
+        raise refused_token(account) from None
+    except DiscordLimited as error:
         raise AccountLost(f"Discord asks to wait {error.retry_after:g} s before signing in") from None
     except discord.HTTPException as error:
         if error.status == 401:
-            raise refused(account) from None
+            raise refused_token(account) from None
         raise AccountLost(f"Discord answers {error.status}: {error.text}") from None
     except discord.DiscordException as error:
         raise AccountLost(f"cannot reach Discord: {error}") from None

@@ -1,4 +1,4 @@
-"""What the receiver has to know after a restart, as the compact JSON that the inbox keeps for it."""
+"""The receiver's state across restarts, as the compact JSON stored with the inbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DMS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CommandUse:
     """A use of a command that waits for its answer, which is for its user `alone` or for everybody there. The
     token is good for 15 minutes and for nothing else.
     """
@@ -26,7 +26,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Cursor:
+class DiscordCursor:
     """`seen` is the id up to which all messages are stored; ids rise with time, in all channels alike.
 
     `dms` are channels of direct messages, the latest last; `threads` those that grew from the bot's messages.
@@ -35,14 +35,14 @@ class Cursor:
     seen: int = 0
     dms: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
-    def met(self, channel: str) -> None:
+    def note_direct_chat(self, channel: str) -> None:
         """A direct message came from there."""
         self.dms[channel] = None
         self.dms.move_to_end(channel)
         while len(self.dms) > DMS:
             self.dms.popitem(last=False)
 
-    def written(self, seen: int, threads: Iterable[str], asks: Iterable[Ask]) -> str:
+    def dump(self, seen: int, threads: Iterable[str], asks: Iterable[CommandUse]) -> str:
         """The whole as text."""
         known = list(asks)
         kept = {
@@ -55,16 +55,17 @@ class Cursor:
         return orjson.dumps({key: value for key, value in kept.items() if value}).decode()
 
 
-def read_cursor(text: str) -> tuple[Cursor, list[str], list[Ask]]:
+def read_cursor(text: str) -> tuple[DiscordCursor, list[str], list[CommandUse]]:
     """Cursor, threads and open asks; what cannot be read counts as nothing."""
     try:
         found = orjson.loads(text)
         alone = {str(one) for one in found.get("alone", [])}
         asks = [
-            Ask(str(a), str(b), str(c), float(d), str(a) in alone) for a, b, c, d in found.get("asks", [])
+            CommandUse(str(a), str(b), str(c), float(d), str(a) in alone)
+            for a, b, c, d in found.get("asks", [])
         ]
         dms = OrderedDict((str(channel), None) for channel in found.get("dms", []))
         threads = [str(thread) for thread in found.get("threads", [])]
-        return Cursor(int(found["seen"]), dms), threads, asks
+        return DiscordCursor(int(found["seen"]), dms), threads, asks
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Cursor(), [], []
+        return DiscordCursor(), [], []

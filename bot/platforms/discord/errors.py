@@ -1,11 +1,11 @@
-"""What a call of the API can end with beside its answer; the SDK's own errors tell Discord's refusals."""
+"""Outcomes of a call other than an answer; Discord's refusals are the SDK's own errors."""
 
 from __future__ import annotations
 
 from bot.platforms.discord.sdk import discord
 
 
-class Limited(discord.DiscordException):
+class DiscordLimited(discord.DiscordException):
     """Discord asks to wait `retry_after` seconds, with this call or (`everywhere`) with all of them."""
 
     def __init__(self, retry_after: float, *, everywhere: bool) -> None:
@@ -14,9 +14,9 @@ class Limited(discord.DiscordException):
         self.everywhere = everywhere
 
 
-class Unsent(discord.DiscordException):
+class DiscordNotSent(discord.DiscordException):
     """The request did not leave the machine."""
 
 
-class Unanswered(discord.DiscordException):
+class DiscordNoAnswer(discord.DiscordException):
     """The request left, and no answer that can be read came back."""

@@ -12,17 +12,23 @@ import orjson
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.manifest import MANIFEST
-from bot.platforms.discord.outbound import Outbound, channel_of, checked, message_id_of, reference
-from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.outbound import (
+    DiscordOutbound,
+    channel_of,
+    check_id,
+    message_id_of,
+    reply_reference,
+)
+from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 
 CHUNK = 64 * 1024
 
 
-class Files:
+class DiscordFiles:
     """Sends and fetches files for one account."""
 
-    def __init__(self, rest: Rest, outbound: Outbound) -> None:
+    def __init__(self, rest: DiscordRest, outbound: DiscordOutbound) -> None:
         self._rest = rest
         self._outbound = outbound
 
@@ -32,8 +38,8 @@ class Files:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
         name = _printable(file.filename)
         body = {
-            **self._outbound.idempotent(file.key),
-            **reference(file.address),
+            **self._outbound.build_nonce(file.key),
+            **reply_reference(file.address),
             "attachments": [{"id": 0, "filename": name}],
         }
         form = [
@@ -46,7 +52,7 @@ class Files:
             route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
             posted = await self._outbound.call(route, posting=True, form=form)
         number = message_id_of(posted)
-        leftovers.stands(number)
+        leftovers.note_posted(number)
         return number
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
@@ -57,7 +63,7 @@ class Files:
         limit = MANIFEST.max_file_in
         if attachment.size > limit:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
-        url = await self._address(attachment.ref)
+        url = await self._find_url(attachment.ref)
         received = 0
         try:
             async with aclosing(self._rest.download(url, CHUNK)) as chunks:
@@ -67,14 +73,14 @@ class Files:
                         raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
                     yield chunk
         except discord.DiscordException as error:
-            raise self._outbound.failure(error, posting=False) from None
+            raise self._outbound.to_delivery_error(error, posting=False) from None
 
-    async def _address(self, ref: str) -> str:
+    async def _find_url(self, ref: str) -> str:
         channel, _, rest = ref.partition("/")
         message, _, number = rest.partition("/")
         route = Route(
-            "GET", "/channels/{channel_id}/messages/{message_id}", channel_id=checked(channel),
-            message_id=checked(message),
+            "GET", "/channels/{channel_id}/messages/{message_id}", channel_id=check_id(channel),
+            message_id=check_id(message),
         )  # fmt: skip
         found: Any = await self._outbound.call(route, posting=False)
         files = found.get("attachments") if isinstance(found, dict) else None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.clock import Clock
-from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.discord.sdk import discord
 from bot.platforms.payload import Json
 
@@ -27,7 +27,7 @@ class GatewayClient(discord.Client):
     """A client whose events go to `readers` by their name; `on_lost` is told of each broken connection."""
 
     def __init__(
-        self, rest: Rest, readers: Mapping[str, Reader], on_lost: Callable[[], None], clock: Clock
+        self, rest: DiscordRest, readers: Mapping[str, Reader], on_lost: Callable[[], None], clock: Clock
     ) -> None:
         self._rest = rest
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Watches the connection: heartbeats are signs of life, and silence is said to be silence."""
+"""Watches the connection: heartbeats are signs of life, and long silence is reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from bot.clock import Clock
 from bot.errors import AccountLost
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.interactions import Asks
+from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.sdk import discord
 
 EVERY = 5.0
@@ -20,16 +20,16 @@ LOST_AFTER = 90.0
 """The SDK's own pauses grow to minutes: then a new start is better."""
 
 
-class Watch:
-    """The clock beside a connection."""
+class HeartbeatWatchdog:
+    """The timer of a connection."""
 
-    def __init__(self, clock: Clock, health: AccountHealth, asks: Asks) -> None:
+    def __init__(self, clock: Clock, health: AccountHealth, asks: CommandUses) -> None:
         self._clock = clock
         self._health = health
         self._asks = asks
         self._lost_at = math.inf
 
-    def lost(self) -> None:
+    def note_lost(self) -> None:
         """The connection broke; the SDK tries to get it back."""
         self._lost_at = min(self._lost_at, self._clock.now())
         self._health.mark_connecting("the connection to Discord broke; it is being opened again")
@@ -43,7 +43,7 @@ class Watch:
             now = self._clock.now()
             if client.ws is not None and client.ws.latency not in (latency, math.inf):
                 latency = client.ws.latency
-                self._health.mark_live(heartbeat(latency))
+                self._health.mark_live(describe_heartbeat(latency))
             silent = now - self._health.last_event_at
             if self._health.last_event_at > self._lost_at:
                 self._lost_at = math.inf
@@ -53,6 +53,6 @@ class Watch:
                 self._health.mark_deaf(f"nothing heard from Discord for {silent:.0f} s")
 
 
-def heartbeat(latency: float) -> str:
-    """How a heartbeat's latency (seconds) is shown; "" for one that cannot be."""
+def describe_heartbeat(latency: float) -> str:
+    """Format a heartbeat's latency (s); "" for an implausible one."""
     return f"heartbeat {latency * 1000:.0f} ms" if latency < SLOWEST else ""

@@ -16,10 +16,10 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.discord.channel_cache import Place, Places
-from bot.platforms.discord.components import STOP, Click, pressed_label
+from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
 from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.discord.snowflake import seconds_of
+from bot.platforms.discord.snowflake import snowflake_time
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -39,23 +39,23 @@ _USER, _ROLE = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the bot is."""
+class DiscordIdentity:
+    """The bot's own id and name."""
 
     id: str
     name: str
 
 
-class Inbound:
+class DiscordInbound:
     """Converts messages for one account. `ours` are the threads that grew from a message of the bot."""
 
-    def __init__(self, account: str, identity: Identity, places: Places) -> None:
-        self.ours: OrderedDict[str, None] = OrderedDict()
+    def __init__(self, account: str, identity: DiscordIdentity, places: ChannelCache) -> None:
+        self.own_threads: OrderedDict[str, None] = OrderedDict()
         self._account = account
         self._identity = identity
         self._places = places
 
-    def convert(self, message: Json, place: Place) -> InboundMessage | None:
+    def convert(self, message: Json, place: DiscordChannel) -> InboundMessage | None:
         """The message as the bus takes it; None where it is nothing to act on. Raises Malformed."""
         author = get_object(message, "author")
         kind = get_int(message, "type")
@@ -63,16 +63,16 @@ class Inbound:
             self._note_starter(message, place)
         if kind not in (DEFAULT, REPLY) or author.get("bot") or "webhook_id" in message:
             return None
-        text = self._read(message, place)
-        attachments, unsupported = _attachments(message, place), _unsupported(message)
+        text = self._read_text(message, place)
+        attachments, unsupported = _read_attachments(message, place), _find_unsupported(message)
         replied = get_object(message, "message_reference")
         answered = replied if get_int(replied, "type") != FORWARD else {}
         return InboundMessage(
             event_id=snowflake(message, "id"),
-            origin=self._origin(message, place, author, optional_snowflake(answered, "message_id")),
+            origin=self._build_origin(message, place, author, optional_snowflake(answered, "message_id")),
             text=text,
-            sent_at=seconds_of(snowflake(message, "id")),
-            addressed=place.guild == "" or self._addressed(message, place),
+            sent_at=snowflake_time(snowflake(message, "id")),
+            addressed=place.guild == "" or self._is_addressed(message, place),
             attachments=attachments,
             group_key="forwarded" if get_int(replied, "type") == FORWARD else "",
             unsupported=unsupported,
@@ -81,10 +81,10 @@ class Inbound:
             else "",
         )
 
-    def edit(self, message: Json, place: Place) -> InboundChange | None:
-        """What a person's message says now; None where somebody else changed it. Raises Malformed.
+    def convert_edit(self, message: Json, place: DiscordChannel) -> InboundChange | None:
+        """Convert the new text of a person's message; None for changes of others. Raises Malformed.
 
-        Discord sends the same event when it adds the preview of a link: then nothing is said to be edited.
+        Discord sends the same event when it adds a link preview: then no edit time is given.
         """
         author = get_object(message, "author")
         edited = get_string(message, "edited_timestamp")
@@ -94,17 +94,17 @@ class Inbound:
             return None
         return InboundChange(
             event_id=f"{snowflake(message, 'id')}:{edited}",
-            origin=self._origin(message, place, author, ""),
-            text=self._read(message, place),
-            at=_seconds(edited),
+            origin=self._build_origin(message, place, author, ""),
+            text=self._read_text(message, place),
+            at=_parse_time(edited),
         )
 
-    def deletion(self, number: str, place: Place, now: float) -> InboundChange:
-        """Somebody took a message away: whose it was is not told."""
-        origin = self._origin({"id": number}, place, {"id": "0"}, "")
+    def convert_deletion(self, number: str, place: DiscordChannel, now: float) -> InboundChange:
+        """Convert a deletion; Discord does not say whose message it was."""
+        origin = self._build_origin({"id": number}, place, {"id": "0"}, "")
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
-    def click(self, interaction: Json, place: Place) -> Click:
+    def convert_click(self, interaction: Json, place: DiscordChannel) -> DiscordClick:
         """A button below a question, or the stop, was pressed. The label stands in the message that the event
         brings, so it is known after any restart. Raises Malformed."""
         member = get_object(interaction, "member")
@@ -114,13 +114,15 @@ class Inbound:
         name = get_string(get_object(interaction, "data"), "custom_id")
         label = pressed_label(pressed, name)
         if not label or not person or person.get("bot"):
-            return Click(number, token, None)
+            return DiscordClick(number, token, None)
         asked = snowflake(pressed, "id")
-        origin = self._origin({"id": asked, "member": member}, place, person, asked)
+        origin = self._build_origin({"id": asked, "member": member}, place, person, asked)
         text, chosen = ("/stop", False) if name == STOP else (label, True)
-        return Click(number, token, InboundMessage(number, origin, text, seconds_of(number), clicked=chosen))
+        return DiscordClick(
+            number, token, InboundMessage(number, origin, text, snowflake_time(number), clicked=chosen)
+        )
 
-    def command(self, interaction: Json, place: Place) -> InboundMessage | None:
+    def convert_command(self, interaction: Json, place: DiscordChannel) -> InboundMessage | None:
         """A use of one of our commands, as if it had been written. Raises Malformed."""
         member = get_object(interaction, "member")
         author = get_object(member, "user") or get_object(interaction, "user")
@@ -132,19 +134,19 @@ class Inbound:
         interaction = {**interaction, "member": member}
         return InboundMessage(
             event_id=snowflake(interaction, "id"),
-            origin=self._origin(interaction, place, author, ""),
+            origin=self._build_origin(interaction, place, author, ""),
             text=" ".join([f"/{name}", *(word for word in words if word)]),
-            sent_at=seconds_of(snowflake(interaction, "id")),
+            sent_at=snowflake_time(snowflake(interaction, "id")),
         )
 
-    def remember(self, thread: str) -> None:
+    def note_own_thread(self, thread: str) -> None:
         """A thread is one of the bot's."""
-        self.ours[thread] = None
-        self.ours.move_to_end(thread)
-        while len(self.ours) > OURS:
-            self.ours.popitem(last=False)
+        self.own_threads[thread] = None
+        self.own_threads.move_to_end(thread)
+        while len(self.own_threads) > OURS:
+            self.own_threads.popitem(last=False)
 
-    def _origin(self, event: Json, place: Place, author: Json, reply_to: str) -> Origin:
+    def _build_origin(self, event: Json, place: DiscordChannel, author: Json, reply_to: str) -> Origin:
         member = get_object(event, "member")
         name = (
             get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
@@ -166,25 +168,25 @@ class Inbound:
             reply_to=reply_to,
         )
 
-    def _addressed(self, message: Json, place: Place) -> bool:
+    def _is_addressed(self, message: Json, place: DiscordChannel) -> bool:
         me = self._identity.id
         if any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
-        role = self._places.role(place.guild)
+        role = self._places.find_bot_role(place.guild)
         if role and role in get_strings(message, "mention_roles"):
             return True
         answered = get_object(get_object(message, "referenced_message"), "author")
         if get_int(message, "type") == REPLY and answered.get("id") == me:
             return True
-        return place.thread and (place.owner == me or place.id in self.ours)
+        return place.thread and (place.owner == me or place.id in self.own_threads)
 
-    def _note_starter(self, message: Json, place: Place) -> None:
+    def _note_starter(self, message: Json, place: DiscordChannel) -> None:
         """A thread begins with the message that it grew from."""
         first = get_object(get_object(message, "referenced_message"), "author")
         if first.get("id") == self._identity.id:
-            self.remember(place.id)
+            self.note_own_thread(place.id)
 
-    def _read(self, message: Json, place: Place) -> str:
+    def _read_text(self, message: Json, place: DiscordChannel) -> str:
         """The text without the bot's name; other people's names instead of their ids."""
         text = get_string(message, "content")
         snapshots = get_objects(message, "message_snapshots")
@@ -196,13 +198,13 @@ class Inbound:
             str(user.get("id")): get_string(user, "global_name") or get_string(user, "username")
             for user in get_objects(message, "mentions")
         }
-        role, me = self._places.role(place.guild), self._identity.id
+        role, me = self._places.find_bot_role(place.guild), self._identity.id
         text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
         text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
         return text.lstrip(" ,:\n").rstrip()
 
 
-def _seconds(timestamp: str) -> float:
+def _parse_time(timestamp: str) -> float:
     """An ISO 8601 time in seconds since 1970. Raises Malformed."""
     try:
         return datetime.fromisoformat(timestamp).timestamp()
@@ -210,21 +212,21 @@ def _seconds(timestamp: str) -> float:
         raise Malformed("edited_timestamp is no time") from None
 
 
-def _attachments(message: Json, place: Place) -> tuple[Attachment, ...]:
+def _read_attachments(message: Json, place: DiscordChannel) -> tuple[Attachment, ...]:
     if get_int(message, "flags") & VOICE:
         return ()
     where = f"{place.id}/{snowflake(message, 'id')}"
-    return tuple(_attachment(file, where) for file in get_objects(message, "attachments"))
+    return tuple(_build_attachment(file, where) for file in get_objects(message, "attachments"))
 
 
-def _attachment(file: Json, where: str) -> Attachment:
+def _build_attachment(file: Json, where: str) -> Attachment:
     mime = get_string(file, "content_type").partition(";")[0]
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
     number_, name = snowflake(file, "id"), get_string(file, "filename")
     return Attachment(kind, name or f"file_{number_}", f"{where}/{number_}", get_int(file, "size", -1), mime)
 
 
-def _unsupported(message: Json) -> str:
+def _find_unsupported(message: Json) -> str:
     if get_int(message, "flags") & VOICE:
         return "voice"
     if message.get("poll") is not None:

@@ -11,10 +11,10 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import OutboundMessage
-from bot.platforms.discord.cursor import Ask
-from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.cursor import CommandUse
+from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.discord.snowflake import seconds_of
+from bot.platforms.discord.snowflake import snowflake_time
 
 log = structlog.get_logger(__name__)
 
@@ -29,24 +29,24 @@ LOADING = 1 << 7
 MOST = 50
 
 
-class Asks:
+class CommandUses:
     """The open uses of commands of one account. Calls raise the errors of `Rest`."""
 
-    def __init__(self, rest: Rest, application: str, clock: Clock) -> None:
+    def __init__(self, rest: DiscordRest, application: str, clock: Clock) -> None:
         self._rest = rest
         self._application = application
         self._clock = clock
-        self._open: OrderedDict[str, Ask] = OrderedDict()
+        self._open: OrderedDict[str, CommandUse] = OrderedDict()
         self._taken: dict[str, str] = {}
         self._deferred: dict[str, asyncio.Event] = {}
         self._restored: set[str] = set()
 
     @property
-    def open(self) -> Iterable[Ask]:
-        """Those that nothing has answered yet, or whose answer may go on for one person alone."""
+    def open_uses(self) -> Iterable[CommandUse]:
+        """Uses without an answer, and those whose private answer may continue."""
         return [ask for ask in self._open.values() if ask.alone or ask.id not in self._taken]
 
-    def restore(self, asks: Iterable[Ask]) -> None:
+    def restore(self, asks: Iterable[CommandUse]) -> None:
         """Take over what was open when the service stopped."""
         for ask in asks:
             self._open[ask.id] = ask
@@ -54,10 +54,10 @@ class Asks:
 
     def add(self, ask_id: str, token: str, channel: str, *, alone: bool = False) -> None:
         """A command was used; before its message is stored, so that an answer finds it."""
-        self._open[ask_id] = Ask(ask_id, token, channel, seconds_of(ask_id) + TOKEN_SECONDS, alone)
+        self._open[ask_id] = CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone)
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
-            self._forget(next(iter(self._open)))
+            self._drop(next(iter(self._open)))
 
     async def defer(self, ask_id: str) -> None:
         """Tell Discord that the answer comes; where that fails, it comes as an ordinary message."""
@@ -74,47 +74,47 @@ class Asks:
             await self._rest.request(route, json={"type": DEFERRED, **data})
         except discord.DiscordException as error:
             log.info("discord.not_deferred", reason=type(error).__name__)
-            self._forget(ask_id)
+            self._drop(ask_id)
         waiting.set()
 
-    async def claim(self, message: OutboundMessage, channel: str) -> Ask | None:
-        """The use that this message answers, if it does: only a reply's first one can."""
+    async def claim(self, message: OutboundMessage, channel: str) -> CommandUse | None:
+        """Return the use that this message answers; only the first message of a reply can."""
         if not message.key.endswith(":0"):
             return None
-        ask = self._find(message, channel)
+        ask = self._find_use(message, channel)
         if ask is None:
             return None
         self._taken[ask.id] = message.key
         waiting = self._deferred.get(ask.id)
         if waiting is not None:
             await waiting.wait()
-        if self._open.get(ask.id) is None or not await self._usable(ask, message):
-            self._forget(ask.id)
+        if self._open.get(ask.id) is None or not await self._is_usable(ask, message):
+            self._drop(ask.id)
             return None
         return ask
 
-    async def answer(self, ask: Ask, body: dict[str, Any]) -> Any:
+    async def answer(self, ask: CommandUse, body: dict[str, Any]) -> Any:
         """Fill the deferred answer; doing it twice is harmless."""
-        return await self._rest.request(self._original("PATCH", ask), json=body)
+        return await self._rest.request(self._answer_route("PATCH", ask), json=body)
 
-    def goes_on(self, message: OutboundMessage) -> Ask | None:
-        """The use for one person alone whose answer this message goes on with, if it does."""
+    def find_followed(self, message: OutboundMessage) -> CommandUse | None:
+        """Return the private use whose answer this message continues, if any."""
         ask = self._open.get(message.address.reply_to)
         if ask is None or not ask.alone or ask.until <= self._clock.now() or message.key.endswith(":0"):
             return None
         return ask
 
-    async def follow(self, ask: Ask, body: dict[str, Any]) -> Any:
-        """Say more to who used the command, alone."""
+    async def post_followup(self, ask: CommandUse, body: dict[str, Any]) -> Any:
+        """Send another private message to the person who used the command."""
         route = Route(
             "POST", "/webhooks/{webhook_id}/{webhook_token}",
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
         return await self._rest.request(route, json={**body, "flags": FOR_ONE}, params={"wait": "true"})
 
-    def release(self, ask: Ask) -> None:
+    def release(self, ask: CommandUse) -> None:
         """It cannot be answered: the reply goes out as an ordinary message."""
-        self._forget(ask.id)
+        self._drop(ask.id)
 
     async def expire(self) -> None:
         """Take back what still says "thinking" when its token is nearly over; what one person alone sees
@@ -123,14 +123,14 @@ class Asks:
         now = self._clock.now()
         for ask in [ask for ask in self._open.values() if ask.until <= now]:
             answered = ask.alone or ask.id in self._taken
-            self._forget(ask.id)
+            self._drop(ask.id)
             if not answered:
                 try:
-                    await self._rest.request(self._original("DELETE", ask))
+                    await self._rest.request(self._answer_route("DELETE", ask))
                 except discord.DiscordException as error:
                     log.info("discord.not_taken_back", reason=type(error).__name__)
 
-    def _find(self, message: OutboundMessage, channel: str) -> Ask | None:
+    def _find_use(self, message: OutboundMessage, channel: str) -> CommandUse | None:
         for ask in self._open.values():
             if ask.channel != channel or ask.until <= self._clock.now():
                 continue
@@ -142,24 +142,24 @@ class Asks:
                 return ask
         return None
 
-    async def _usable(self, ask: Ask, message: OutboundMessage) -> bool:
+    async def _is_usable(self, ask: CommandUse, message: OutboundMessage) -> bool:
         """After a restart: whether the answer is still open, or surely this reply's."""
         if ask.id not in self._restored:
             return True
         self._restored.discard(ask.id)
         try:
-            found = await self._rest.request(self._original("GET", ask))
+            found = await self._rest.request(self._answer_route("GET", ask))
         except discord.HTTPException:
             return False
         return bool(found.get("flags", 0) & LOADING) or message.address.reply_to == ask.id
 
-    def _original(self, method: str, ask: Ask) -> Any:
+    def _answer_route(self, method: str, ask: CommandUse) -> Any:
         return Route(
             method, "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
 
-    def _forget(self, ask_id: str) -> None:
+    def _drop(self, ask_id: str) -> None:
         self._open.pop(ask_id, None)
         self._taken.pop(ask_id, None)
         self._restored.discard(ask_id)

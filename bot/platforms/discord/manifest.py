@@ -1,4 +1,4 @@
-"""Discord as data."""
+"""The manifest of Discord."""
 
 from __future__ import annotations
 
@@ -43,4 +43,3 @@ MANIFEST = Manifest(
     write_to_it="In Discord, click the bot among your server's members and write it a direct message; "
     "in a channel, mention it.",
 )
-"""What the core knows of Discord before its SDK is loaded."""

@@ -1,4 +1,4 @@
-"""Posts, edits and typing: Markdown in, one call of the API out."""
+"""Posts, edits and typing: one call of the API for each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.api_errors import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
-from bot.platforms.discord.components import components, names, stop_button
-from bot.platforms.discord.cursor import Ask
-from bot.platforms.discord.errors import Limited
-from bot.platforms.discord.interactions import Asks
-from bot.platforms.discord.reconcile import PAGE, Leftovers
-from bot.platforms.discord.rest import Rest, Route
+from bot.platforms.discord.components import choice_rows, list_button_ids, stop_button
+from bot.platforms.discord.cursor import CommandUse
+from bot.platforms.discord.errors import DiscordLimited
+from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.reconcile import PAGE, EarlierPosts
+from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.render.discord import render_discord
 
@@ -27,21 +27,21 @@ _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
 REMEMBERED = 500
 
 
-class Outbound:
-    """What the bot does in its chats."""
+class DiscordOutbound:
+    """Sends to the bot's chats."""
 
     def __init__(
         self,
         account: str,
         own_id: str,
-        rest: Rest,
-        asks: Asks,
+        rest: DiscordRest,
+        asks: CommandUses,
         signs: ChoiceMarkers,
         health: AccountHealth,
         clock: Clock,
     ) -> None:
         self._account = account
-        self.leftovers = Leftovers(own_id, clock, self._behind)
+        self.leftovers = EarlierPosts(own_id, clock, self._read_page_after)
         self._rest = rest
         self._asks = asks
         self._signs = signs
@@ -53,77 +53,78 @@ class Outbound:
         """Post; returns the message id. The same key is one message, as long as Discord knows its nonce."""
         text = render_discord(message.text)
         channel = channel_of(message.address)
-        posted = await self._as_answer(message, channel, text)
+        posted = await self._answer_command(message, channel, text)
         if posted is None:
             posted = await self.leftovers.find(message)
         if posted is None:
             posted = await self._post(message, channel, text)
         number = message_id_of(posted)
-        self.leftovers.stands(number)
-        self._note(message, number)
+        self.leftovers.note_posted(number)
+        self._note_growth(message, number)
         same = posted.get("content", text).strip() == text.strip()
-        if not same or names(posted) != names(_content(message, text)):
+        if not same or list_button_ids(posted) != list_button_ids(_message_body(message, text)):
             # The nonce found what an earlier try has posted.
             await self.edit(message, number)
         return number
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
-        route = _message("PATCH", message.address, message_id)
+        route = _message_route("PATCH", message.address, message_id)
         try:
             async with self._signs.guard_edit(message_id, message):
-                await self._rest.request(route, json=_content(message, render_discord(message.text)))
+                await self._rest.request(route, json=_message_body(message, render_discord(message.text)))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
                 self._growing.discard(message_id)
-            raise self.failure(error, posting=False) from None
-        self._note(message, message_id)
+            raise self.to_delivery_error(error, posting=False) from None
+        self._note_growth(message, message_id)
 
-    def growing(self, message_id: str) -> bool:
-        """Whether a message has a stop button, as far as this life of the service knows."""
+    def is_growing(self, message_id: str) -> bool:
+        """Return True where this process has put a stop button below a message."""
         return message_id in self._growing
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete; one that is gone already is as good."""
+        """Delete a message; one that is gone already is not an error."""
         self._growing.discard(message_id)
         try:
-            await self.call(_message("DELETE", address, message_id), posting=False)
+            await self.call(_message_route("DELETE", address, message_id), posting=False)
         except DeliveryError as error:
             if error.category is not DeliveryCategory.NOT_FOUND:
                 raise
 
-    async def typing(self, address: ReplyAddress) -> None:
+    async def show_typing(self, address: ReplyAddress) -> None:
         """Show "is typing" for ten seconds; where its own limit leaves no room, it is left out."""
         route = Route("POST", "/channels/{channel_id}/typing", channel_id=channel_of(address))
         try:
             await self._rest.request(route)
         except discord.DiscordException as error:
-            if not (isinstance(error, Limited) and not error.everywhere):
-                raise self.failure(error, posting=False) from None
+            if not (isinstance(error, DiscordLimited) and not error.everywhere):
+                raise self.to_delivery_error(error, posting=False) from None
 
     async def call(self, route: Any, *, posting: bool, **options: Any) -> Any:
         """Make a call. Raises DeliveryError."""
         try:
             return await self._rest.request(route, **options)
         except discord.DiscordException as error:
-            raise self.failure(error, posting=posting) from None
+            raise self.to_delivery_error(error, posting=posting) from None
 
-    def failure(self, error: discord.DiscordException, *, posting: bool) -> DeliveryError:
-        """The error to raise for one of the client; a limit is also reported."""
+    def to_delivery_error(self, error: discord.DiscordException, *, posting: bool) -> DeliveryError:
+        """Convert an error of the client; a rate limit is also reported."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
             self._health.mark_limited(failure.retry_after)
         return failure
 
-    def idempotent(self, key: str) -> dict[str, Any]:
-        """What makes a repeated post one message: 25 characters at most, checked for some minutes
-        (docs.discord.com/developers/resources/message#create-message-jsonform-params)."""
+    def build_nonce(self, key: str) -> dict[str, Any]:
+        """Build the nonce that makes repeated posts one message: at most 25 characters, checked for some
+        minutes (docs.discord.com/developers/resources/message#create-message-jsonform-params).
+        """
         named = f"{self._account}\n{key}\n{self._again.get(key, 0)}".encode()
         digest = hashlib.blake2b(named, digest_size=15).digest()
         return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
 
-    def _note(self, message: OutboundMessage, message_id: str) -> None:
+    def _note_growth(self, message: OutboundMessage, message_id: str) -> None:
         if _grows(message):
             self._growing.add(message_id)
         else:
@@ -131,53 +132,53 @@ class Outbound:
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
-        body = {**_content(message, text), **reference(message.address)}
+        body = {**_message_body(message, text), **reply_reference(message.address)}
         try:
-            return await self._rest.request(route, json={**body, **self.idempotent(message.key)})
+            return await self._rest.request(route, json={**body, **self.build_nonce(message.key)})
         except discord.DiscordException as error:
             if not (isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE):
-                raise self.failure(error, posting=True) from None
+                raise self.to_delivery_error(error, posting=True) from None
         # What the nonce stood for was deleted (discord/discord-api-docs#6647): this is a new message.
         self._next_nonce(message.key)
-        return await self.call(route, posting=True, json={**body, **self.idempotent(message.key)})
+        return await self.call(route, posting=True, json={**body, **self.build_nonce(message.key)})
 
-    async def _behind(self, address: ReplyAddress, after: int) -> Any:
+    async def _read_page_after(self, address: ReplyAddress, after: int) -> Any:
         """The first page of what stands behind an id."""
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel_of(address))
         query = {"after": str(after), "limit": str(PAGE)}
         return await self.call(route, posting=False, params=query)
 
-    async def _as_answer(self, message: OutboundMessage, channel: str, text: str) -> Any:
+    async def _answer_command(self, message: OutboundMessage, channel: str, text: str) -> Any:
         """Fill the answer that a command waits for, or go on with one that a single person sees; None where
         this message is no such answer.
         """
-        following = self._asks.goes_on(message)
+        following = self._asks.find_followed(message)
         if following is not None:
-            return await self._follow(following, message, text)
+            return await self._post_followup(following, message, text)
         try:
             ask = await self._asks.claim(message, channel)
             if ask is None:
                 return None
         except discord.DiscordException as error:
-            raise self.failure(error, posting=False) from None
+            raise self.to_delivery_error(error, posting=False) from None
         try:
-            return await self._asks.answer(ask, _content(message, text))
+            return await self._asks.answer(ask, _message_body(message, text))
         except discord.HTTPException as error:
             if error.code in TOKEN_OVER or error.status == 404:
                 self._asks.release(ask)
                 return None
-            raise self.failure(error, posting=False) from None
+            raise self.to_delivery_error(error, posting=False) from None
         except discord.DiscordException as error:
-            raise self.failure(error, posting=False) from None
+            raise self.to_delivery_error(error, posting=False) from None
 
-    async def _follow(self, ask: Ask, message: OutboundMessage, text: str) -> Any:
+    async def _post_followup(self, ask: CommandUse, message: OutboundMessage, text: str) -> Any:
         try:
-            return await self._asks.follow(ask, _content(message, text))
+            return await self._asks.post_followup(ask, _message_body(message, text))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
                 self._asks.release(ask)
                 return None
-            raise self.failure(error, posting=True) from None
+            raise self.to_delivery_error(error, posting=True) from None
 
     def _next_nonce(self, key: str) -> None:
         """The message of this key was deleted: the next post of it is a new one."""
@@ -189,14 +190,14 @@ class Outbound:
 
 def channel_of(address: ReplyAddress) -> str:
     """A thread is a channel of its own."""
-    return checked(address.topic or address.chat)
+    return check_id(address.topic or address.chat)
 
 
-def reference(address: ReplyAddress) -> dict[str, Any]:
+def reply_reference(address: ReplyAddress) -> dict[str, Any]:
     """The message that a post answers; one that is gone does not keep it back."""
     if not address.reply_to or address.chat_kind is ChatKind.PRIVATE:
         return {}
-    return {"message_reference": {"message_id": checked(address.reply_to), "fail_if_not_exists": False}}
+    return {"message_reference": {"message_id": check_id(address.reply_to), "fail_if_not_exists": False}}
 
 
 def message_id_of(posted: Any) -> str:
@@ -209,15 +210,15 @@ def message_id_of(posted: Any) -> str:
     return found
 
 
-def checked(value: str) -> str:
+def check_id(value: str) -> str:
     """An id, as it may stand in a path."""
     if not value.isascii() or not value.isdecimal():
         raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Discord")
     return value
 
 
-def _content(message: OutboundMessage, text: str) -> dict[str, Any]:
-    buttons = stop_button() if _grows(message) else components(message.choices)
+def _message_body(message: OutboundMessage, text: str) -> dict[str, Any]:
+    buttons = stop_button() if _grows(message) else choice_rows(message.choices)
     return {"content": text, "allowed_mentions": _QUIET, "components": buttons}
 
 
@@ -225,8 +226,8 @@ def _grows(message: OutboundMessage) -> bool:
     return not message.final and not message.full
 
 
-def _message(method: str, address: ReplyAddress, message_id: str) -> Any:
+def _message_route(method: str, address: ReplyAddress, message_id: str) -> Any:
     return Route(
         method, "/channels/{channel_id}/messages/{message_id}", channel_id=channel_of(address),
-        message_id=checked(message_id),
+        message_id=check_id(message_id),
     )  # fmt: skip

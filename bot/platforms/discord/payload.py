@@ -1,4 +1,4 @@
-"""What Discord writes in a form of its own."""
+"""Reads Discord's ids from JSON."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.backfill import Gaps
-from bot.platforms.discord.channel_cache import Place, Places
-from bot.platforms.discord.components import Click, Clicks
-from bot.platforms.discord.cursor import Cursor
+from bot.platforms.discord.backfill import DiscordBackfill
+from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
+from bot.platforms.discord.cursor import DiscordCursor
 from bot.platforms.discord.gateway import Reader
-from bot.platforms.discord.inbound import Inbound
-from bot.platforms.discord.interactions import Asks
+from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.payload import optional_snowflake, snowflake
 from bot.platforms.discord.snowflake import snowflake_at
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
@@ -46,8 +46,8 @@ _QUEUED = ("MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
 
 
 @dataclass(slots=True)
-class Counts:
-    """What came in, for people who look."""
+class DiscordCounts:
+    """Numbers of received events, for tests and diagnosis."""
 
     events: int = 0
     messages: int = 0
@@ -74,22 +74,22 @@ class _Fill:
     since: int
 
 
-class Receiver:
+class DiscordReceiver:
     """The receive side of one account; `readers` is what the gateway calls, `run` the worker."""
 
     def __init__(
         self,
         account: str,
-        inbound: Inbound,
-        places: Places,
-        gaps: Gaps,
-        asks: Asks,
-        clicks: Clicks,
+        inbound: DiscordInbound,
+        places: ChannelCache,
+        gaps: DiscordBackfill,
+        asks: CommandUses,
+        clicks: DiscordClickAnswers,
         context: AdapterContext,
         health: AccountHealth,
-        cursor: Cursor,
+        cursor: DiscordCursor,
     ) -> None:
-        self.counts = Counts()
+        self.counts = DiscordCounts()
         self._account = account
         self._inbound = inbound
         self._places = places
@@ -108,23 +108,23 @@ class Receiver:
         self._out: dict[str, int] = {}
 
     @property
-    def readers(self) -> Mapping[str, Reader]:
-        """What to do with each event, by its name; none of them raises."""
+    def event_readers(self) -> Mapping[str, Reader]:
+        """Handlers by event name; none of them raises."""
         return {
-            "READY": self._guarded(self._ready),
-            "RESUMED": self._guarded(lambda data: None),
-            "GUILD_CREATE": self._guarded(self._guild),
-            "GUILD_DELETE": self._guarded(self._guild_gone),
-            "CHANNEL_CREATE": self._guarded(self._channel),
-            "CHANNEL_UPDATE": self._guarded(self._channel),
-            "CHANNEL_DELETE": self._guarded(self._places.drop),
-            "THREAD_CREATE": self._guarded(self._channel),
-            "THREAD_UPDATE": self._guarded(self._channel),
-            "THREAD_DELETE": self._guarded(self._places.drop),
-            "THREAD_LIST_SYNC": self._guarded(self._places.sync_threads),
-            "MESSAGE_CREATE": self._guarded(self._message),
-            "MESSAGE_DELETE_BULK": self._guarded(self._deleted),
-            **{name: self._guarded(self._queued(name)) for name in _QUEUED},
+            "READY": self._guard(self._on_ready),
+            "RESUMED": self._guard(lambda data: None),
+            "GUILD_CREATE": self._guard(self._on_guild),
+            "GUILD_DELETE": self._guard(self._on_guild_deleted),
+            "CHANNEL_CREATE": self._guard(self._on_channel),
+            "CHANNEL_UPDATE": self._guard(self._on_channel),
+            "CHANNEL_DELETE": self._guard(self._places.drop_channel),
+            "THREAD_CREATE": self._guard(self._on_channel),
+            "THREAD_UPDATE": self._guard(self._on_channel),
+            "THREAD_DELETE": self._guard(self._places.drop_channel),
+            "THREAD_LIST_SYNC": self._guard(self._places.sync_threads),
+            "MESSAGE_CREATE": self._guard(self._on_message),
+            "MESSAGE_DELETE_BULK": self._guard(self._on_bulk_delete),
+            **{name: self._guard(self._queue_reader(name)) for name in _QUEUED},
         }
 
     async def run(self) -> None:
@@ -139,17 +139,17 @@ class Receiver:
                 head = self._queue[0]
                 if isinstance(head, _Fill):
                     self._queue.popleft()
-                    await self._fill(head)
+                    await self._fill_gap(head)
                 else:
-                    await self._take()
+                    await self._store_batch()
 
     async def finish(self, seconds: float) -> None:
-        """Wait until all that was heard is stored, so long at most."""
+        """Wait until everything received is stored, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
 
-    def _guarded(self, read: Reader) -> Reader:
+    def _guard(self, read: Reader) -> Reader:
         def reader(data: Json) -> None:
             self.counts.events += 1
             self._health.mark_live()
@@ -158,71 +158,71 @@ class Receiver:
                     raise Malformed("the event's data is no object")
                 read(data)
             except Malformed as error:
-                self._skip(error)
+                self._count_malformed(error)
 
         return reader
 
-    def _skip(self, error: Malformed) -> None:
+    def _count_malformed(self, error: Malformed) -> None:
         self.counts.malformed += 1
         log.warning("discord.event_skipped", account=self._account, reason=str(error))
 
-    def _ready(self, data: Json) -> None:
+    def _on_ready(self, data: Json) -> None:
         """A new session: nothing says what came between the old one and this."""
-        self._held = self._since()
+        self._held = self._gap_start()
         self._waiting = {snowflake(guild, "id") for guild in get_objects(data, "guilds")}
-        self._put(_Fill("", self._held))
+        self._enqueue(_Fill("", self._held))
 
-    def _guild(self, data: Json) -> None:
-        guild = self._places.take_guild(data)
+    def _on_guild(self, data: Json) -> None:
+        guild = self._places.put_guild(data)
         since = self._held if guild in self._waiting else self._out.pop(guild, 0)
         if since:
-            self._put(_Fill(guild, since))
+            self._enqueue(_Fill(guild, since))
 
-    def _guild_gone(self, data: Json) -> None:
+    def _on_guild_deleted(self, data: Json) -> None:
         guild = snowflake(data, "id")
         if data.get("unavailable"):
-            self._out[guild] = self._since()
+            self._out[guild] = self._gap_start()
             return
         self._places.drop_guild(guild)
         self._waiting.discard(guild)
         log.info("discord.removed", account=self._account, guild=guild)
 
-    def _channel(self, data: Json) -> None:
-        self._places.take(data)
+    def _on_channel(self, data: Json) -> None:
+        self._places.put_channel(data)
 
-    def _message(self, data: Json) -> None:
-        self._places.heard(snowflake(data, "channel_id"), snowflake(data, "id"))
-        self._put(_Event("MESSAGE_CREATE", data))
+    def _on_message(self, data: Json) -> None:
+        self._places.note_message(snowflake(data, "channel_id"), snowflake(data, "id"))
+        self._enqueue(_Event("MESSAGE_CREATE", data))
 
-    def _queued(self, name: str) -> Reader:
-        return lambda data: self._put(_Event(name, data))
+    def _queue_reader(self, name: str) -> Reader:
+        return lambda data: self._enqueue(_Event(name, data))
 
-    def _deleted(self, data: Json) -> None:
+    def _on_bulk_delete(self, data: Json) -> None:
         """Many at once are one after another."""
         for number in get_strings(data, "ids"):
-            self._put(_Event("MESSAGE_DELETE", {**data, "id": number}))
+            self._enqueue(_Event("MESSAGE_DELETE", {**data, "id": number}))
 
-    def _since(self) -> int:
+    def _gap_start(self) -> int:
         return self._held if self._waiting else self._cursor.seen
 
-    def _put(self, item: _Event | _Fill) -> None:
+    def _enqueue(self, item: _Event | _Fill) -> None:
         if len(self._queue) >= QUEUE:
-            self._overflow()
+            self._drop_queue()
         self._queue.append(item)
         self._arrived.set()
         self._idle.clear()
 
-    def _overflow(self) -> None:
-        """Too much waits: forget it, and read it from the channels when there is room."""
-        since = self._since()
+    def _drop_queue(self) -> None:
+        """Drop an overlong queue; its messages are read from the channels later."""
+        since = self._gap_start()
         self._queue.clear()
         log.warning("discord.overflow", account=self._account)
         self._queue.extend(_Fill(guild, since) for guild in ("", *self._places.guilds))
 
-    async def _take(self) -> None:
+    async def _store_batch(self) -> None:
         """Store the next messages in one go."""
         batch: list[InboundEvent] = []
-        used: list[str | Click] = []
+        used: list[str | DiscordClick] = []
         seen = self._cursor.seen
         while self._queue and len(batch) < BATCH:
             head = self._queue[0]
@@ -232,7 +232,7 @@ class Receiver:
             seen = max(seen, await self._convert(head, batch, used))
         refused = await self._store(batch, seen)
         for interaction in used:
-            if not isinstance(interaction, Click):
+            if not isinstance(interaction, DiscordClick):
                 await self._asks.defer(interaction)
             elif interaction.id in refused:
                 await self._clicks.refuse(interaction, refused[interaction.id])
@@ -241,14 +241,14 @@ class Receiver:
         if batch:
             reach(Step.ACKNOWLEDGED)
 
-    async def _convert(self, event: _Event, batch: list[InboundEvent], used: list[str | Click]) -> int:
+    async def _convert(self, event: _Event, batch: list[InboundEvent], used: list[str | DiscordClick]) -> int:
         """Add what an event says; the id up to which messages are known by it (0 where it is no message)."""
         try:
             number = int(snowflake(event.data, "id"))
-            place = await self._place(event.data)
-            found = self._read(event, place, used)
+            place = await self._find_channel(event.data)
+            found = self._convert_event(event, place, used)
         except Malformed as error:
-            self._skip(error)
+            self._count_malformed(error)
             return 0
         if found is None:
             self.counts.ignored += 1
@@ -256,40 +256,42 @@ class Receiver:
             batch.append(found)
             self.counts.edits += isinstance(found, InboundChange)
             if not place.guild:
-                self._cursor.met(place.id)
+                self._cursor.note_direct_chat(place.id)
         return number if event.name == "MESSAGE_CREATE" else 0
 
-    def _read(self, event: _Event, place: Place, used: list[str | Click]) -> InboundEvent | None:
+    def _convert_event(
+        self, event: _Event, place: DiscordChannel, used: list[str | DiscordClick]
+    ) -> InboundEvent | None:
         if event.name == "MESSAGE_CREATE":
             return self._inbound.convert(event.data, place)
         if event.name == "MESSAGE_UPDATE":
-            return self._inbound.edit(event.data, place)
+            return self._inbound.convert_edit(event.data, place)
         if event.name == "MESSAGE_DELETE":
-            return self._inbound.deletion(snowflake(event.data, "id"), place, self._clock.now())
+            return self._inbound.convert_deletion(snowflake(event.data, "id"), place, self._clock.now())
         if event.data.get("type") == COMPONENT:
-            click = self._inbound.click(event.data, place)
+            click = self._inbound.convert_click(event.data, place)
             used.append(click)
             return click.message
-        command = self._command(event.data, place)
+        command = self._convert_command(event.data, place)
         used.extend([command.event_id] if command else [])
         return command
 
-    def _command(self, data: Json, place: Place) -> InboundMessage | None:
+    def _convert_command(self, data: Json, place: DiscordChannel) -> InboundMessage | None:
         if data.get("type") != APPLICATION_COMMAND:
             return None
-        found = self._inbound.command(data, place)
+        found = self._inbound.convert_command(data, place)
         if found is not None:
             self._asks.add(
                 found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found)
             )
         return found
 
-    async def _place(self, data: Json) -> Place:
-        """Where an event happened; a channel that the gateway has not told of is asked for."""
+    async def _find_channel(self, data: Json) -> DiscordChannel:
+        """Return the channel of an event; one that the gateway has not reported is fetched."""
         channel, guild = snowflake(data, "channel_id"), optional_snowflake(data, "guild_id")
         if not guild:
-            return Place(channel, 1)
-        return self._places.get(channel) or await self._gaps.place(channel, guild)
+            return DiscordChannel(channel, 1)
+        return self._places.get(channel) or await self._gaps.fetch_channel(channel, guild)
 
     async def _store(self, batch: Sequence[InboundEvent], seen: int) -> Mapping[str, str]:
         """Persist; while that fails nothing goes on, and the account says so. The clicks that count for
@@ -297,8 +299,8 @@ class Receiver:
         """
         pause = STORE_PAUSE
         while True:
-            written = self._cursor.written(
-                self._held if self._waiting else seen, self._inbound.ours, self._asks.open
+            written = self._cursor.dump(
+                self._held if self._waiting else seen, self._inbound.own_threads, self._asks.open_uses
             )
             try:
                 refused = await self._inbox.accept(batch, written)
@@ -312,28 +314,32 @@ class Receiver:
             self.counts.messages += sum(isinstance(one, InboundMessage) for one in batch)
             return refused
 
-    async def _fill(self, fill: _Fill) -> None:
+    async def _fill_gap(self, fill: _Fill) -> None:
         """Read a gap; the messages in it are stored like any others."""
         since = max(0, fill.since - (int(OVERLAP * 1000) << 22))
-        channels = self._places.of(fill.guild) if fill.guild else [Place(dm, 1) for dm in self._cursor.dms]
+        channels = (
+            self._places.list_channels(fill.guild)
+            if fill.guild
+            else [DiscordChannel(dm, 1) for dm in self._cursor.dms]
+        )
         self.counts.gaps += 1
         for place in channels:
             if place.guild and place.newest <= since:
                 continue
-            async for page in self._gaps.read(place, since):
-                await self._store(self._missed(page, place), self._cursor.seen)
+            async for page in self._gaps.read_pages(place, since):
+                await self._store(self._convert_page(page, place), self._cursor.seen)
                 self._read_to = max(self._read_to, int(page[-1]["id"]))
         self._waiting.discard(fill.guild)
         if not self._waiting:
             self._cursor.seen = max(self._cursor.seen, self._read_to)
 
-    def _missed(self, page: list[Json], place: Place) -> list[InboundMessage]:
+    def _convert_page(self, page: list[Json], place: DiscordChannel) -> list[InboundMessage]:
         found: list[InboundMessage] = []
         for message in page:
             try:
                 converted = self._inbound.convert(message, place)
             except Malformed as error:
-                self._skip(error)
+                self._count_malformed(error)
                 continue
             if converted is not None:
                 found.append(converted)

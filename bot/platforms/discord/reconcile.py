@@ -30,8 +30,8 @@ _CLOSING = "*_~`| "
 Read = Callable[[ReplyAddress, int], Awaitable[Any]]
 
 
-class Leftovers:
-    """What earlier calls may have left behind. `read` gives a page of messages behind an id."""
+class EarlierPosts:
+    """Finds posts of earlier calls whose outcome is unknown. `read` reads a page after an id."""
 
     def __init__(self, own_id: str, clock: Clock, read: Read) -> None:
         self._own_id = own_id
@@ -41,9 +41,9 @@ class Leftovers:
         self._tried: OrderedDict[str, float] = OrderedDict()
         self._posted: OrderedDict[str, None] = OrderedDict()
 
-    def stands(self, message_id: str) -> None:
+    def note_posted(self, message_id: str) -> None:
         """A message was posted, and its id is known."""
-        _keep(self._posted, message_id, None)
+        _put_bounded(self._posted, message_id, None)
 
     async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
         """The message that an earlier try of this one has posted, None where there is none.
@@ -53,19 +53,19 @@ class Leftovers:
         """
         now = self._clock.now()
         tried = self._tried.get(sent.key)
-        _keep(self._tried, sent.key, now if tried is None else tried)
+        _put_bounded(self._tried, sent.key, now if tried is None else tried)
         # In this life by an earlier try, or in the life of a process before it.
         since = tried if tried is not None else sent.since if sent.since < self._started else now
         if not sent.since or now - since < NONCE_SECONDS:
             return None
         found = await self._read(sent.address, snowflake_at(sent.since - SKEW))
         for message in reversed(found if isinstance(found, list) else []):
-            if self._is_it(message, sent):
+            if self._matches(message, sent):
                 log.info("discord.post_found", key=sent.key)
                 return dict(message)
         return None
 
-    def _is_it(self, message: Any, sent: OutboundMessage | OutboundFile) -> bool:
+    def _matches(self, message: Any, sent: OutboundMessage | OutboundFile) -> bool:
         try:
             number = snowflake(message, "id")
             author = snowflake(require_object(message, "author"), "id")
@@ -78,16 +78,16 @@ class Leftovers:
             return False
         if isinstance(sent, OutboundFile):
             return sent.filename in files
-        return not files and _agree(str(message.get("content") or ""), render_discord(sent.text))
+        return not files and _share_beginning(str(message.get("content") or ""), render_discord(sent.text))
 
 
-def _agree(shown: str, text: str) -> bool:
-    """Whether one is the beginning of the other, but for what closes a frame."""
+def _share_beginning(shown: str, text: str) -> bool:
+    """Return True where one text begins the other, except for the closing marks of a frame."""
     first, second = (" ".join(one.split()).rstrip(_CLOSING) for one in (shown, text))
     return bool(first and second) and (first.startswith(second) or second.startswith(first))
 
 
-def _keep(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
+def _put_bounded(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
     kept[key] = value
     while len(kept) > REMEMBERED:
         kept.popitem(last=False)

@@ -1,8 +1,8 @@
-"""How the SDK reaches Discord's API: its `HTTPClient` with an address, limits and errors of our own.
+"""The SDK's `HTTPClient` with an own address, own limits and own errors.
 
-The SDK's own one keeps the address on a class, for all clients of the process; it sleeps inside a call until
-a limit is over, and repeats calls by itself. Here the address belongs to the client, nothing sleeps and
-nothing is repeated: whoever paces the calls is told how long to wait.
+The SDK's client keeps the address on a class, for all clients of the process; it sleeps inside a call until a
+limit is over, and retries calls. Here the address belongs to the client, nothing sleeps and nothing is
+retried: the error tells the caller how long to wait.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 from yarl import URL
 
 from bot.platforms.discord.buckets import Buckets
-from bot.platforms.discord.errors import Limited, Unanswered, Unsent
+from bot.platforms.discord.errors import DiscordLimited, DiscordNoAnswer, DiscordNotSent
 from bot.platforms.discord.sdk import discord
 
 Route = discord.http.Route
@@ -33,7 +33,7 @@ _CLOUDFLARE_PAUSE = 60.0
 """A 429 that is not of Discord's API names no time."""
 
 
-class Rest(discord.http.HTTPClient):
+class DiscordRest(discord.http.HTTPClient):
     """Calls below `base_url` (None: Discord's own). The gateway's address is asked from there."""
 
     def __init__(self, base_url: str | None, proxy: str | None, now: Callable[[], float]) -> None:
@@ -45,7 +45,6 @@ class Rest(discord.http.HTTPClient):
         self._session: aiohttp.ClientSession | None = None
 
     async def static_login(self, token: str) -> Any:
-        """See HTTPClient."""
         self.open()
         self.token = token
         try:
@@ -76,7 +75,7 @@ class Rest(discord.http.HTTPClient):
         key, major = route.key, route.major_parameters
         wait, everywhere = self._limits.wait(key, major)
         if wait > 0:
-            raise Limited(wait, everywhere=everywhere)
+            raise DiscordLimited(wait, everywhere=everywhere)
         options.pop("reason", None)
         headers = {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
         if "json" in options:
@@ -141,14 +140,14 @@ class Rest(discord.http.HTTPClient):
             everywhere = bool(told.get("global")) or not isinstance(seconds, int | float)
             wait = float(seconds) if isinstance(seconds, int | float) else _CLOUDFLARE_PAUSE
             self._limits.refused(key, major, wait, everywhere=everywhere)
-            raise Limited(wait, everywhere=everywhere)
+            raise DiscordLimited(wait, everywhere=everywhere)
         if response.status == 401 and "Invalid Webhook Token" not in str(data):
             self.on_unauthorized()
         raise _refusal(response, data)
 
     def _live(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
-            raise Unsent("the client is closed")
+            raise DiscordNotSent("the client is closed")
         return self._session
 
     @contextmanager
@@ -157,11 +156,11 @@ class Rest(discord.http.HTTPClient):
         try:
             yield
         except _UNSENT:
-            raise Unsent("cannot connect to Discord") from None
+            raise DiscordNotSent("cannot connect to Discord") from None
         except TimeoutError:
-            raise Unanswered("no answer within the time allowed") from None
+            raise DiscordNoAnswer("no answer within the time allowed") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unanswered(f"the connection broke off ({type(error).__name__})") from None
+            raise DiscordNoAnswer(f"the connection broke off ({type(error).__name__})") from None
 
 
 def _refusal(response: aiohttp.ClientResponse, data: Any) -> discord.HTTPException:
@@ -192,7 +191,7 @@ async def _read(response: aiohttp.ClientResponse) -> Any:
     async for part in response.content.iter_any():
         size += len(part)
         if size > ANSWER_LIMIT:
-            raise Unanswered("the answer is too large")
+            raise DiscordNoAnswer("the answer is too large")
         parts.append(part)
     body = b"".join(parts)
     if response.content_type != "application/json":
@@ -200,4 +199,4 @@ async def _read(response: aiohttp.ClientResponse) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Unanswered("the answer is not JSON") from None
+        raise DiscordNoAnswer("the answer is not JSON") from None

@@ -1,4 +1,4 @@
-"""Discord's ids carry the time at which they were made."""
+"""Converts between Discord's ids and the time that they contain."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ EPOCH = 1_420_070_400.0
 """Discord's epoch, the first second of 2015 (docs.discord.com/developers/reference#snowflakes)."""
 
 
-def seconds_of(snowflake: str | int) -> float:
-    """When an id was made, in seconds since 1970."""
+def snowflake_time(snowflake: str | int) -> float:
+    """Return the creation time of an id (epoch seconds)."""
     return (int(snowflake) >> 22) / 1000 + EPOCH
 
 

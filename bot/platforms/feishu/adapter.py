@@ -11,18 +11,18 @@ from bot.domain import Attachment, Earlier, InboundMessage, OutboundFile, Outbou
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
-from bot.platforms.feishu.callback import Callback
-from bot.platforms.feishu.cards import MOST_CHOICES
-from bot.platforms.feishu.client import ROOTS, Client
-from bot.platforms.feishu.contacts import People
-from bot.platforms.feishu.errors import BAD_SECRET, ApiProblem, ApiRefused, delivery_error
-from bot.platforms.feishu.event_handler import Counts, Events
-from bot.platforms.feishu.files import Files
-from bot.platforms.feishu.inbound import Identity, Inbound
-from bot.platforms.feishu.outbound import Outbound
-from bot.platforms.feishu.socket import LongConnection
-from bot.platforms.feishu.streams import Streams
-from bot.platforms.feishu.threads import Threads
+from bot.platforms.feishu.callback import FeishuCallback
+from bot.platforms.feishu.cards import MAX_CHOICES
+from bot.platforms.feishu.client import ROOTS, FeishuClient
+from bot.platforms.feishu.contacts import FeishuContacts
+from bot.platforms.feishu.errors import BAD_SECRET, FeishuError, FeishuRefused, delivery_error
+from bot.platforms.feishu.event_handler import FeishuCounts, FeishuEventHandler
+from bot.platforms.feishu.files import FeishuFiles
+from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
+from bot.platforms.feishu.outbound import FeishuOutbound
+from bot.platforms.feishu.socket import FeishuSocket
+from bot.platforms.feishu.streams import FeishuStreams
+from bot.platforms.feishu.threads import FeishuThreads
 from bot.render.feishu import FEISHU
 from bot.render.renderer import Renderer
 
@@ -35,29 +35,27 @@ class FeishuAdapter:
 
     def __init__(self, name: str, config: FeishuAccount) -> None:
         self.name = name
-        self._callback: Callback | None = None
+        self._callback: FeishuCallback | None = None
         self._config = config
-        self._client: Client | None = None
-        self._outbound: Outbound | None = None
-        self._files: Files | None = None
-        self._threads: Threads | None = None
-        self._events: Events | None = None
+        self._client: FeishuClient | None = None
+        self._outbound: FeishuOutbound | None = None
+        self._files: FeishuFiles | None = None
+        self._threads: FeishuThreads | None = None
+        self._events: FeishuEventHandler | None = None
         self._work: asyncio.Task[None] | None = None
         self._stopping = False
         self._ended = asyncio.Event()
 
     @property
     def renderer(self) -> Renderer:
-        """See Adapter."""
         return FEISHU
 
     @property
-    def counts(self) -> Counts:
-        """What came in since the last start."""
-        return self._events.counts if self._events is not None else Counts()
+    def counts(self) -> FeishuCounts:
+        """Events received since the last start."""
+        return self._events.counts if self._events is not None else FeishuCounts()
 
     async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
         self._ended.clear()
         self._stopping = False
         health = AccountHealth("Feishu", context.report, context.clock)
@@ -81,7 +79,6 @@ class FeishuAdapter:
             self._ended.set()
 
     async def stop(self) -> None:
-        """See Adapter."""
         work = self._work
         if work is None:
             return
@@ -90,36 +87,29 @@ class FeishuAdapter:
         await self._ended.wait()
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
         return await self._out().send(message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
         await self._out().edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """See StreamsNatively."""
         del address
-        return self._outbound is not None and self._outbound.streaming(message_id)
+        return self._outbound is not None and self._outbound.is_streaming(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages."""
         del address
         await self._out().delete(message_id)
 
     @property
     def most_choices(self) -> int:
-        """See AsksChoice."""
-        return MOST_CHOICES
+        return MAX_CHOICES
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles."""
         self._out()
         assert self._files is not None
         return await self._files.send(file)
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
         self._out()
         assert self._files is not None
         async with aclosing(self._files.fetch(attachment)) as chunks:
@@ -127,16 +117,15 @@ class FeishuAdapter:
                 yield chunk
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """See ReadsThreads."""
         self._out()
         assert self._threads is not None
-        return await self._threads.earlier(address, before, limit)
+        return await self._threads.read_history(address, before, limit)
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """See ReceivesWebhooks. 404 in mode socket."""
         if self._config.mode == "socket":
             return WebhookAnswer(404)
-        return await self._callback.take(request) if self._callback is not None else WebhookAnswer(503)
+        return await self._callback.receive(request) if self._callback is not None else WebhookAnswer(503)
 
     async def _run(self, context: AdapterContext, health: AccountHealth) -> None:
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -161,20 +150,20 @@ class FeishuAdapter:
                 raise
             raise known.exceptions[0] from None
 
-    async def _opened(self, context: AdapterContext, on_refused: object) -> Client:
+    async def _opened(self, context: AdapterContext, on_refused: object) -> FeishuClient:
         app_id, secret = self._config.app_id, self._config.app_secret
         if not app_id or secret is None:
             raise AccountRefused(f"account {self.name} has no app_id or no app_secret")
         assert callable(on_refused)
         root = self._config.base_url or ROOTS[self._config.domain]
-        self._client = Client(app_id, secret.get_secret_value(), root, context.clock, on_refused)
+        self._client = FeishuClient(app_id, secret.get_secret_value(), root, context.clock, on_refused)
         await self._client.open()
         return self._client
 
-    async def _identity(self, client: Client) -> Identity:
+    async def _identity(self, client: FeishuClient) -> FeishuIdentity:
         try:
             answer = await client.call("GET", "bot/v3/info")
-        except ApiRefused as error:
+        except FeishuRefused as error:
             if error.code in BAD_SECRET:
                 raise self._refused(str(error)) from None
             if delivery_error(error, posting=False).category in _FOR_PEOPLE:
@@ -183,40 +172,40 @@ class FeishuAdapter:
                     "the app and release a version of it"
                 ) from None
             raise AccountLost(f"Feishu answers: {error}") from None
-        except ApiProblem as problem:
+        except FeishuError as problem:
             raise AccountLost(f"cannot reach Feishu: {problem}") from None
         bot = answer.body.get("bot")
         open_id = bot.get("open_id") if isinstance(bot, dict) else None
         if not isinstance(bot, dict) or not isinstance(open_id, str):
             raise AccountLost("Feishu does not say who the bot is")
-        return Identity(open_id, str(bot.get("app_name") or ""))
+        return FeishuIdentity(open_id, str(bot.get("app_name") or ""))
 
     def _build(
-        self, context: AdapterContext, health: AccountHealth, client: Client, identity: Identity
-    ) -> tuple[Events, Streams]:
+        self, context: AdapterContext, health: AccountHealth, client: FeishuClient, identity: FeishuIdentity
+    ) -> tuple[FeishuEventHandler, FeishuStreams]:
         bot_ids = frozenset({str(self._config.app_id), identity.open_id})
-        people = People(client, context.clock, bot_ids)
-        streams = Streams(client, context.clock, scale=self._config.rate_scale)
-        self._outbound = Outbound(client, streams, context.clock, health, people.posted)
-        self._files = Files(client, self._outbound)
-        self._threads = Threads(client, identity, people)
-        inbound = Inbound(self.name, identity, people)
+        people = FeishuContacts(client, context.clock, bot_ids)
+        streams = FeishuStreams(client, context.clock, scale=self._config.rate_scale)
+        self._outbound = FeishuOutbound(client, streams, context.clock, health, people.note_own_message)
+        self._files = FeishuFiles(client, self._outbound)
+        self._threads = FeishuThreads(client, identity, people)
+        inbound = FeishuInbound(self.name, identity, people)
 
         def on_choice(click: InboundMessage) -> None:
             origin = click.origin
             address = ReplyAddress(self.name, origin.chat, origin.chat_kind, origin.topic)
-            streams.choose(origin.reply_to, click.text, address)
+            streams.queue_choice(origin.reply_to, click.text, address)
 
-        self._events = Events(
-            self.name, inbound, context.inbox, context.clock, health, on_choice, streams.recall
+        self._events = FeishuEventHandler(
+            self.name, inbound, context.inbox, context.clock, health, on_choice, streams.note_recall
         )
         return self._events, streams
 
     async def _receive(
-        self, context: AdapterContext, health: AccountHealth, client: Client, events: Events
+        self, context: AdapterContext, health: AccountHealth, client: FeishuClient, events: FeishuEventHandler
     ) -> None:
         if self._config.mode == "socket":
-            await LongConnection(self.name, client, events, context.clock, health).run()
+            await FeishuSocket(self.name, client, events, context.clock, health).run()
             return
         key, token = (
             secret.get_secret_value() if secret is not None else ""
@@ -227,7 +216,9 @@ class FeishuAdapter:
                 f"account {self.name} is in mode webhook and has neither encrypt_key nor verification_token: "
                 "anybody could send it events (Events & Callbacks, Encryption Strategy)"
             )
-        self._callback = Callback(self.name, events, context.clock, encrypt_key=key, verification_token=token)
+        self._callback = FeishuCallback(
+            self.name, events, context.clock, encrypt_key=key, verification_token=token
+        )
         health.mark_live()
         await asyncio.get_running_loop().create_future()
 
@@ -250,7 +241,7 @@ class FeishuAdapter:
     def _stopped(self) -> bool:
         return self._stopping
 
-    def _out(self) -> Outbound:
+    def _out(self) -> FeishuOutbound:
         if self._outbound is None:
             raise DeliveryError(DeliveryCategory.TRANSIENT, f"account {self.name} is not connected")
         return self._outbound

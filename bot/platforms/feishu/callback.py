@@ -10,9 +10,9 @@ import structlog
 from bot.clock import Clock
 from bot.errors import RoebotError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
-from bot.platforms.feishu.crypto import BadCipher, decrypt, signed
-from bot.platforms.feishu.event_handler import Events
-from bot.platforms.feishu.payload import parsed
+from bot.platforms.feishu.crypto import BadCipher, decrypt, is_signed
+from bot.platforms.feishu.event_handler import FeishuEventHandler
+from bot.platforms.feishu.payload import parse_object
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
@@ -27,12 +27,19 @@ class _Refused(Exception):
         self.status = status
 
 
-class Callback:
-    """What Feishu pushes events to. With an encrypt key every request must be encrypted and signed; without
-    one, it must carry the verification token."""
+class FeishuCallback:
+    """Receives events over HTTP. With an encrypt key every request must be encrypted and signed; without one,
+    it must carry the verification token.
+    """
 
     def __init__(
-        self, account: str, events: Events, clock: Clock, *, encrypt_key: str, verification_token: str
+        self,
+        account: str,
+        events: FeishuEventHandler,
+        clock: Clock,
+        *,
+        encrypt_key: str,
+        verification_token: str,
     ) -> None:
         self._account = account
         self._events = events
@@ -40,22 +47,22 @@ class Callback:
         self._key = encrypt_key
         self._token = verification_token
 
-    async def take(self, request: WebhookRequest) -> WebhookAnswer:
+    async def receive(self, request: WebhookRequest) -> WebhookAnswer:
         """Answer one request. 400: not an event; 401: not from Feishu; 503: not stored, send it again."""
         try:
             answer = await self._handle(request)
         except _Refused as refused:
             self._events.counts.refused += 1
             log.warning("feishu.callback_refused", account=self._account, reason=str(refused))
-            return _answer(refused.status, {"detail": str(refused)})
+            return _json_answer(refused.status, {"detail": str(refused)})
         except RoebotError as error:
             log.warning("feishu.event_not_stored", account=self._account, reason=str(error))
-            return _answer(503, {"detail": "not stored"})
-        self._events.acknowledged()
-        return _answer(200, answer)
+            return _json_answer(503, {"detail": "not stored"})
+        self._events.mark_acknowledged()
+        return _json_answer(200, answer)
 
     async def _handle(self, request: WebhookRequest) -> Json:
-        payload = self._opened(request.body)
+        payload = self._decode_body(request.body)
         try:
             kind = get_string(payload, "type")
             token = get_string(payload, "token") or get_string(get_object(payload, "header"), "token")
@@ -67,15 +74,15 @@ class Callback:
             raise _Refused(401, "the verification token is wrong")
         if kind == "url_verification":
             return {"challenge": payload.get("challenge")}
-        return await self._events.take(payload)
+        return await self._events.store_event(payload)
 
-    def _opened(self, body: bytes) -> Json:
+    def _decode_body(self, body: bytes) -> Json:
         """The content of a body; a plain one is refused where there is a key."""
         try:
-            payload = parsed(body)
+            payload = parse_object(body)
             if not self._key:
                 return payload
-            return parsed(decrypt(get_string(payload, "encrypt"), self._key))
+            return parse_object(decrypt(get_string(payload, "encrypt"), self._key))
         except (Malformed, BadCipher) as error:
             raise _Refused(401 if self._key else 400, f"not readable: {error}") from None
 
@@ -87,12 +94,12 @@ class Callback:
         stamp = headers.get("x-lark-request-timestamp", "")
         nonce = headers.get("x-lark-request-nonce", "")
         given = headers.get("x-lark-signature", "")
-        if not signed(given, stamp, nonce, self._key, request.body):
+        if not is_signed(given, stamp, nonce, self._key, request.body):
             raise _Refused(401, "the signature is wrong")
         fresh = stamp.isascii() and stamp.isdecimal() and len(stamp) < 12
         if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
             raise _Refused(401, "the time stamp is too old or too new")
 
 
-def _answer(status: int, content: Json) -> WebhookAnswer:
+def _json_answer(status: int, content: Json) -> WebhookAnswer:
     return WebhookAnswer(status, orjson.dumps(content))

@@ -14,59 +14,59 @@ from bot.render.plain import render_plain
 TEXT = "text"
 """The id of the element that holds the answer."""
 SAY = "roebot_say"
-"""The key of a button's value under which the words stand that it says for the person who clicks."""
+"""Key of a button's value for the text that a click sends."""
 CHOICES = "choices"
 """The id of the element that holds the buttons of a question."""
-MOST_CHOICES = 20
-"""Buttons of one question; a card takes 200 elements, nobody reads so many."""
+MAX_CHOICES = 20
+"""Buttons of one question; a card allows 200 elements, but nobody reads that many."""
 STOP_LABEL = "■ Stop"
 SUMMARY_LENGTH = 120
 _SUMMARY_SOURCE = 600
 
 
-def card(
+def build_card(
     text: str, address: ReplyAddress, *, streaming: bool = False, choices: Sequence[str] = ()
 ) -> dict[str, Any]:
     """A card that shows Markdown; one that streams has a stop button, a question has its choices."""
     elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": card_markdown(text)}]
     if streaming:
-        elements.append(_button("stop", STOP_LABEL, _says("/stop", address)))
+        elements.append(_button("stop", STOP_LABEL, _button_value("/stop", address)))
     if choices:
-        elements.append(_choices(choices, address))
+        elements.append(_choice_columns(choices, address))
     config: dict[str, Any] = {"streaming_mode": streaming, "update_multi": True}
     if not streaming:
-        config["summary"] = {"content": summary(text)}
+        config["summary"] = {"content": summarize(text)}
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
 
 
-def plain_card(text: str) -> dict[str, Any]:
+def build_plain_card(text: str) -> dict[str, Any]:
     """A card that shows the text as it is written: for one that Feishu does not take as Markdown."""
     element = {
         "tag": "div",
         "element_id": TEXT,
         "text": {"tag": "plain_text", "content": text},
     }
-    config = {"streaming_mode": False, "update_multi": True, "summary": {"content": summary(text)}}
+    config = {"streaming_mode": False, "update_multi": True, "summary": {"content": summarize(text)}}
     return {"schema": "2.0", "config": config, "body": {"elements": [element]}}
 
 
-def chosen(choice: str) -> dict[str, Any]:
-    """What stands in the place of the choices once one was clicked."""
+def choice_element(choice: str) -> dict[str, Any]:
+    """Build the element that replaces the buttons once one was clicked."""
     return {"tag": "markdown", "element_id": CHOICES, "content": card_markdown(f"✓ {choice}")}
 
 
-def dumped(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """JSON inside a string, as the API wants cards and settings."""
     return orjson.dumps(value).decode()
 
 
-def summary(text: str) -> str:
+def summarize(text: str) -> str:
     """The line that the list of chats and a notification show."""
     shown = " ".join(render_plain(text[:_SUMMARY_SOURCE]).split())
     return shown if len(shown) <= SUMMARY_LENGTH else f"{shown[:SUMMARY_LENGTH]}…"
 
 
-def _says(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:
+def _button_value(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:
     """The value of a button: a click tells neither the kind of its chat nor the topic, so they are in it."""
     return {SAY: words, "group": address.chat_kind is ChatKind.GROUP, "topic": address.topic, **more}
 
@@ -81,12 +81,12 @@ def _button(element_id: str, label: str, value: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _choices(choices: Sequence[str], address: ReplyAddress) -> dict[str, Any]:
+def _choice_columns(choices: Sequence[str], address: ReplyAddress) -> dict[str, Any]:
     columns = [
         {
             "tag": "column",
             "width": "auto",
-            "elements": [_button(f"choice_{number}", choice, _says(choice, address, choice=True))],
+            "elements": [_button(f"choice_{number}", choice, _button_value(choice, address, choice=True))],
         }
         for number, choice in enumerate(choices)
     ]

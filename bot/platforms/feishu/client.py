@@ -15,7 +15,7 @@ import aiohttp
 import orjson
 
 from bot.clock import Clock
-from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, ApiRefused, Unreached
+from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, FeishuRefused, FeishuUnreached
 from bot.platforms.proxy_and_tls import find_route
 
 ROOTS = {"feishu": "https://open.feishu.cn", "lark": "https://open.larksuite.com"}
@@ -32,7 +32,7 @@ _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FeishuAnswer:
     """An answer of the API: the `data` object of its body, the whole `body`, and the server's time when it
     answered (epoch seconds, whole; 0.0 unknown)."""
 
@@ -41,7 +41,7 @@ class Answer:
     server_time: float = 0.0
 
 
-class Client:
+class FeishuClient:
     """One app. Every call raises ApiRefused or Unreached; neither holds the secret or a token.
 
     `on_refused` is told when Feishu does not know the app's id or secret.
@@ -86,14 +86,16 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         seconds: float = ANSWER_SECONDS,
-    ) -> Answer:
+    ) -> FeishuAnswer:
         """Call a method below /open-apis/ with a JSON body."""
         data = orjson.dumps(body) if body is not None else None
         return await self._with_token(
             lambda token: self._request(verb, f"/open-apis/{path}", data, token, query, seconds)
         )
 
-    async def upload(self, path: str, fields: Mapping[str, str], part: str, name: str, data: bytes) -> Answer:
+    async def upload(
+        self, path: str, fields: Mapping[str, str], part: str, name: str, data: bytes
+    ) -> FeishuAnswer:
         """Post a form with one file."""
 
         def form() -> aiohttp.FormData:
@@ -120,7 +122,7 @@ class Client:
                 allow_redirects=False,
             ) as response:
                 if response.status != 200 or response.content_type == "application/json":
-                    _checked(response, await response.read())
+                    _check_answer(response, await response.read())
                     return
                 async for chunk in response.content.iter_chunked(CHUNK):
                     yield chunk
@@ -142,11 +144,11 @@ class Client:
         """Get a token, to know that the app's id and secret are good."""
         await self._fresh_token()
 
-    async def _with_token(self, request: Callable[[str], Any]) -> Answer:
+    async def _with_token(self, request: Callable[[str], Any]) -> FeishuAnswer:
         token = await self._fresh_token()
         try:
-            answer: Answer = await request(token)
-        except ApiRefused as error:
+            answer: FeishuAnswer = await request(token)
+        except FeishuRefused as error:
             if error.code not in BAD_TOKEN:
                 raise
             if self._token == token:
@@ -167,13 +169,13 @@ class Client:
                     None,
                     ANSWER_SECONDS,
                 )
-            except ApiRefused as error:
+            except FeishuRefused as error:
                 if error.code in BAD_SECRET:
                     self._on_refused(str(error))
                 raise
             token, expire = answer.body.get("tenant_access_token"), answer.body.get("expire")
             if not isinstance(token, str) or not isinstance(expire, int):
-                raise Unreached("the answer holds no tenant access token", sent=True)
+                raise FeishuUnreached("the answer holds no tenant access token", sent=True)
             self._token = token
             self._token_until = self._clock.now() + max(expire - TOKEN_EARLY, expire / 2)
             return token
@@ -186,7 +188,7 @@ class Client:
         token: str,
         query: Mapping[str, str] | None,
         seconds: float,
-    ) -> Answer:
+    ) -> FeishuAnswer:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if not isinstance(data, aiohttp.FormData):
             headers["Content-Type"] = "application/json; charset=utf-8"
@@ -203,11 +205,11 @@ class Client:
                 timeout=timeout,
                 allow_redirects=False,
             ) as response:
-                return _checked(response, await response.read())
+                return _check_answer(response, await response.read())
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            raise Unreached("the client is closed", sent=False)
+            raise FeishuUnreached("the client is closed", sent=False)
         return self._session
 
     @contextmanager
@@ -215,16 +217,16 @@ class Client:
         try:
             yield
         except _UNSENT:
-            raise Unreached("cannot connect to Feishu", sent=False) from None
+            raise FeishuUnreached("cannot connect to Feishu", sent=False) from None
         except TimeoutError:
-            raise Unreached("no answer within the time allowed", sent=True) from None
+            raise FeishuUnreached("no answer within the time allowed", sent=True) from None
         except aiohttp.WSServerHandshakeError:
             raise
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreached(f"the connection broke off ({type(error).__name__})", sent=True) from None
+            raise FeishuUnreached(f"the connection broke off ({type(error).__name__})", sent=True) from None
 
 
-def _checked(response: aiohttp.ClientResponse, payload: bytes) -> Answer:
+def _check_answer(response: aiohttp.ClientResponse, payload: bytes) -> FeishuAnswer:
     """The answer, if it is a success. Raises ApiRefused, or Unreached where it is none of the API's."""
     try:
         body = orjson.loads(payload)
@@ -233,24 +235,24 @@ def _checked(response: aiohttp.ClientResponse, payload: bytes) -> Answer:
     code = body.get("code") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(code, int):
         if response.status >= 400:
-            raise ApiRefused(response.status, response.status, f"HTTP status {response.status}")
-        raise Unreached("the answer is not one of the Feishu API", sent=True)
+            raise FeishuRefused(response.status, response.status, f"HTTP status {response.status}")
+        raise FeishuUnreached("the answer is not one of the Feishu API", sent=True)
     if code != 0 or response.status >= 400:
-        reset, limit = (_number(response, f"x-ogw-ratelimit-{name}") for name in ("reset", "limit"))
+        reset, limit = (_read_number(response, f"x-ogw-ratelimit-{name}") for name in ("reset", "limit"))
         msg = str(body.get("msg") or "")[:200]
-        raise ApiRefused(response.status, code, msg, reset=reset, limit=int(limit))
+        raise FeishuRefused(response.status, code, msg, reset=reset, limit=int(limit))
     data = body.get("data")
-    return Answer(data if isinstance(data, dict) else {}, body, _server_time(response))
+    return FeishuAnswer(data if isinstance(data, dict) else {}, body, _read_server_time(response))
 
 
-def _number(response: aiohttp.ClientResponse, header: str) -> float:
+def _read_number(response: aiohttp.ClientResponse, header: str) -> float:
     try:
         return max(0.0, min(float(response.headers.get(header, 0)), 86400.0))
     except ValueError:
         return 0.0
 
 
-def _server_time(response: aiohttp.ClientResponse) -> float:
+def _read_server_time(response: aiohttp.ClientResponse) -> float:
     try:
         return parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What events do not tell: the names of people, and whose message was answered. Asked for, kept, bounded."""
+"""Looks up what events omit, with bounded caches: people's names, and authors of replied-to messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from urllib.parse import quote
 import structlog
 
 from bot.clock import Clock
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.errors import ApiProblem
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json
 
 log = structlog.get_logger(__name__)
@@ -21,14 +21,14 @@ T = TypeVar("T")
 ASK_SECONDS = 0.8
 """An event must be acknowledged within 3 s, so no question about it may take longer."""
 PAUSE = 300.0
-"""After a refusal (most often: no scope to read names) nothing is asked for so long (seconds)."""
+"""Seconds without lookups after a refusal (usually a missing scope)."""
 KEPT = 4096
 KNOWN_SECONDS = 3600.0
-"""So long what Feishu said of a person is believed."""
+"""Lifetime of a cached person (s)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class FeishuPerson:
     """Somebody as Feishu describes them: `departments` are open ids, told where the app may read them
     (contact:user.department:readonly).
     """
@@ -38,62 +38,62 @@ class Person:
     asked_at: float = 0.0
 
 
-def person_in(user: Json, now: float) -> Person:
-    """What `contact/v3/users` says of somebody."""
+def read_person(user: Json, now: float) -> FeishuPerson:
+    """Read a user object of `contact/v3/users`."""
     found = user.get("department_ids")
     departments = tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
-    return Person(str(user.get("name") or ""), departments, now)
+    return FeishuPerson(str(user.get("name") or ""), departments, now)
 
 
-class People:
+class FeishuContacts:
     """People by open id, p2p chats by open id, and the ids of the bot's own messages. `bot_ids` are the app
     id and the bot's open id: messages name it by either.
     """
 
-    def __init__(self, client: Client, clock: Clock, bot_ids: frozenset[str]) -> None:
+    def __init__(self, client: FeishuClient, clock: Clock, bot_ids: frozenset[str]) -> None:
         self._client = client
         self._bot_ids = bot_ids
         self._clock = clock
-        self._known: OrderedDict[str, Person] = OrderedDict()
+        self._known: OrderedDict[str, FeishuPerson] = OrderedDict()
         self._chats: OrderedDict[str, str] = OrderedDict()
         self._own: OrderedDict[str, bool] = OrderedDict()
         self._silent_until = 0.0
 
-    async def person(self, open_id: str) -> Person:
-        """What Feishu tells of a person."""
+    async def find_person(self, open_id: str) -> FeishuPerson:
+        """Return Feishu's data about a person; empty where it cannot be read."""
         now, known = self._clock.now(), self._known.get(open_id)
         if known is not None and now - known.asked_at < KNOWN_SECONDS:
             return known
         if now < self._silent_until:
-            return Person(known.name if known is not None else "")
+            return FeishuPerson(known.name if known is not None else "")
         query = {"user_id_type": "open_id", "department_id_type": "open_department_id"}
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.call(
                     "GET", f"contact/v3/users/{quote(open_id, safe='')}", query=query
                 )
-        except (ApiProblem, TimeoutError) as problem:
+        except (FeishuError, TimeoutError) as problem:
             self._silent_until = now + PAUSE
             log.info("feishu.person_unknown", reason=str(problem) or "no answer in time")
-            return Person(known.name if known is not None else "")
+            return FeishuPerson(known.name if known is not None else "")
         user = answer.data.get("user")
-        found = person_in(user if isinstance(user, dict) else {}, now)
-        _keep(self._known, open_id, found)
+        found = read_person(user if isinstance(user, dict) else {}, now)
+        _put_bounded(self._known, open_id, found)
         return found
 
-    def posted(self, message_id: str) -> None:
+    def note_own_message(self, message_id: str) -> None:
         """A message of the bot's own."""
-        _keep(self._own, message_id, True)
+        _put_bounded(self._own, message_id, True)
 
     async def is_own(self, message_id: str) -> bool:
-        """Whether the bot wrote a message; asked of Feishu where it is older than this process."""
+        """Return True for the bot's own message; older ones are looked up."""
         known = self._own.get(message_id)
         if known is not None:
             return known
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
-        except (ApiProblem, TimeoutError):
+        except (FeishuError, TimeoutError):
             return False
         items = answer.data.get("items")
         sender = items[0].get("sender") if isinstance(items, list) and items else None
@@ -102,19 +102,19 @@ class People:
             and sender.get("sender_type") == "app"
             and sender.get("id") in self._bot_ids
         )
-        _keep(self._own, message_id, own)
+        _put_bounded(self._own, message_id, own)
         return own
 
-    def met(self, open_id: str, chat: str) -> None:
+    def note_private_chat(self, open_id: str, chat: str) -> None:
         """The p2p chat of a person."""
-        _keep(self._chats, open_id, chat)
+        _put_bounded(self._chats, open_id, chat)
 
-    def chat_of(self, open_id: str) -> str:
+    def find_private_chat(self, open_id: str) -> str:
         """The p2p chat of a person; the open id itself, which can be written to, where it is not known."""
         return self._chats.get(open_id, open_id)
 
 
-def _keep(held: OrderedDict[str, T], key: str, value: T) -> None:
+def _put_bounded(held: OrderedDict[str, T], key: str, value: T) -> None:
     held[key] = value
     held.move_to_end(key)
     while len(held) > KEPT:

@@ -1,4 +1,4 @@
-"""What a message says: its text with mentions written out, and its files."""
+"""Reads the content of a message: its text with mentions resolved, and its files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.domain import Attachment, AttachmentKind
-from bot.platforms.feishu.files import resource
-from bot.platforms.feishu.payload import parsed
+from bot.platforms.feishu.files import resource_ref
+from bot.platforms.feishu.payload import parse_object
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 _FILES = ("file", "media")
@@ -15,7 +15,7 @@ _LOCALES = ("zh_cn", "en_us", "ja_jp")
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FeishuContent:
     """A message as it was meant. `named` says that the bot was mentioned; its name is not in the text."""
 
     text: str = ""
@@ -24,7 +24,7 @@ class Content:
     named: bool = False
 
 
-class Mentions:
+class FeishuMentions:
     """The placeholders of one message (`@_user_1`) and whom they mean."""
 
     def __init__(self, message: Json, bot: str) -> None:
@@ -45,38 +45,38 @@ class Mentions:
         return text.replace("@_all", "@all").strip()
 
     def name(self, key: str, shown: str) -> str:
-        """What stands for one mention of a rich text."""
+        """Return the text for one mention of a rich text."""
         if key in self._names:
             return self._names[key]
         return "@all" if key in ("@_all", "all") else f"@{shown or 'somebody'}"
 
 
-def read_content(message: Json, bot: str) -> Content:
+def read_content(message: Json, bot: str) -> FeishuContent:
     """The content of a message. Raises Malformed."""
-    mentions = Mentions(message, bot)
+    mentions = FeishuMentions(message, bot)
     kind, message_id = require_string(message, "message_type"), require_string(message, "message_id")
-    content = parsed(get_string(message, "content") or "{}")
+    content = parse_object(get_string(message, "content") or "{}")
     if kind == "text":
-        return Content(mentions.resolve(get_string(content, "text")), named=mentions.named)
+        return FeishuContent(mentions.resolve(get_string(content, "text")), named=mentions.named)
     if kind == "post":
-        return _post(content, message_id, mentions)
+        return _read_post(content, message_id, mentions)
     if kind == "image":
-        picture = _picture(message_id, require_string(content, "image_key"))
-        return Content(attachments=(picture,), named=mentions.named)
+        picture = _image_attachment(message_id, require_string(content, "image_key"))
+        return FeishuContent(attachments=(picture,), named=mentions.named)
     if kind in _FILES:
         key = require_string(content, "file_key")
         name = get_string(content, "file_name") or f"{kind}_{key[-8:]}"
-        file = Attachment(AttachmentKind.FILE, name, resource(message_id, key))
-        return Content(attachments=(file,), named=mentions.named)
-    return Content(unsupported=kind, named=mentions.named)
+        file = Attachment(AttachmentKind.FILE, name, resource_ref(message_id, key))
+        return FeishuContent(attachments=(file,), named=mentions.named)
+    return FeishuContent(unsupported=kind, named=mentions.named)
 
 
-def _picture(message_id: str, key: str) -> Attachment:
+def _image_attachment(message_id: str, key: str) -> Attachment:
     name = f"image_{key[-8:]}.png"
-    return Attachment(AttachmentKind.IMAGE, name, resource(message_id, key), mime="image/png")
+    return Attachment(AttachmentKind.IMAGE, name, resource_ref(message_id, key), mime="image/png")
 
 
-def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
+def _read_post(content: Json, message_id: str, mentions: FeishuMentions) -> FeishuContent:
     """A rich text; one that names a language has its content one level below."""
     if "content" not in content:
         content = next((get_object(content, key) for key in _LOCALES if key in content), content)
@@ -88,51 +88,51 @@ def _post(content: Json, message_id: str, mentions: Mentions) -> Content:
     for paragraph in paragraphs:
         if not isinstance(paragraph, list) or not all(isinstance(node, dict) for node in paragraph):
             raise Malformed("a paragraph is no list of objects")
-        lines.append("".join(_node(node, mentions) for node in paragraph))
+        lines.append("".join(_node_text(node, mentions) for node in paragraph))
         pictures += [
-            _picture(message_id, require_string(node, "image_key"))
+            _image_attachment(message_id, require_string(node, "image_key"))
             for node in paragraph
             if node.get("tag") == "img"
         ]
     text = "\n".join(lines).strip()
-    return Content(text, tuple(pictures), named=mentions.named)
+    return FeishuContent(text, tuple(pictures), named=mentions.named)
 
 
-def _node(node: Json, mentions: Mentions) -> str:
+def _node_text(node: Json, mentions: FeishuMentions) -> str:
     read = _NODES.get(get_string(node, "tag"))
     return read(node, mentions) if read is not None else ""
 
 
-def _styled(node: Json, mentions: Mentions) -> str:
+def _styled_text(node: Json, mentions: FeishuMentions) -> str:
     del mentions
     return get_string(node, "text")
 
 
-def _link(node: Json, mentions: Mentions) -> str:
+def _link_text(node: Json, mentions: FeishuMentions) -> str:
     del mentions
     text, href = get_string(node, "text"), get_string(node, "href")
     return href if text in ("", href) else f"[{text}]({href})"
 
 
-def _at(node: Json, mentions: Mentions) -> str:
+def _mention_text(node: Json, mentions: FeishuMentions) -> str:
     return mentions.name(get_string(node, "user_id"), get_string(node, "user_name"))
 
 
-def _code(node: Json, mentions: Mentions) -> str:
+def _code_text(node: Json, mentions: FeishuMentions) -> str:
     del mentions
     return f"\n```{get_string(node, 'language').lower()}\n{get_string(node, 'text')}\n```\n"
 
 
-def _rule(node: Json, mentions: Mentions) -> str:
+def _rule_text(node: Json, mentions: FeishuMentions) -> str:
     del node, mentions
     return "\n---\n"
 
 
-_NODES: dict[str, Callable[[Json, Mentions], str]] = {
-    "text": _styled,
-    "md": _styled,
-    "a": _link,
-    "at": _at,
-    "code_block": _code,
-    "hr": _rule,
+_NODES: dict[str, Callable[[Json, FeishuMentions], str]] = {
+    "text": _styled_text,
+    "md": _styled_text,
+    "a": _link_text,
+    "at": _mention_text,
+    "code_block": _code_text,
+    "hr": _rule_text,
 }

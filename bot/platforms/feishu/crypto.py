@@ -1,4 +1,4 @@
-"""What protects callbacks over HTTP: the signature and the encryption (open.feishu.cn, "Encrypt Key")."""
+"""Signature and encryption of callbacks over HTTP (open.feishu.cn, "Encrypt Key")."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
     return hashlib.sha256((timestamp + nonce + encrypt_key).encode() + body).hexdigest()
 
 
-def signed(given: str, timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> bool:
-    """Whether a signature is right; takes the same time for every wrong one."""
+def is_signed(given: str, timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> bool:
+    """Return True for a valid signature; takes the same time for every invalid one."""
     wanted = signature(timestamp, nonce, encrypt_key, body)
     return hmac.compare_digest(given.encode(), wanted.encode())
 

@@ -1,4 +1,4 @@
-"""What Feishu's refusals and lost connections mean to the core.
+"""Errors of Feishu calls, and their meaning for the core.
 
 Codes: open.feishu.cn, "Server-side error codes", "Frequency control", and the tables of im-v1 and cardkit-v1.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 
 
-class ApiProblem(Exception):
+class FeishuError(Exception):
     """A call did not succeed; the text holds no secret."""
 
 
-class ApiRefused(ApiProblem):
+class FeishuRefused(FeishuError):
     """Feishu answered with an error: HTTP `status`, its `code` and `msg`; `reset` and `limit` are those of
     the frequency headers (seconds and calls, 0 where absent)."""
 
@@ -25,7 +25,7 @@ class ApiRefused(ApiProblem):
         self.limit = limit
 
 
-class Unreached(ApiProblem):
+class FeishuUnreached(FeishuError):
     """No answer; `sent` says that the request may have arrived."""
 
     def __init__(self, reason: str, *, sent: bool) -> None:
@@ -55,15 +55,15 @@ _GONE = frozenset({RECALLED, 231003, 230110, 232009, 234003, 234008, 300305})
 _PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401})
 
 
-def delivery_error(problem: ApiProblem, *, posting: bool) -> DeliveryError:
+def delivery_error(problem: FeishuError, *, posting: bool) -> DeliveryError:
     """The error to raise; `posting` says that the call shows something new."""
-    if isinstance(problem, ApiRefused):
-        return _refusal(problem, posting)
-    sent = isinstance(problem, Unreached) and problem.sent
+    if isinstance(problem, FeishuRefused):
+        return _convert_refusal(problem, posting)
+    sent = isinstance(problem, FeishuUnreached) and problem.sent
     return DeliveryError(DeliveryCategory.TRANSIENT, str(problem), unknown_outcome=posting and sent)
 
 
-def _refusal(problem: ApiRefused, posting: bool) -> DeliveryError:
+def _convert_refusal(problem: FeishuRefused, posting: bool) -> DeliveryError:
     detail = str(problem)
     if problem.status == 429 or problem.code in FREQUENCY:
         wide = problem.code in _ACCOUNT_WIDE or problem.limit > _NARROW_LIMIT
@@ -82,8 +82,8 @@ def _refusal(problem: ApiRefused, posting: bool) -> DeliveryError:
     return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, detail)
 
 
-def about_the_card(problem: ApiRefused) -> bool:
-    """Whether the card itself was refused, so that another way of showing the text may succeed."""
+def is_card_refused(problem: FeishuRefused) -> bool:
+    """Return True where Feishu refused the card itself, so that another presentation may succeed."""
     if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500:
         return False
     return not (

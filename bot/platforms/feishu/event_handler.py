@@ -1,4 +1,4 @@
-"""One event, however it came: converted, stored, and only then acknowledged."""
+"""Converts an event, stores it, and only then acknowledges it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.connection import AccountHealth
-from bot.platforms.feishu.inbound import Inbound
+from bot.platforms.feishu.inbound import FeishuInbound
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Counts:
-    """What came in, for people who look."""
+class FeishuCounts:
+    """Numbers of received events, for tests and diagnosis."""
 
     events: int = 0
     messages: int = 0
@@ -33,21 +33,21 @@ class Counts:
     connections: int = 0
 
 
-class Events:
+class FeishuEventHandler:
     """Takes the events of one account; `on_choice` is told of every click on a choice that was stored, and
     `on_recalled` the id of every message that was taken back."""
 
     def __init__(
         self,
         account: str,
-        inbound: Inbound,
+        inbound: FeishuInbound,
         inbox: Inbox,
         clock: Clock,
         health: AccountHealth,
         on_choice: Callable[[InboundMessage], None],
         on_recalled: Callable[[str], None],
     ) -> None:
-        self.counts = Counts()
+        self.counts = FeishuCounts()
         self._account = account
         self._inbound = inbound
         self._inbox = inbox
@@ -57,25 +57,25 @@ class Events:
         self._on_recalled = on_recalled
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def take(self, payload: Json) -> Json:
+    async def store_event(self, payload: Json) -> Json:
         """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
         event is not acknowledged, and comes again."""
         self.counts.events += 1
         self._health.mark_live()
         # A name that has to be asked for must not let a recall overtake the message that it takes back.
-        chat = _chat(payload)
+        chat = _find_chat(payload)
         async with self._orders.setdefault(chat, asyncio.Lock()) if chat else asyncio.Lock():
-            return await self._take(payload)
+            return await self._store(payload)
 
-    async def _take(self, payload: Json) -> Json:
+    async def _store(self, payload: Json) -> Json:
         try:
             happened = await self._inbound.convert(payload, self._clock.now())
         except Malformed as error:
-            self.malformed(str(error))
+            self.count_malformed(str(error))
             return {}
         if happened is None:
             self.counts.ignored += 1
-            log.debug("feishu.event_ignored", account=self._account, kind=_kind(payload))
+            log.debug("feishu.event_ignored", account=self._account, kind=_event_type(payload))
             return {}
         self.counts.messages += isinstance(happened, InboundMessage)
         self.counts.edits += isinstance(happened, InboundChange)
@@ -92,17 +92,17 @@ class Events:
         self._on_choice(happened)
         return {"toast": {"type": "success", "content": f"✓ {happened.text}"}}
 
-    def malformed(self, reason: str) -> None:
+    def count_malformed(self, reason: str) -> None:
         """Count and log what cannot be read; it is acknowledged, since it would come again as it is."""
         self.counts.malformed += 1
         log.warning("feishu.event_skipped", account=self._account, reason=reason)
 
-    def acknowledged(self) -> None:
+    def mark_acknowledged(self) -> None:
         """The answer has left."""
         reach(Step.ACKNOWLEDGED)
 
 
-def _chat(payload: Json) -> str:
+def _find_chat(payload: Json) -> str:
     """The chat of a message, change or recall ("" for anything else)."""
     event = payload.get("event")
     event = event if isinstance(event, dict) else {}
@@ -111,7 +111,7 @@ def _chat(payload: Json) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _kind(payload: Json) -> str:
+def _event_type(payload: Json) -> str:
     try:
         return get_string(get_object(payload, "header"), "event_type")
     except Malformed:

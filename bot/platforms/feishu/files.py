@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.errors import ApiProblem, Unreached
-from bot.platforms.feishu.outbound import Outbound
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.errors import FeishuError, FeishuUnreached
+from bot.platforms.feishu.outbound import FeishuOutbound
 
 IMAGE_LIMIT = 10 * 1024 * 1024
 """Bytes of an uploaded picture (im-v1 image/create)."""
@@ -22,15 +22,15 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif", "imag
 _TYPES = {"pdf": "pdf", "doc": "doc", "docx": "doc", "xls": "xls", "xlsx": "xls", "ppt": "ppt", "pptx": "ppt"}
 
 
-def resource(message_id: str, key: str) -> str:
+def resource_ref(message_id: str, key: str) -> str:
     """The `ref` of an attachment."""
     return f"{message_id}/{key}"
 
 
-class Files:
+class FeishuFiles:
     """Sends and fetches files for one account."""
 
-    def __init__(self, client: Client, outbound: Outbound) -> None:
+    def __init__(self, client: FeishuClient, outbound: FeishuOutbound) -> None:
         self._client = client
         self._outbound = outbound
 
@@ -59,15 +59,15 @@ class Files:
                     if received > DOWNLOAD_LIMIT:
                         raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 100 MB")
                     yield chunk
-        except ApiProblem as problem:
-            raise self._outbound.failure(problem, posting=False) from None
+        except FeishuError as problem:
+            raise self._outbound.to_delivery_error(problem, posting=False) from None
 
     async def _send(self, file: OutboundFile, kind: str) -> str:
         try:
             key = await self._upload(file, kind)
             answer = await self._outbound.post(f"{file.key}:{kind}", file.address, kind, {f"{kind}_key": key})
-        except ApiProblem as problem:
-            raise self._outbound.failure(problem, posting=True) from None
+        except FeishuError as problem:
+            raise self._outbound.to_delivery_error(problem, posting=True) from None
         return str(answer.data["message_id"])
 
     async def _upload(self, file: OutboundFile, kind: str) -> str:
@@ -80,5 +80,5 @@ class Files:
         answer = await self._client.upload(f"im/v1/{kind}s", fields, kind, name, file.data)
         key = answer.data.get(f"{kind}_key")
         if not isinstance(key, str):
-            raise Unreached("the answer names no upload", sent=False)
+            raise FeishuUnreached("the answer names no upload", sent=False)
         return key

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
-from bot.platforms.feishu.contacts import People, Person
+from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
 from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.payload import milliseconds
+from bot.platforms.feishu.payload import read_time
 from bot.platforms.payload import Json, get_object, get_string, require_string
 
 MESSAGE = "im.message.receive_v1"
@@ -22,17 +22,17 @@ _KINDS = {"p2p": ChatKind.PRIVATE, "group": ChatKind.GROUP, "topic_group": ChatK
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the bot is."""
+class FeishuIdentity:
+    """The bot's own id and name."""
 
     open_id: str
     name: str
 
 
-class Inbound:
+class FeishuInbound:
     """Converts events for one account."""
 
-    def __init__(self, account: str, identity: Identity, people: People) -> None:
+    def __init__(self, account: str, identity: FeishuIdentity, people: FeishuContacts) -> None:
         self._account = account
         self._identity = identity
         self._people = people
@@ -42,20 +42,22 @@ class Inbound:
         header, event = get_object(payload, "header"), get_object(payload, "event")
         kind = require_string(header, "event_type")
         if kind == MESSAGE:
-            return await self._message(header, event)
+            return await self._convert_message(header, event)
         if kind in (EDITED, RECALLED):
             return (
-                self._recalled(header, event, now) if kind == RECALLED else self._edited(header, event, now)
+                self._convert_recall(header, event, now)
+                if kind == RECALLED
+                else self._convert_edit(header, event, now)
             )
         if kind == CLICK:
-            return await self._click(header, event, now)
+            return await self._convert_click(header, event, now)
         if kind == MENU:
-            return await self._menu(header, event, now)
+            return await self._convert_menu(header, event, now)
         if kind == ENTERED:
-            self._met(event)
+            self._note_private_chat(event)
         return None
 
-    async def _message(self, header: Json, event: Json) -> InboundMessage | None:
+    async def _convert_message(self, header: Json, event: Json) -> InboundMessage | None:
         message, sender = get_object(event, "message"), get_object(event, "sender")
         chat_kind = _KINDS.get(get_string(message, "chat_type"))
         if chat_kind is None or get_string(sender, "sender_type") != "user":
@@ -68,7 +70,7 @@ class Inbound:
             require_string(message, "chat_id"),
         )
         if chat_kind is ChatKind.PRIVATE:
-            self._people.met(open_id, chat)
+            self._people.note_private_chat(open_id, chat)
         message_id = require_string(message, "message_id")
         origin = Origin(
             account=self._account,
@@ -76,57 +78,59 @@ class Inbound:
             chat=chat,
             chat_kind=chat_kind,
             message_id=message_id,
-            sender=self._sender(header, sender, open_id, await self._people.person(open_id)),
+            sender=self._build_sender(header, sender, open_id, await self._people.find_person(open_id)),
             topic=get_string(message, "thread_id"),
-            reply_to=_replied(message),
+            reply_to=_find_replied(message),
         )
-        addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._answers_us(message)
+        addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._is_reply_to_bot(message)
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
             origin=origin,
             text=content.text,
-            sent_at=milliseconds(message, "create_time"),
+            sent_at=read_time(message, "create_time"),
             addressed=addressed,
             attachments=content.attachments,
             unsupported=content.unsupported,
         )
 
-    def _edited(self, header: Json, event: Json, now: float) -> InboundChange | None:
+    def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:
         """The event brings the message as it is now, in the form in which it came first."""
         message, sender = get_object(event, "message"), get_object(event, "sender")
         if not message.get("content") or get_string(sender, "sender_type") not in ("", "user"):
             return None
         content = read_content(message, self._identity.open_id)
         person = get_string(get_object(sender, "sender_id"), "open_id")
-        at = milliseconds(message, "update_time") or now
-        origin = self._origin(message, self._sender(header, sender, person))
+        at = read_time(message, "update_time") or now
+        origin = self._build_origin(message, self._build_sender(header, sender, person))
         return InboundChange(require_string(header, "event_id"), origin, content.text, at)
 
-    def _recalled(self, header: Json, event: Json, now: float) -> InboundChange:
+    def _convert_recall(self, header: Json, event: Json, now: float) -> InboundChange:
         """Whoever took it back: the event names neither its author nor the kind of the chat."""
-        at = milliseconds(event, "recall_time") or now
-        return InboundChange(require_string(header, "event_id"), self._origin(event, Sender("")), None, at)
+        at = read_time(event, "recall_time") or now
+        return InboundChange(
+            require_string(header, "event_id"), self._build_origin(event, Sender("")), None, at
+        )
 
     @staticmethod
-    def _sender(header: Json, told: Json, open_id: str, person: Person | None = None) -> Sender:
-        """Who wrote or pressed: `told` names their organization, the header the one that the app is in."""
+    def _build_sender(header: Json, told: Json, open_id: str, person: FeishuPerson | None = None) -> Sender:
+        """Build the sender: `told` names their organization, the header that of the app."""
         tenant = get_string(told, "tenant_key")
-        known = person or Person()
+        known = person or FeishuPerson()
         departments = tuple(f"department:{one}" for one in known.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
         return Sender(open_id, known.name, belongs=belongs, guest=tenant != get_string(header, "tenant_key"))
 
-    def _origin(self, message: Json, person: Sender) -> Origin:
+    def _build_origin(self, message: Json, person: Sender) -> Origin:
         kind = _KINDS.get(get_string(message, "chat_type"), ChatKind.GROUP)
         chat, message_id = require_string(message, "chat_id"), require_string(message, "message_id")
         return Origin(self._account, "feishu", chat, kind, message_id, person)
 
-    async def _answers_us(self, message: Json) -> bool:
+    async def _is_reply_to_bot(self, message: Json) -> bool:
         parent = get_string(message, "parent_id")
         return bool(parent) and await self._people.is_own(parent)
 
-    async def _click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+    async def _convert_click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         value = get_object(event, "action").get("value")
         said = value.get(SAY) if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(said, str) or not said:
@@ -140,14 +144,14 @@ class Inbound:
             chat=require_string(context, "open_chat_id"),
             chat_kind=ChatKind.GROUP if value.get("group") is True else ChatKind.PRIVATE,
             message_id=require_string(context, "open_message_id"),
-            sender=self._sender(header, operator, open_id, await self._people.person(open_id)),
+            sender=self._build_sender(header, operator, open_id, await self._people.find_person(open_id)),
             topic=get_string(value, "topic"),
             reply_to=require_string(context, "open_message_id"),
         )
         clicked = value.get("choice") is True
         return InboundMessage(require_string(header, "event_id"), origin, said, now, clicked=clicked)
 
-    async def _menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+    async def _convert_menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         """An entry of the bot's menu is the command that its key names."""
         key = get_string(event, "event_key").strip().lstrip("/")
         if not key:
@@ -155,17 +159,17 @@ class Inbound:
         operator = get_object(event, "operator")
         open_id = require_string(get_object(operator, "operator_id"), "open_id")
         event_id = require_string(header, "event_id")
-        name = get_string(operator, "operator_name") or (await self._people.person(open_id)).name
-        chat = self._people.chat_of(open_id)
+        name = get_string(operator, "operator_name") or (await self._people.find_person(open_id)).name
+        chat = self._people.find_private_chat(open_id)
         origin = Origin(self._account, "feishu", chat, ChatKind.PRIVATE, "", Sender(open_id, name))
         return InboundMessage(event_id, origin, f"/{key}", now)
 
-    def _met(self, event: Json) -> None:
+    def _note_private_chat(self, event: Json) -> None:
         open_id = require_string(get_object(event, "operator_id"), "open_id")
-        self._people.met(open_id, require_string(event, "chat_id"))
+        self._people.note_private_chat(open_id, require_string(event, "chat_id"))
 
 
-def _replied(message: Json) -> str:
+def _find_replied(message: Json) -> str:
     """The message that was answered; in a topic every message answers its first one, which says nothing."""
     parent = get_string(message, "parent_id")
     if get_string(message, "thread_id") and parent == get_string(message, "root_id"):

@@ -1,4 +1,4 @@
-"""Feishu and Lark as data."""
+"""The manifest of Feishu and Lark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVENTS = (
 """What the app subscribes to; `card.action.trigger` is a callback, in the second tab of the same page."""
 
 
-def _listed(lines: tuple[tuple[str, str], ...]) -> str:
+def _format_list(lines: tuple[tuple[str, str], ...]) -> str:
     return "".join(f"\n     - {name}: {what}" for name, what in lines)
 
 
@@ -65,11 +65,11 @@ MANIFEST = Manifest(
         "give it a name and a picture.",
         "Under Credentials & Basic Info, keep App ID (cli_…) and App Secret.",
         "Under Add Features, add Bot.",
-        f"Under Permissions & Scopes, add these (Batch import takes them as a list):{_listed(SCOPES)}",
+        f"Under Permissions & Scopes, add these (Batch import takes them as a list):{_format_list(SCOPES)}",
     ),
     later_steps=(
         "Under Events & Callbacks, Event Configuration, choose to receive events through persistent "
-        f"connection, save, and add these events:{_listed(EVENTS)}",
+        f"connection, save, and add these events:{_format_list(EVENTS)}",
         "In the tab Callback Configuration choose persistent connection too, save, and add "
         "card.action.trigger (the stop button).",
         "Under Version Management & Release, create a version, submit it and have it approved: permissions "
@@ -77,4 +77,3 @@ MANIFEST = Manifest(
     ),
     write_to_it="In Feishu, find the bot by its name and write to it; groups add it under Settings, Bots.",
 )
-"""What the core knows of Feishu before the adapter is loaded."""

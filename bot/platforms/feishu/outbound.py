@@ -1,4 +1,4 @@
-"""Posts and edits: Markdown in, cards out; a part that grows is a streaming card."""
+"""Posts and edits as cards; a part that grows is a streaming card."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from bot.clock import Clock
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth
-from bot.platforms.feishu.cards import card, dumped, plain_card
-from bot.platforms.feishu.client import Answer, Client
+from bot.platforms.feishu.cards import build_card, build_plain_card, dump_json
+from bot.platforms.feishu.client import FeishuAnswer, FeishuClient
 from bot.platforms.feishu.errors import (
     RECALLED,
-    ApiProblem,
-    ApiRefused,
-    Unreached,
-    about_the_card,
+    FeishuError,
+    FeishuRefused,
+    FeishuUnreached,
     delivery_error,
+    is_card_refused,
 )
-from bot.platforms.feishu.streams import Streams
+from bot.platforms.feishu.streams import FeishuStreams
 
 log = structlog.get_logger(__name__)
 
@@ -32,13 +32,13 @@ DOUBTFUL_SECONDS = 10.0
 _TRIED = 1024
 
 
-class Outbound:
-    """What the bot does in its chats. `on_posted` is told the id of every message of its own."""
+class FeishuOutbound:
+    """Sends to the bot's chats. `on_posted` is called with the id of every own message."""
 
     def __init__(
         self,
-        client: Client,
-        streams: Streams,
+        client: FeishuClient,
+        streams: FeishuStreams,
         clock: Clock,
         health: AccountHealth,
         on_posted: Callable[[str], None],
@@ -57,71 +57,73 @@ class Outbound:
         try:
             try:
                 return await self._send(message)
-            except ApiRefused as refused:
+            except FeishuRefused as refused:
                 if refused.code != RECALLED:
                     raise
             # What the uuid stood for was taken back: this is a new message.
             self._next_uuid(message.key)
             return await self._send(message)
-        except ApiProblem as problem:
-            raise self.failure(problem, posting=True) from None
+        except FeishuError as problem:
+            raise self.to_delivery_error(problem, posting=True) from None
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text; the final version also ends the streaming."""
         try:
             async with self._streams.signs.guard_edit(message_id, message):
                 if message.final:
-                    await self._finish(message_id, message)
+                    await self._finish_message(message_id, message)
                 else:
                     await self._streams.extend(message_id, message.text, message.address)
-        except ApiProblem as problem:
-            if isinstance(problem, ApiRefused) and problem.code == RECALLED:
+        except FeishuError as problem:
+            if isinstance(problem, FeishuRefused) and problem.code == RECALLED:
                 self._next_uuid(message.key)
-            raise self.failure(problem, posting=False) from None
+            raise self.to_delivery_error(problem, posting=False) from None
 
-    def streaming(self, message_id: str) -> bool:
-        """Whether a message is a card that streams."""
-        return self._streams.streaming(message_id)
+    def is_streaming(self, message_id: str) -> bool:
+        """Return True for a message whose card streams."""
+        return self._streams.is_streaming(message_id)
 
     async def delete(self, message_id: str) -> None:
-        """Take back; one that is gone already is as good."""
+        """Delete a message; one that is gone already is not an error."""
         self._streams.forget(message_id)
         try:
             await self._client.call("DELETE", f"im/v1/messages/{message_id}")
-        except ApiProblem as problem:
-            error = self.failure(problem, posting=False)
+        except FeishuError as problem:
+            error = self.to_delivery_error(problem, posting=False)
             if error.category is not DeliveryCategory.NOT_FOUND:
                 raise error from None
 
-    async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> Answer:
+    async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> FeishuAnswer:
         """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
-        body = {"msg_type": kind, "content": dumped(content), "uuid": self._uuid(key, address)}
+        body = {"msg_type": kind, "content": dump_json(content), "uuid": self._uuid(key, address)}
         if address.reply_to:
             try:
-                return await self._posted(
+                return await self._post_noted(
                     f"im/v1/messages/{address.reply_to}/reply",
                     {**body, "reply_in_thread": bool(address.topic)},
                 )
-            except ApiRefused as refused:
+            except FeishuRefused as refused:
                 if delivery_error(refused, posting=True).category is not DeliveryCategory.NOT_FOUND:
                     raise
                 log.info("feishu.replied_message_gone", code=refused.code)
         id_type = "open_id" if address.chat.startswith("ou_") else "chat_id"
-        return await self._posted(
+        return await self._post_noted(
             "im/v1/messages", {**body, "receive_id": address.chat}, {"receive_id_type": id_type}
         )
 
-    def failure(self, problem: ApiProblem, *, posting: bool) -> DeliveryError:
+    def to_delivery_error(self, problem: FeishuError, *, posting: bool) -> DeliveryError:
         """The error to raise for one of the client; a limit is also reported."""
         error = delivery_error(problem, posting=posting)
         if isinstance(error, RateLimited):
             self._health.mark_limited(error.retry_after)
         return error
 
-    async def _posted(self, path: str, body: dict[str, Any], query: dict[str, str] | None = None) -> Answer:
+    async def _post_noted(
+        self, path: str, body: dict[str, Any], query: dict[str, str] | None = None
+    ) -> FeishuAnswer:
         answer = await self._client.call("POST", path, body, query=query)
         if not isinstance(answer.data.get("message_id"), str):
-            raise Unreached("the answer names no message", sent=True)
+            raise FeishuUnreached("the answer names no message", sent=True)
         self._on_posted(answer.data["message_id"])
         return answer
 
@@ -129,62 +131,64 @@ class Outbound:
         return await (self._send_whole(message) if message.final else self._send_stream(message))
 
     async def _send_whole(self, message: OutboundMessage) -> str:
-        doubtful = self._doubtful(message)
+        doubtful = self._may_be_repeat(message)
         began = self._clock.now()
         answer = await self._post_card(message)
         message_id = str(answer.data["message_id"])
-        if doubtful or self._stood_before(answer, self._clock.now() - began):
-            await self._finish(message_id, message)
+        if doubtful or self._is_older(answer, self._clock.now() - began):
+            await self._finish_message(message_id, message)
         return message_id
 
     async def _send_stream(self, message: OutboundMessage) -> str:
-        doubtful = self._doubtful(message)
+        doubtful = self._may_be_repeat(message)
         began = self._clock.now()
         stream = await self._streams.create(message.text, message.address)
         content = {"type": "card", "data": {"card_id": stream.card_id}}
         answer = await self.post(message.key, message.address, "interactive", content)
         message_id = str(answer.data["message_id"])
-        if doubtful or self._stood_before(answer, self._clock.now() - began):
+        if doubtful or self._is_older(answer, self._clock.now() - began):
             # The message that stands may hold another card than the new one.
             await self._streams.extend(message_id, message.text, message.address)
         else:
             self._streams.remember(message_id, stream)
         return message_id
 
-    async def _finish(self, message_id: str, message: OutboundMessage) -> None:
+    async def _finish_message(self, message_id: str, message: OutboundMessage) -> None:
         """The final text by the card's entity or, where Feishu refuses that, by another card in its place."""
         try:
             await self._streams.finish(message_id, message.text, message.address, message.choices)
-        except ApiRefused as refused:
-            if not about_the_card(refused):
+        except FeishuRefused as refused:
+            if not is_card_refused(refused):
                 raise
             log.info("feishu.card_replaced", code=refused.code)
             await self._patch(message_id, message)
             self._streams.forget(message_id)
 
-    async def _post_card(self, message: OutboundMessage) -> Answer:
+    async def _post_card(self, message: OutboundMessage) -> FeishuAnswer:
         """Post a whole text; as plain text where Feishu does not take its Markdown."""
         try:
-            return await self.post(message.key, message.address, "interactive", _whole(message))
-        except ApiRefused as refused:
-            if not _unshowable(refused):
+            return await self.post(message.key, message.address, "interactive", _final_card(message))
+        except FeishuRefused as refused:
+            if not _is_unshowable(refused):
                 raise
             log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
-            return await self.post(message.key, message.address, "interactive", plain_card(message.text))
+            return await self.post(
+                message.key, message.address, "interactive", build_plain_card(message.text)
+            )
 
     async def _patch(self, message_id: str, message: OutboundMessage) -> None:
         path = f"im/v1/messages/{message_id}"
         try:
-            await self._client.call("PATCH", path, {"content": dumped(_whole(message))})
-        except ApiRefused as refused:
-            if not _unshowable(refused):
+            await self._client.call("PATCH", path, {"content": dump_json(_final_card(message))})
+        except FeishuRefused as refused:
+            if not _is_unshowable(refused):
                 raise
             log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
-            await self._client.call("PATCH", path, {"content": dumped(plain_card(message.text))})
+            await self._client.call("PATCH", path, {"content": dump_json(build_plain_card(message.text))})
 
     def _uuid(self, key: str, address: ReplyAddress) -> str:
         again = self._again.get(key)
-        return uuid_of(f"{key}:again{again}" if again else key, address)
+        return idempotency_key(f"{key}:again{again}" if again else key, address)
 
     def _next_uuid(self, key: str) -> None:
         self._again[key] = self._again.get(key, 0) + 1
@@ -192,8 +196,8 @@ class Outbound:
         while len(self._again) > _TRIED:
             self._again.popitem(last=False)
 
-    def _doubtful(self, message: OutboundMessage) -> bool:
-        """Whether this post may have been made before: then the message that stands is brought up to date."""
+    def _may_be_repeat(self, message: OutboundMessage) -> bool:
+        """Return True where this post may have been made before; the existing message is then updated."""
         key = self._uuid(message.key, message.address)
         known = key in self._tried
         self._tried[key] = None
@@ -201,23 +205,23 @@ class Outbound:
             self._tried.popitem(last=False)
         return known or self._clock.now() - self._started < DOUBTFUL_SECONDS
 
-    def _stood_before(self, answer: Answer, took: float) -> bool:
-        """Whether the message is older than the call, by the platform's own clock (whole seconds)."""
+    def _is_older(self, answer: FeishuAnswer, took: float) -> bool:
+        """Return True where the message is older than the call, by the platform's clock (whole seconds)."""
         created = str(answer.data.get("create_time") or "")
         if not created.isdecimal() or not answer.server_time:
             return False
         return int(created) / 1000 < answer.server_time - took
 
 
-def _unshowable(refused: ApiRefused) -> bool:
+def _is_unshowable(refused: FeishuRefused) -> bool:
     return delivery_error(refused, posting=False).category is DeliveryCategory.INVALID_PAYLOAD
 
 
-def _whole(message: OutboundMessage) -> dict[str, Any]:
-    return card(message.text, message.address, choices=message.choices)
+def _final_card(message: OutboundMessage) -> dict[str, Any]:
+    return build_card(message.text, message.address, choices=message.choices)
 
 
-def uuid_of(key: str, address: ReplyAddress) -> str:
+def idempotency_key(key: str, address: ReplyAddress) -> str:
     """The idempotency key of a send (50 characters at most, kept for an hour): the same for the same part of
     the same reply only, also where the numbering of turns began anew."""
     parts = (address.account, address.chat, address.topic, address.reply_to, key)

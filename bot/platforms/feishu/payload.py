@@ -1,4 +1,4 @@
-"""What Feishu writes in a form of its own."""
+"""Reads JSON objects and times of Feishu."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import orjson
 from bot.platforms.payload import Json, Malformed
 
 
-def parsed(data: bytes | str) -> Json:
+def parse_object(data: bytes | str) -> Json:
     """A JSON object. Raises Malformed."""
     try:
         loaded = orjson.loads(data)
@@ -18,7 +18,7 @@ def parsed(data: bytes | str) -> Json:
     return loaded
 
 
-def milliseconds(parent: Json, key: str) -> float:
+def read_time(parent: Json, key: str) -> float:
     """A time that is written as a string of milliseconds, in seconds; 0.0 where absent."""
     text = str(parent.get(key) or "0")
     if not text.isdecimal() or len(text) > 16:

@@ -1,6 +1,6 @@
 """The long connection, on the service's own loop: an event is acknowledged after it was stored.
 
-Written anew because the SDK's client has one loop for all of a process and cannot be stopped.
+Implemented here because the SDK's client has one loop for the whole process and cannot be stopped.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import structlog
 from bot.clock import Clock
 from bot.errors import AccountLost, AccountRefused, RoebotError
 from bot.platforms.connection import AccountHealth
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.errors import ApiRefused, Unreached
-from bot.platforms.feishu.event_handler import Events
-from bot.platforms.feishu.payload import parsed
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
+from bot.platforms.feishu.event_handler import FeishuEventHandler
+from bot.platforms.feishu.payload import parse_object
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.platforms.payload import Malformed
 
 log = structlog.get_logger(__name__)
 
 PING_SECONDS = 30.0
-"""At least so often, whatever longer time the server asks for: a dead connection shows itself by it."""
+"""Longest ping interval (s), even if the server asks for a longer one: pings reveal a dead connection."""
 SILENT_PINGS = 2
 LOST_AFTER = 120.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
@@ -38,11 +38,16 @@ _PASSING_CODES = frozenset({1, 1000040343, 1000040350})
 """System busy, internal error, too many connections: trying again helps (lark-oapi 1.7.5, ws/const.py)."""
 
 
-class LongConnection:
+class FeishuSocket:
     """Receives the events of one account until it is cancelled."""
 
     def __init__(
-        self, account: str, client: Client, events: Events, clock: Clock, health: AccountHealth
+        self,
+        account: str,
+        client: FeishuClient,
+        events: FeishuEventHandler,
+        clock: Clock,
+        health: AccountHealth,
     ) -> None:
         self._account = account
         self._client = client
@@ -56,7 +61,7 @@ class LongConnection:
     async def run(self) -> None:
         """Connect, receive, connect again. Raises AccountRefused or AccountLost."""
         while True:
-            reason = await self._once()
+            reason = await self._connect_once()
             silent = self._clock.now() - self._heard_at
             if silent >= LOST_AFTER:
                 raise AccountLost(f"no connection to Feishu for {silent:.0f} s: {reason}")
@@ -65,7 +70,7 @@ class LongConnection:
             await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
             self._failures += 1
 
-    async def _once(self) -> str:
+    async def _connect_once(self) -> str:
         """One connection; why it ended."""
         try:
             endpoint = await self._client.endpoint()
@@ -73,18 +78,18 @@ class LongConnection:
             if not isinstance(url, str) or urlsplit(url).scheme not in ("ws", "wss"):
                 return "Feishu names no address for the long connection"
             socket = await self._client.connect(url)
-        except ApiRefused as refused:
-            return self._refused(refused)
-        except Unreached as problem:
+        except FeishuRefused as refused:
+            return self._handle_refusal(refused)
+        except FeishuUnreached as problem:
             return str(problem)
         except (aiohttp.WSServerHandshakeError, TimeoutError) as error:
-            return _handshake(error)
+            return _describe_handshake(error)
         try:
-            return await self._serve(socket, endpoint, _service(url))
+            return await self._serve(socket, endpoint, _service_id(url))
         finally:
             await socket.close()
 
-    def _refused(self, refused: ApiRefused) -> str:
+    def _handle_refusal(self, refused: FeishuRefused) -> str:
         if refused.status >= 500 or refused.status == 429 or refused.code in _PASSING_CODES:
             return str(refused)
         raise AccountRefused(
@@ -96,14 +101,16 @@ class LongConnection:
         self, socket: aiohttp.ClientWebSocketResponse, endpoint: Mapping[str, Any], service: int
     ) -> str:
         self._events.counts.connections += 1
-        self._heard()
+        self._note_frame()
         self._failures = self._unanswered = 0
-        pinging = asyncio.create_task(self._ping(socket, _interval(endpoint), service), name="feishu-ping")
-        pieces = _Pieces()
+        pinging = asyncio.create_task(
+            self._ping(socket, _ping_interval(endpoint), service), name="feishu-ping"
+        )
+        pieces = _FramePieces()
         try:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.BINARY:
-                    await self._take(socket, message.data, pieces)
+                    await self._receive_frame(socket, message.data, pieces)
         except (aiohttp.ClientError, OSError) as error:
             return f"the connection broke off ({type(error).__name__})"
         finally:
@@ -113,25 +120,27 @@ class LongConnection:
             return "no answer to pings"
         return f"the connection was closed ({socket.close_code})"
 
-    async def _take(self, socket: aiohttp.ClientWebSocketResponse, data: bytes, pieces: _Pieces) -> None:
+    async def _receive_frame(
+        self, socket: aiohttp.ClientWebSocketResponse, data: bytes, pieces: _FramePieces
+    ) -> None:
         try:
             frame = decode(data)
         except BadFrame as error:
-            self._events.malformed(f"no frame: {error}")
+            self._events.count_malformed(f"no frame: {error}")
             return
-        self._heard()
+        self._note_frame()
         if frame.method == DATA and frame.headers.get("type") in ("event", "card"):
             payload = pieces.add(frame)
             if payload is not None:
-                frame.payload = orjson.dumps(await self._answer(payload))
+                frame.payload = orjson.dumps(await self._store_payload(payload))
                 await socket.send_bytes(frame.encode())
-                self._events.acknowledged()
+                self._events.mark_acknowledged()
 
-    async def _answer(self, payload: bytes) -> dict[str, Any]:
+    async def _store_payload(self, payload: bytes) -> dict[str, Any]:
         try:
-            answer = await self._events.take(parsed(payload))
+            answer = await self._events.store_event(parse_object(payload))
         except Malformed as error:
-            self._events.malformed(str(error))
+            self._events.count_malformed(str(error))
             return {"code": 200}
         except RoebotError as error:
             log.warning("feishu.event_not_stored", account=self._account, reason=str(error))
@@ -145,26 +154,26 @@ class LongConnection:
                 return
             self._unanswered += 1
             try:
-                await socket.send_bytes(Frame(CONTROL, {"type": "ping"}, b"", service).encode())
+                await socket.send_bytes(WsFrame(CONTROL, {"type": "ping"}, b"", service).encode())
             except (aiohttp.ClientError, OSError):
                 return  # the receiving side learns it too
             await self._clock.sleep(every)
 
-    def _heard(self) -> None:
+    def _note_frame(self) -> None:
         self._heard_at = self._clock.now()
         self._unanswered = 0
         self._health.mark_live()
 
 
-class _Pieces:
+class _FramePieces:
     """Events that came in several frames, until they are whole."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, dict[int, bytes]] = OrderedDict()
 
-    def add(self, frame: Frame) -> bytes | None:
+    def add(self, frame: WsFrame) -> bytes | None:
         """The whole payload, once the last piece is there."""
-        total, index = _count(frame, "sum", 1), _count(frame, "seq", 0)
+        total, index = _read_count(frame, "sum", 1), _read_count(frame, "seq", 0)
         if total <= 1:
             return frame.payload
         if total > _PIECES or index >= total:
@@ -180,23 +189,23 @@ class _Pieces:
         return None
 
 
-def _count(frame: Frame, key: str, default: int) -> int:
+def _read_count(frame: WsFrame, key: str, default: int) -> int:
     text = frame.headers.get(key, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else default
 
 
-def _interval(endpoint: Mapping[str, Any]) -> float:
+def _ping_interval(endpoint: Mapping[str, Any]) -> float:
     config = endpoint.get("ClientConfig")
     asked = config.get("PingInterval") if isinstance(config, dict) else None
     return min(float(asked), PING_SECONDS) if isinstance(asked, int) and asked > 0 else PING_SECONDS
 
 
-def _service(url: str) -> int:
+def _service_id(url: str) -> int:
     found = parse_qs(urlsplit(url).query).get("service_id", ["0"])[0]
     return int(found) if found.isascii() and found.isdecimal() and len(found) < 10 else 0
 
 
-def _handshake(error: Exception) -> str:
+def _describe_handshake(error: Exception) -> str:
     headers = getattr(error, "headers", None) or {}
     if headers.get("handshake-autherrcode") == "1000040350":
         return "the app has too many long connections already (50)"

@@ -18,16 +18,16 @@ from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
-from bot.platforms.feishu.cards import CHOICES, TEXT, card, chosen, dumped
-from bot.platforms.feishu.client import Client
+from bot.platforms.feishu.cards import CHOICES, TEXT, build_card, choice_element, dump_json
+from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import (
     BAD_SEQUENCE,
     CARD_CLOSED,
     RECALLED,
-    ApiProblem,
-    ApiRefused,
-    Unreached,
-    about_the_card,
+    FeishuError,
+    FeishuRefused,
+    FeishuUnreached,
+    is_card_refused,
 )
 from bot.render.feishu import card_markdown
 
@@ -49,7 +49,7 @@ _KEPT = 512
 
 
 @dataclass(slots=True)
-class Stream:
+class FeishuStream:
     """One card that is being written to; `shown` is the text that stands (None: not known)."""
 
     card_id: str
@@ -63,10 +63,10 @@ class Stream:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class Streams:
+class FeishuStreams:
     """The streaming cards of one account. Raises what the client raises."""
 
-    def __init__(self, client: Client, clock: Clock, *, scale: float = 1.0) -> None:
+    def __init__(self, client: FeishuClient, clock: Clock, *, scale: float = 1.0) -> None:
         self.rotations = 0
         self.abandoned = 0
         self.signs = ChoiceMarkers()
@@ -76,20 +76,20 @@ class Streams:
         self._abandoned = ABANDONED_SECONDS * scale
         self._again = AGAIN_SECONDS * scale
         self._scale = scale
-        self._streams: OrderedDict[str, Stream] = OrderedDict()
+        self._streams: OrderedDict[str, FeishuStream] = OrderedDict()
         self._recalled: OrderedDict[str, None] = OrderedDict()
         self._chosen: list[tuple[str, str, ReplyAddress]] = []
         self._changed = asyncio.Event()
         self._clicked = asyncio.Event()
 
-    async def create(self, text: str, address: ReplyAddress) -> Stream:
+    async def create(self, text: str, address: ReplyAddress) -> FeishuStream:
         """A new card entity that streams; nobody sees it until it is sent."""
-        body = {"type": "card_json", "data": dumped(card(text, address, streaming=True))}
+        body = {"type": "card_json", "data": dump_json(build_card(text, address, streaming=True))}
         answer = await self._client.call("POST", "cardkit/v1/cards", body)
         now = self._clock.now()
-        return Stream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
+        return FeishuStream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
 
-    def remember(self, message_id: str, stream: Stream) -> None:
+    def remember(self, message_id: str, stream: FeishuStream) -> None:
         """The card was sent as this message."""
         self._streams[message_id] = stream
         while len(self._streams) > _KEPT:
@@ -101,31 +101,31 @@ class Streams:
 
     async def extend(self, message_id: str, text: str, address: ReplyAddress) -> None:
         """Show a newer text."""
-        self._check(message_id)
+        self._raise_if_recalled(message_id)
         stream = self._streams.get(message_id)
         if stream is None:
             stream = await self._adopt(message_id, address)
             async with stream.lock:
-                await self._replace(stream, text, streaming=True)
+                await self._replace_card(stream, text, streaming=True)
             self.remember(message_id, stream)
             return
         async with stream.lock:
-            await self._show(stream, text)
+            await self._show_text(stream, text)
 
     async def finish(
         self, message_id: str, text: str, address: ReplyAddress, choices: Sequence[str] = ()
     ) -> None:
         """Show the final text, with its choices for the stop button, and end the streaming."""
-        self._check(message_id)
+        self._raise_if_recalled(message_id)
         stream = self._streams.get(message_id) or await self._adopt(message_id, address)
         async with stream.lock:
-            await self._close(stream, text, choices)
+            await self._close_stream(stream, text, choices)
         # It is kept for its sequence, should anything happen to the message soon.
         stream.shown = None
         self.remember(message_id, stream)
 
-    def streaming(self, message_id: str) -> bool:
-        """Whether the card of a message streams."""
+    def is_streaming(self, message_id: str) -> bool:
+        """Return True for a message whose card streams."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.live
 
@@ -133,19 +133,19 @@ class Streams:
         """The message is gone."""
         self._streams.pop(message_id, None)
 
-    def _check(self, message_id: str) -> None:
+    def _raise_if_recalled(self, message_id: str) -> None:
         """Raise what Feishu answers to every other call about a message that was taken back."""
         if message_id in self._recalled:
-            raise ApiRefused(400, RECALLED, "The message was withdrawn.")
+            raise FeishuRefused(400, RECALLED, "The message was withdrawn.")
 
-    def recall(self, message_id: str) -> None:
+    def note_recall(self, message_id: str) -> None:
         """The message was taken back: its card could still be written to, but nobody would see it."""
         self.forget(message_id)
         self._recalled[message_id] = None
         while len(self._recalled) > _KEPT:
             self._recalled.popitem(last=False)
 
-    def choose(self, message_id: str, choice: str, address: ReplyAddress) -> None:
+    def queue_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
         """A choice was clicked and stored: let it stand in the place of the buttons, soon."""
         self._chosen.append((message_id, choice, address))
         del self._chosen[:-_KEPT]
@@ -154,17 +154,17 @@ class Streams:
     async def run(self) -> None:
         """Keep the streams: open again what lives long, close what is abandoned. Ends by being cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep(), name="feishu-streams-keep")
-            group.create_task(self._settle(), name="feishu-streams-settle")
+            group.create_task(self._keep_streams(), name="feishu-streams-keep")
+            group.create_task(self._show_choices(), name="feishu-streams-settle")
 
-    async def _settle(self) -> None:
+    async def _show_choices(self) -> None:
         while True:
             self._clicked.clear()
             while self._chosen:
                 message_id, choice, address = self._chosen.pop(0)
                 try:
                     await self._show_choice(message_id, choice, address)
-                except ApiProblem as problem:
+                except FeishuError as problem:
                     # It costs nothing but the sign: the answer is on its way.
                     log.info("feishu.choice_not_shown", reason=str(problem))
             await self._clicked.wait()
@@ -175,120 +175,124 @@ class Streams:
                 return
             stream = self._streams.get(message_id) or await self._adopt(message_id, address)
             async with stream.lock:
-                element = dumped(chosen(choice))
+                element = dump_json(choice_element(choice))
                 await self._operate(stream, "PUT", f"/elements/{CHOICES}", {"element": element})
 
-    async def _keep(self) -> None:
+    async def _keep_streams(self) -> None:
         while True:
             self._changed.clear()
-            due = min((self._due(stream) for stream in self._streams.values() if stream.live), default=None)
+            due = min(
+                (self._due_at(stream) for stream in self._streams.values() if stream.live), default=None
+            )
             if due is None:
                 await self._changed.wait()
             elif due > (now := self._clock.now()):
                 await self._clock.sleep(due - now)
             else:
-                await self._tend()
+                await self._tend_due()
 
-    def _due(self, stream: Stream) -> float:
+    def _due_at(self, stream: FeishuStream) -> float:
         return min(stream.opened_at + self._rotate, stream.touched_at + self._abandoned)
 
-    async def _tend(self) -> None:
+    async def _tend_due(self) -> None:
         now = self._clock.now()
-        for stream in [one for one in self._streams.values() if one.live and self._due(one) <= now]:
+        for stream in [one for one in self._streams.values() if one.live and self._due_at(one) <= now]:
             try:
                 async with stream.lock:
                     await self._tend_one(stream)
-            except Unreached as problem:
+            except FeishuUnreached as problem:
                 # It may still stream, so it is tried again.
                 stream.touched_at = max(stream.touched_at, now - self._abandoned + self._again)
                 stream.opened_at = max(stream.opened_at, now - self._rotate + self._again)
                 log.info("feishu.stream_not_kept", reason=str(problem))
-            except ApiProblem as problem:
+            except FeishuError as problem:
                 # The next text, or the final, settles it; the platform ends the stream in any case.
                 stream.live = False
                 log.info("feishu.stream_not_kept", reason=str(problem))
 
-    async def _tend_one(self, stream: Stream) -> None:
+    async def _tend_one(self, stream: FeishuStream) -> None:
         now = self._clock.now()
-        if not stream.live or self._due(stream) > now:
+        if not stream.live or self._due_at(stream) > now:
             return
         if stream.touched_at + self._abandoned <= now and stream.shown is not None:
-            await self._close(stream, stream.shown)
+            await self._close_stream(stream, stream.shown)
             self.abandoned += 1
         else:
-            await self._settings(stream, streaming=False)
-            await self._settings(stream, streaming=True)
+            await self._set_streaming(stream, streaming=False)
+            await self._set_streaming(stream, streaming=True)
             self.rotations += 1
 
-    async def _adopt(self, message_id: str, address: ReplyAddress) -> Stream:
+    async def _adopt(self, message_id: str, address: ReplyAddress) -> FeishuStream:
         """The card of a message that this process knows nothing of."""
         body = {"message_id": message_id}
         answer = await self._client.call("POST", "cardkit/v1/cards/id_convert", body)
         now = self._clock.now()
-        return Stream(str(answer.data.get("card_id")), address, self._window(), None, now, now, live=False)
+        return FeishuStream(
+            str(answer.data.get("card_id")), address, self._window(), None, now, now, live=False
+        )
 
     def _window(self) -> SlidingWindow:
         return SlidingWindow(CARD_OPERATIONS, 1.0, scale=self._scale)
 
-    async def _show(self, stream: Stream, text: str) -> None:
+    async def _show_text(self, stream: FeishuStream, text: str) -> None:
         if not stream.live:
-            await self._replace(stream, text, streaming=True)
+            await self._replace_card(stream, text, streaming=True)
             return
         try:
-            await self._content(stream, text)
-        except ApiRefused as refused:
+            await self._update_text(stream, text)
+        except FeishuRefused as refused:
             if refused.code not in CARD_CLOSED:
                 raise
             stream.live = False
-            await self._replace(stream, text, streaming=True)
+            await self._replace_card(stream, text, streaming=True)
 
-    async def _close(self, stream: Stream, text: str, choices: Sequence[str] = ()) -> None:
+    async def _close_stream(self, stream: FeishuStream, text: str, choices: Sequence[str] = ()) -> None:
         if stream.live:
             try:
-                await self._settings(stream, streaming=False)
-            except ApiRefused as refused:
-                if not about_the_card(refused):
+                await self._set_streaming(stream, streaming=False)
+            except FeishuRefused as refused:
+                if not is_card_refused(refused):
                     raise
                 log.info("feishu.stream_not_closed", code=refused.code)
-        await self._replace(stream, text, streaming=False, choices=choices)
+        await self._replace_card(stream, text, streaming=False, choices=choices)
 
-    async def _replace(
-        self, stream: Stream, text: str, *, streaming: bool, choices: Sequence[str] = ()
+    async def _replace_card(
+        self, stream: FeishuStream, text: str, *, streaming: bool, choices: Sequence[str] = ()
     ) -> None:
         """Another card as a whole."""
-        whole = dumped(card(text, stream.address, streaming=streaming, choices=choices))
+        whole = dump_json(build_card(text, stream.address, streaming=streaming, choices=choices))
         await self._operate(stream, "PUT", "", {"card": {"type": "card_json", "data": whole}})
-        self._shown(stream, text)
+        self._note_shown(stream, text)
         if streaming and not stream.live:
             stream.opened_at = self._clock.now()
         stream.live = streaming
         self._changed.set()
 
-    async def _content(self, stream: Stream, text: str) -> None:
+    async def _update_text(self, stream: FeishuStream, text: str) -> None:
         await self._operate(stream, "PUT", f"/elements/{TEXT}/content", {"content": card_markdown(text)})
-        self._shown(stream, text)
+        self._note_shown(stream, text)
 
-    async def _settings(self, stream: Stream, *, streaming: bool) -> None:
-        settings = dumped({"config": {"streaming_mode": streaming}})
+    async def _set_streaming(self, stream: FeishuStream, *, streaming: bool) -> None:
+        settings = dump_json({"config": {"streaming_mode": streaming}})
         await self._operate(stream, "PATCH", "/settings", {"settings": settings})
         stream.live = streaming
         if streaming:
             stream.opened_at = self._clock.now()
 
-    async def _operate(self, stream: Stream, verb: str, path: str, body: dict[str, object]) -> None:
+    async def _operate(self, stream: FeishuStream, verb: str, path: str, body: dict[str, object]) -> None:
         """One operation on a card; a sequence that is too low is tried once more, much higher. It is so where
         the outcome of the one before is unknown, and where a clock was set back.
         """
         where = f"cardkit/v1/cards/{stream.card_id}{path}"
         try:
             await self._call(stream, verb, where, body)
-        except ApiRefused as refused:
+        except FeishuRefused as refused:
             if refused.code != BAD_SEQUENCE:
                 raise
             stream.sequence += _JUMP
             await self._call(stream, verb, where, body)
 
-    async def _call(self, stream: Stream, verb: str, where: str, body: dict[str, object]) -> None:
+    async def _call(self, stream: FeishuStream, verb: str, where: str, body: dict[str, object]) -> None:
         """A call about a card, as soon as its limit allows one more."""
         now = self._clock.now()
         while (at := stream.window.ready_at(now)) > now:
@@ -296,15 +300,15 @@ class Streams:
             now = self._clock.now()
         stream.window.add(now)
         try:
-            await self._client.call(verb, where, {**body, "sequence": self._next(stream)})
+            await self._client.call(verb, where, {**body, "sequence": self._next_sequence(stream)})
         finally:
             stream.window.ended(now, self._clock.now())
 
-    def _shown(self, stream: Stream, text: str) -> None:
+    def _note_shown(self, stream: FeishuStream, text: str) -> None:
         stream.shown = text
         stream.touched_at = self._clock.now()
 
-    def _next(self, stream: Stream) -> int:
+    def _next_sequence(self, stream: FeishuStream) -> int:
         """The next sequence: higher than every one before, also than those of an earlier process."""
         ticks = int(self._clock.now() * _TICKS) % (_LAST - 2 * _JUMP) + 1
         stream.sequence = max(stream.sequence + 1, ticks)

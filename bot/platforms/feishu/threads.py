@@ -1,4 +1,4 @@
-"""Reads a topic in which somebody turned to the bot (im-v1, message/list)."""
+"""Reads the history of a topic in which somebody addressed the bot (im-v1, message/list)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from bot.domain import Earlier, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.contacts import People
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.errors import ApiProblem, delivery_error
-from bot.platforms.feishu.inbound import Identity
-from bot.platforms.feishu.payload import milliseconds
+from bot.platforms.feishu.errors import FeishuError, delivery_error
+from bot.platforms.feishu.inbound import FeishuIdentity
+from bot.platforms.feishu.payload import read_time
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 PAGE = 50
@@ -20,64 +20,64 @@ PAGE = 50
 MOST_PAGES = 6
 
 
-class Threads:
+class FeishuThreads:
     """The topics of one account."""
 
-    def __init__(self, client: Client, identity: Identity, people: People) -> None:
+    def __init__(self, client: FeishuClient, identity: FeishuIdentity, people: FeishuContacts) -> None:
         self._client = client
         self._identity = identity
         self._people = people
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """See ReadsThreads."""
+    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
         try:
-            found = await self._people_before(address.topic, before, limit)
+            found = await self._list_before(address.topic, before, limit)
             told = {get_string(get_object(one, "sender"), "id"): one for one in found}
-            senders = await asyncio.gather(*(self._sender(*one) for one in told.items()))
+            senders = await asyncio.gather(*(self._find_sender(*one) for one in told.items()))
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
-        return [*self._read(reversed(found), {sender.id: sender for sender in senders})]
+        return [*self._convert_messages(reversed(found), {sender.id: sender for sender in senders})]
 
-    async def _people_before(self, topic: str, before: str, limit: int) -> list[Json]:
-        """What people wrote in a topic before that message, newest first. Feishu takes no time as a border
-        there, so it is read from its end.
+    async def _list_before(self, topic: str, before: str, limit: int) -> list[Json]:
+        """List people's messages in a topic before that message, newest first.
+
+        Feishu accepts no time bounds there, so the topic is read from its end.
         """
         found: list[Json] = []
         page, passed = "", False
         for _ in range(MOST_PAGES):
-            items, page = await self._page(topic, page)
+            items, page = await self._read_page(topic, page)
             for item in items:
-                if passed and _by_person(item):
+                if passed and _is_by_person(item):
                     found.append(item)
                 passed = passed or get_string(item, "message_id") == before
             if not page or len(found) >= limit:
                 break
         return found[:limit]
 
-    async def _page(self, topic: str, page: str) -> tuple[list[Json], str]:
+    async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
         """A page of the topic, and the token of the one before it ("" for none)."""
         query = {"container_id_type": "thread", "container_id": topic, "sort_type": "ByCreateTimeDesc"}
         query |= {"page_size": str(PAGE), **({"page_token": page} if page else {})}
         try:
             answer = await self._client.call("GET", "im/v1/messages", query=query)
-        except ApiProblem as problem:
+        except FeishuError as problem:
             raise delivery_error(problem, posting=False) from None
         following = get_string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
         return get_objects(answer.data, "items"), following
 
-    async def _sender(self, open_id: str, message: Json) -> Sender:
+    async def _find_sender(self, open_id: str, message: Json) -> Sender:
         told = get_object(message, "sender")
-        person, tenant = await self._people.person(open_id), get_string(told, "tenant_key")
+        person, tenant = await self._people.find_person(open_id), get_string(told, "tenant_key")
         departments = tuple(f"department:{one}" for one in person.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
         return Sender(open_id, person.name or get_string(told, "sender_name"), belongs=belongs)
 
-    def _read(self, messages: Iterator[Json], senders: dict[str, Sender]) -> Iterator[Earlier]:
+    def _convert_messages(self, messages: Iterator[Json], senders: dict[str, Sender]) -> Iterator[Earlier]:
         """The messages that can be read."""
         for message in messages:
             try:
-                text = read_content(_as_event(message), self._identity.open_id).text
-                at = milliseconds(message, "create_time")
+                text = read_content(_to_event(message), self._identity.open_id).text
+                at = read_time(message, "create_time")
                 link = get_string(message, "message_app_link")
             except Malformed:
                 continue
@@ -85,14 +85,14 @@ class Threads:
             yield Earlier(require_string(message, "message_id"), sender, text, at, link)
 
 
-def _by_person(message: Json) -> bool:
-    """Whether a person wrote it, and has not taken it back."""
+def _is_by_person(message: Json) -> bool:
+    """Return True where a person wrote the message and has not recalled it."""
     sender = get_object(message, "sender")
     is_person = get_string(sender, "sender_type") == "user" and bool(get_string(sender, "id"))
     return is_person and message.get("deleted") is not True and bool(get_string(message, "message_id"))
 
 
-def _as_event(message: Json) -> Json:
+def _to_event(message: Json) -> Json:
     """A message of the list in the form in which events bring it."""
     mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
     return {

@@ -21,7 +21,7 @@ class BadFrame(ValueError):
 
 
 @dataclass(slots=True)
-class Frame:
+class WsFrame:
     """One frame. `method` is CONTROL (ping, pong) or DATA (an event, or its acknowledgement)."""
 
     method: int
@@ -51,9 +51,9 @@ class Frame:
         return bytes(out)
 
 
-def decode(data: bytes) -> Frame:
+def decode(data: bytes) -> WsFrame:
     """The frame in `data`. Raises BadFrame."""
-    frame = Frame(CONTROL)
+    frame = WsFrame(CONTROL)
     seen = set()
     for number, value in _fields(data):
         seen.add(number)

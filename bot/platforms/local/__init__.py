@@ -1,1 +1,1 @@
-"""What page and terminal share: chats that live in this service, without a platform behind them."""
+"""Web console and terminal as platforms: chats that live in this service."""

@@ -23,37 +23,34 @@ from bot.errors import AccountLost, DeliveryCategory, DeliveryError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
-from bot.platforms.local.hub import Frame, Hub
+from bot.platforms.local.hub import ReplyFrame, ReplyHub
 from bot.render.renderer import Renderer
 
 OWNER = "owner"
 
 
 class LocalAdapter:
-    """Page or terminal. Message ids are `<account>:<turn>:<part>`, made of the key of what is sent, so a
-    repeated send is the same message.
+    """Web console or terminal. Message ids are `<account>:<turn>:<part>`, derived from the key, so a repeated
+    send is the same message.
     """
 
     def __init__(self, account: str, platform: str, renderer: Renderer) -> None:
         self.account = account
         self.platform = platform
-        self.hub = Hub()
+        self.hub = ReplyHub()
         self._renderer = renderer
         self._context: AdapterContext | None = None
         self._stopped = asyncio.Event()
 
     @property
     def renderer(self) -> Renderer:
-        """See Adapter."""
         return self._renderer
 
     @property
     def repeats_safely(self) -> bool:
-        """See RepeatsSafely."""
         return True
 
     async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
         self._stopped.clear()
         self._context = context
         context.report(AccountState(Live.LIVE))
@@ -65,10 +62,9 @@ class LocalAdapter:
             context.report(AccountState(Live.STOPPED))
 
     async def stop(self) -> None:
-        """See Adapter."""
         self._stopped.set()
 
-    async def receive(
+    async def receive_message(
         self,
         chat: str,
         text: str,
@@ -77,22 +73,23 @@ class LocalAdapter:
         attachments: Sequence[Attachment] = (),
         sender: Sender = Sender(OWNER),  # noqa: B008 - frozen
     ) -> None:
-        """Take a message in; it is on disk when this returns. The same `event_id` again changes nothing.
+        """Store a message; it is on disk when this returns. Repeating an `event_id` changes nothing.
 
         Raises AccountLost while the account is stopped.
         """
         origin = self._origin(chat, event_id, sender)
-        await self._take(event_id, origin, text, attachments)
+        await self._store_message(event_id, origin, text, attachments)
 
-    async def press(
+    async def receive_click(
         self, chat: str, message_id: str, choice: str, *, event_id: str, sender: Sender
     ) -> str | None:
-        """Take a click on a button of a message of ours in, as `receive` does a message.
+        """Store a click on a button of one of our messages.
 
-        None where it was stored; where it counts for nothing, what who clicked is told ("": nothing).
+        Returns None where it was stored; for a refused click, the text for the person who clicked ("":
+        nothing).
         """
         origin = replace(self._origin(chat, message_id, sender), reply_to=message_id)
-        refused = await self._take(event_id, origin, choice, clicked=True)
+        refused = await self._store_message(event_id, origin, choice, clicked=True)
         return refused.get(event_id)
 
     def _origin(self, chat: str, message_id: str, sender: Sender) -> Origin:
@@ -105,7 +102,7 @@ class LocalAdapter:
             sender=sender,
         )
 
-    async def _take(
+    async def _store_message(
         self,
         event_id: str,
         origin: Origin,
@@ -114,7 +111,7 @@ class LocalAdapter:
         *,
         clicked: bool = False,
     ) -> Mapping[str, str]:
-        """Store what somebody wrote or pressed; see Inbox for what this returns."""
+        """Store a message or click; returns the refused clicks as `Inbox.accept` does."""
         context = self._context
         if context is None:
             raise AccountLost(f"{self.account} is not running")
@@ -126,31 +123,27 @@ class LocalAdapter:
         return refused
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
         self._publish(message)
         return f"{self.account}:{message.key}"
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
         self._publish(message)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages. What stands is what the store has; there is nothing else to take back."""
+        """Delete a message. The shown text is that of the store; there is nothing else to delete."""
         turn, _ = part_of(message_id.removeprefix(f"{self.account}:"))
-        self.hub.settled(address.chat, turn)
+        self.hub.settle(address.chat, turn)
 
     async def typing(self, address: ReplyAddress) -> None:
-        """See ShowsTyping."""
         self.hub.typing(address.chat)
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles. The reader fetches the artifact itself; the watchers are told that it is there."""
+        """Announce a file; the reader downloads the artifact itself."""
         turn, _ = part_of(file.key)
-        self.hub.settled(file.address.chat, turn)
+        self.hub.settle(file.address.chat, turn)
         return f"{self.account}:{file.key}"
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
         try:
             async for chunk in read_inbox(Path(attachment.ref)):
                 yield chunk
@@ -162,9 +155,9 @@ class LocalAdapter:
     def _publish(self, message: OutboundMessage) -> None:
         turn, index = part_of(message.key)
         if message.final:
-            self.hub.settled(message.address.chat, turn)
+            self.hub.settle(message.address.chat, turn)
         else:
-            self.hub.frame(message.address.chat, Frame(turn, index, message.text))
+            self.hub.publish_frame(message.address.chat, ReplyFrame(turn, index, message.text))
 
 
 def part_of(key: str) -> tuple[int, int]:

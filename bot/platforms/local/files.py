@@ -1,7 +1,7 @@
-"""Files that came in with a message, on disk before the message is accepted.
+"""Files that arrived with a message, on disk before the message is accepted.
 
-They lie in one folder under random names. A turn that was not begun within 12 hours expires, so what is older
-than two days was handed over or never will be.
+They are stored in one folder under random names. A turn that was not started within 12 hours expires, so
+files older than two days are no longer needed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class InboxFiles:
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
 
-    async def keep(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
+    async def store_file(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
         """Copy a file in; its path and size. Raises FileTooLarge, and keeps nothing then."""
         return await asyncio.to_thread(self._keep, source, limit)
 
-    async def drop(self, path: Path) -> None:
+    async def delete_file(self, path: Path) -> None:
         """Remove one again; none is fine."""
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
-    async def sweep(self, now: float) -> int:
+    async def delete_expired(self, now: float) -> int:
         """Remove what is no longer needed; how many files."""
         return await asyncio.to_thread(self._sweep, now - KEPT)
 

@@ -1,7 +1,7 @@
-"""What is being said right now in the chats of one account, and who watches.
+"""Growing replies in the chats of one account, and their watchers.
 
-Nothing here is kept: what a turn has composed is in the store. The hub holds the text of replies that still
-grow, whole, so that whoever comes in mid-stream sees exactly what the others see.
+Nothing here is persistent: finished text is in the store. The hub holds the text of replies that still grow,
+as a whole, so that a client that joins mid-stream sees exactly what the others see.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_CHATS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ReplyFrame:
     """A part of a growing reply: which turn and part it is, and its whole text so far (Markdown)."""
 
     turn: int
@@ -26,33 +26,33 @@ class Frame:
 
 
 class Watcher(Protocol):
-    """Somebody who sees a chat."""
+    """A client that watches a chat."""
 
-    def frame(self, frame: Frame) -> None:
-        """A part has grown."""
+    def frame(self, frame: ReplyFrame) -> None:
+        """Receive a part that has grown."""
         ...
 
     def type(self) -> None:
-        """An answer is on its way."""
+        """Receive a typing indicator."""
         ...
 
     def nudge(self) -> None:
-        """What the store says of the chat has changed."""
+        """Receive a notice that the stored chat has changed."""
         ...
 
     def close(self) -> None:
-        """There will be no more."""
+        """Receive the end of the watch."""
         ...
 
 
-class Hub:
+class ReplyHub:
     """The growing replies and the watchers of one account, by chat."""
 
     def __init__(self) -> None:
-        self._growing: OrderedDict[str, dict[int, Frame]] = OrderedDict()
+        self._growing: OrderedDict[str, dict[int, ReplyFrame]] = OrderedDict()
         self._watchers: dict[str, set[Watcher]] = {}
 
-    def frame(self, chat: str, frame: Frame) -> None:
+    def publish_frame(self, chat: str, frame: ReplyFrame) -> None:
         """A reply has grown. A chat has one growing reply at a time, so a newer turn ends the older."""
         known = self._growing.pop(chat, {})
         if any(other.turn != frame.turn for other in known.values()):
@@ -64,8 +64,8 @@ class Hub:
         for watcher in self._watchers.get(chat, ()):
             watcher.frame(frame)
 
-    def settled(self, chat: str, turn: int) -> None:
-        """What the turn says is in the store from here on."""
+    def settle(self, chat: str, turn: int) -> None:
+        """Drop the frames of a turn whose text is in the store now."""
         if any(frame.turn == turn for frame in self._growing.get(chat, {}).values()):
             del self._growing[chat]
         for watcher in self._watchers.get(chat, ()):
@@ -76,7 +76,7 @@ class Hub:
         for watcher in self._watchers.get(chat, ()):
             watcher.type()
 
-    def growing(self, chat: str, turn: int) -> Mapping[int, Frame]:
+    def list_frames(self, chat: str, turn: int) -> Mapping[int, ReplyFrame]:
         """The frames of a turn that still grows, by part ({} where it does not)."""
         return {index: frame for index, frame in self._growing.get(chat, {}).items() if frame.turn == turn}
 

@@ -71,16 +71,14 @@ class SlackAdapter:
 
     @property
     def renderer(self) -> Renderer:
-        """See Adapter."""
         return SLACK
 
     @property
     def counts(self) -> SlackCounts:
-        """What came in since the last start."""
+        """Events received since the last start."""
         return self._receiver.counts if self._receiver is not None else SlackCounts()
 
     async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
         self._ended.clear()
         self._stopping.clear()
         self._running = asyncio.current_task()
@@ -98,7 +96,6 @@ class SlackAdapter:
             self._ended.set()
 
     async def stop(self) -> None:
-        """See Adapter."""
         running = self._running
         if running is None:
             return
@@ -111,15 +108,12 @@ class SlackAdapter:
             await self._ended.wait()
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
         return await self._out().send(message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
         await self._out().edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """See StreamsNatively."""
         return self._outbound is not None and self._outbound.is_streaming(address, message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
@@ -127,11 +121,9 @@ class SlackAdapter:
         return self._outbound is not None and self._outbound.lists_in(address)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages."""
         await self._out().delete(address, message_id)
 
     async def typing(self, address: ReplyAddress) -> None:
-        """See ShowsTyping."""
         await self._out().show_typing(address)
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
@@ -139,19 +131,16 @@ class SlackAdapter:
         return await self._webhook.answer(request) if self._config.mode == "http" else WebhookAnswer(404)
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles."""
         self._out()
         assert self._files is not None
         return await self._files.send(file)
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """See ReadsThreads."""
         self._out()
         assert self._threads is not None
         return await self._threads.read_history(address, before, limit)
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
         self._out()
         assert self._files is not None
         async with aclosing(self._files.fetch(attachment)) as chunks:

@@ -1,4 +1,4 @@
-"""Questions with buttons, and what becomes of them once somebody has chosen."""
+"""Questions with buttons, and their replacement once somebody has chosen."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def button_blocks(choices: Sequence[str]) -> list[Json]:
 
 
 def message_content(text: str, choices: Sequence[str]) -> Json:
-    """What a message is made of: Markdown alone, or as a block above its buttons."""
+    """Build the content of a message: Markdown alone, or as a block above its buttons."""
     if not choices:
         return {"markdown_text": text}
     blocks = [{"type": "markdown", "text": text}, *button_blocks(choices)]

@@ -1,4 +1,4 @@
-"""The SDK's client on a session of our own: nothing is repeated behind our back."""
+"""The SDK's client on our own session, without retries."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ class SlackClient:
             return response.status
 
     def trusted(self, address: str) -> bool:
-        """Whether an address is Slack's, or of the server that stands in for it: others never get the
-        token."""
+        """Return True for Slack's own addresses, and those of the configured server: others never get the
+        token.
+        """
         parts, own = urlsplit(address), urlsplit(self.root)
         if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
             return True

@@ -1,4 +1,4 @@
-"""What is asked of Slack about people and threads, each once: names, thread roots, who is answered where."""
+"""Cached lookups about people and threads: names, thread roots, recipients of answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V = TypeVar("V")
 ASK_SECONDS = 1.5
 """Slack waits 3 s for the acknowledgement of an event."""
 KNOWN_SECONDS = 3600.0
-"""So long what Slack said of a person is believed."""
+"""Lifetime of a cached person (s)."""
 
 
 class RecentValues(Generic[V]):
@@ -102,9 +102,9 @@ class SlackDirectory:
         return found
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
-        """Whether a thread was begun with the bot: then what follows in it is meant for it.
+        """Return True for a thread that was begun with the bot, so that its messages are addressed to it.
 
-        Raises what the call raises where Slack does not answer; False where it refuses.
+        Raises the call's errors where Slack does not answer; False where it refuses.
         """
         key = f"{chat}:{thread}"
         known = self._threads.get(key)
@@ -148,11 +148,11 @@ class SlackDirectory:
         self._responses.put(message, url)
 
     def note_private_answer(self, message: str) -> None:
-        """What answers this command is for who gave it alone."""
+        """Record that the answer to this command is for its sender only."""
         self._alone.put(message, True)
 
     def is_answered_privately(self, message: str) -> bool:
-        """Whether what answers this command is for who gave it alone."""
+        """Return True where the answer to this command is for its sender only."""
         return self._alone.get(message) or False
 
     def find_response_url(self, message: str) -> str:
@@ -161,8 +161,8 @@ class SlackDirectory:
 
 
 def read_person(user: object, team: str, now: float) -> SlackPerson:
-    """What `users.info` says of somebody; a member of an organization's other workspaces belongs to all of
-    them (`enterprise_user`).
+    """Read a user object of `users.info`; members of an organization belong to all their workspaces
+    (`enterprise_user`).
     """
     person: Json = user if isinstance(user, dict) else {}
     teams = [person.get("team_id"), *(_get_dict(person, "enterprise_user").get("teams") or ())]

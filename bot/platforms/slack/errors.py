@@ -1,4 +1,4 @@
-"""What Slack's refusals and lost connections mean to the core."""
+"""Errors of Slack calls, and their meaning for the core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 
 CALL_ERRORS = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
-"""What a call of the SDK may raise."""
+"""Errors that a call of the SDK may raise."""
 DEAD_TOKEN = frozenset(
     {
         "account_inactive",

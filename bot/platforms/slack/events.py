@@ -1,4 +1,4 @@
-"""Bolt's side of receiving: signatures, handshakes, and the one middleware that stores before the answer."""
+"""Bolt's side of receiving: signatures, handshakes, and a middleware that stores before it answers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, Sl
 log = structlog.get_logger(__name__)
 
 UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)
-"""What Bolt raises for a payload whose parts are of another kind than it takes for granted."""
+"""Errors that Bolt raises for payloads of an unexpected shape."""
 SILENT_LOGGER = logging.getLogger("slack_bolt.roebot")
 SILENT_LOGGER.setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
 class SlackCounts:
-    """What came in, for people who look."""
+    """Numbers of received events, for tests and diagnosis."""
 
     events: int = 0
     messages: int = 0
@@ -202,6 +202,5 @@ class _FailureHandler(AsyncMiddlewareErrorHandler):
     async def handle(
         self, error: Exception, request: AsyncBoltRequest, response: BoltResponse | None
     ) -> None:
-        """See AsyncMiddlewareErrorHandler."""
         self._receiver.counts.failed += 1
         log.warning("slack.event_not_accepted", error=type(error).__name__)

@@ -1,4 +1,4 @@
-"""Payloads of Slack become messages of the domain. Pure: what must be asked of Slack is left open."""
+"""Converts payloads of Slack to messages of the domain, without calls to Slack."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIRECT = "directmessage"
 
 @dataclass(frozen=True, slots=True)
 class SlackIdentity:
-    """Who the bot is in its workspace, and the workspace's address (it ends with a slash)."""
+    """The bot's ids in its workspace, and the workspace's address (it ends with a slash)."""
 
     user: str
     bot: str
@@ -52,12 +52,11 @@ class SlackIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """A message and what is still open about it.
+    """A message with its open questions.
 
-    `thread` is the thread in a channel whose root decides whether the bot is meant; `team` the sender's
-    workspace; `elsewhere` says that it came by a command from a direct message that need not be the bot's;
-    `response_url` answers where the bot cannot write; `click` is the button that it came
-    by.
+    `thread`: the thread in a channel whose root decides whether the bot is addressed; `team`: the sender's
+    workspace; `in_direct_chat`: it came by a command from a direct message that need not be the bot's;
+    `response_url`: answers where the bot cannot write; `click`: the pressed button.
     """
 
     message: InboundMessage
@@ -131,8 +130,9 @@ class SlackInbound:
         return SlackMessage(message, _find_team(event, body), thread=root if follows and not mine else "")
 
     def _convert_change(self, event: Json, body: Json) -> InboundChange | Ignored:
-        """What a person did to a message. A preview of a link changes it too, and the root of a thread turns
-        into a tombstone when it is deleted."""
+        """Convert an edit or deletion by a person. Link previews change a message too, and a deleted thread
+        root becomes a tombstone.
+        """
         before, now = get_object(event, "previous_message"), get_object(event, "message")
         gone = get_string(event, "subtype") == _DELETED or get_string(now, "subtype") == _TOMBSTONE
         written = before if gone else now
@@ -153,7 +153,7 @@ class SlackInbound:
         return InboundChange(require_string(body, "event_id"), origin, text, float(at))
 
     def _was_by_person(self, message: Json, *, gone: bool) -> bool:
-        """Whether a changed message is one that somebody wrote; of a deleted one that is not always told."""
+        """Return True for a person's message; for a deleted one the author is not always known."""
         return is_by_person(message, self._identity.user) if message else gone
 
     def _convert_command(self, body: Json) -> SlackMessage:
@@ -216,7 +216,7 @@ class SlackInbound:
 
 
 def is_by_person(message: Json, bot: str) -> bool:
-    """Whether somebody has written a message, and not the bot or another app."""
+    """Return True for a message by a person, not by the bot or another app."""
     written = bool(message.get("user")) and get_string(message, "subtype") in _READ
     return written and not message.get("bot_id") and message["user"] != bot
 

@@ -1,4 +1,4 @@
-"""Slack as data."""
+"""The manifest of Slack; finer limits of single methods are in `method_limits`."""
 
 from __future__ import annotations
 
@@ -50,4 +50,3 @@ MANIFEST = Manifest(
     ),
     write_to_it="In Slack, open the bot below Apps and write to it; in a channel, /invite it and mention it.",
 )
-"""What the core knows of Slack before its SDK is loaded; the finer budgets of methods are the adapter's."""

@@ -1,4 +1,4 @@
-"""The budgets of single methods, which are finer than what the core knows.
+"""Limits of single methods, finer than the core's budgets.
 
 All are calls a minute for an app in a workspace (docs.slack.dev/apis/web-api/rate-limits): chat.startStream
 and chat.stopStream are of tier 2 (20), chat.update of tier 3 (50).
@@ -11,7 +11,7 @@ from bot.core.sliding_window import SlidingWindow
 MINUTE = 60.0
 STARTS, STOPS, UPDATES = 20, 20, 50
 RESERVED_UPDATES = 15
-"""Frames leave so many updates to finals: those of all chats, where native streams are not to be had."""
+"""Updates that frames leave to finals, in chats without native streams."""
 
 
 class StreamBudget:
@@ -25,7 +25,7 @@ class StreamBudget:
         self._stops = SlidingWindow(STOPS, MINUTE, scale=scale)
 
     def may_start(self, now: float, open_streams: int) -> bool:
-        """Whether one more stream may be opened now."""
+        """Return True where one more stream may be opened now."""
         return self._starts.ready_at(now) <= now and open_streams + self._stops.used(now) < STOPS
 
     def record_start(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What people wrote, as plain text: Slack's angle brackets resolved, the bot's own name taken out."""
+"""Converts Slack's text to plain text: angle brackets resolved, the bot's own mention removed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 @dataclass(frozen=True, slots=True)
 class SlackText:
-    """A text without the bot's mention; `named` says that it stood there, `other` that somebody else's stood
-    first."""
+    """A text without the bot's mention.
+
+    `named`: the bot was mentioned; `other`: somebody else was mentioned first.
+    """
 
     text: str
     named: bool = False

@@ -1,4 +1,4 @@
-"""Posts, growing messages and the status line: Markdown in, what people see out."""
+"""Posts, growing messages and the status line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RESPONDABLE = (DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION)
 
 
 class SlackOutbound:
-    """What the bot does in its chats. `scale` multiplies Slack's periods."""
+    """Sends to the bot's chats. `scale` multiplies Slack's periods."""
 
     def __init__(
         self,
@@ -85,15 +85,15 @@ class SlackOutbound:
             await self._rewrite(message, ts)
 
     def is_streaming(self, address: ReplyAddress, ts: str) -> bool:
-        """Whether a message is an open stream, or one that ended with more than it should show."""
+        """Return True for an open stream, or one that ended with more text than it should show."""
         return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.overlong
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Whether there may be a stream, with tasks in it."""
+        """Return True where a stream with tasks is possible."""
         return bool(address.topic) and not self._streams.no_tasks
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
-        """Take a message back; one that is gone already is as good."""
+        """Delete a message; one that is gone already is not an error."""
         self._streams.overlong.pop((address.chat, ts), None)
         stream = self._streams.get(address.chat, ts)
         if stream is not None:
@@ -120,7 +120,7 @@ class SlackOutbound:
         self._statuses.put(place, now)
 
     async def show_choice(self, click: SlackClick) -> None:
-        """Show what was chosen where the buttons stood. Who chose is answered in any case."""
+        """Show the choice in place of the buttons; a failure does not affect the answer."""
         async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
                 return
@@ -131,7 +131,7 @@ class SlackOutbound:
                 log.info("slack.buttons_stay", category=error.category.value)
 
     async def refuse_click(self, click: SlackClick, reason: str) -> None:
-        """Tell who clicked, and nobody else, that it counts for nothing; the buttons stay."""
+        """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
         if not reason or not self._client.trusted(click.response_url):
             return
         body = {"response_type": "ephemeral", "replace_original": False, "text": reason}
@@ -259,7 +259,7 @@ class SlackOutbound:
         return [one for one in await self._web_api.read_thread(address, since) if self._is_ours(one, since)]
 
     def is_older_thread(self, address: ReplyAddress) -> bool:
-        """Whether a thread is older than this life of the service."""
+        """Return True for a thread that is older than this process."""
         return bool(address.topic) and _to_seconds(address.topic) < self._started
 
     def _may_be_left_over(self, message: OutboundMessage) -> bool:

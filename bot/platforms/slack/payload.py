@@ -1,4 +1,4 @@
-"""What Slack writes in a form of its own."""
+"""Reads Slack's time stamps."""
 
 from __future__ import annotations
 

@@ -73,11 +73,11 @@ class SlackStreams:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """Number of open streams."""
         return len(self._open)
 
     def may_open(self) -> bool:
-        """Whether the budget has room for one more."""
+        """Return True where the budget allows one more stream."""
         return self.budget.may_start(self._clock.now(), self.count)
 
     def get(self, chat: str, ts: str) -> SlackStream | None:

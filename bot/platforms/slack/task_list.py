@@ -60,7 +60,7 @@ def end_tasks(listed: Sequence[ProgressItem]) -> TaskList:
 
 
 def may_follow(text: str) -> bool:
-    """Whether a list may be begun here: where it is put, it parts the text before it from that after it."""
+    """Return True where a list may begin: it separates the text before it from the text after it."""
     shown = text.rstrip()
     return not shown or (shown[-1] in _ENDS and close_open(shown) == shown)
 

@@ -1,4 +1,4 @@
-"""Reads a thread in which somebody turned to the bot."""
+"""Reads the history of a thread in which somebody addressed the bot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class SlackThreads:
         self._identity = identity
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
-        """See ReadsThreads."""
         if address.topic == before:
             return ()
         found = await self._web_api.read_thread(address, "0")

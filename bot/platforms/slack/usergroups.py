@@ -1,4 +1,4 @@
-"""Which user groups people are in, as access rules may name them."""
+"""Looks up people's user groups, which access rules may name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASK_SECONDS = 1.5
 """Slack waits 3 s for the acknowledgement of an event."""
 KNOWN_SECONDS = 600.0
 RETRY_SECONDS = 60.0
-"""After a refusal nothing is asked for so long."""
+"""Seconds without lookups after a refusal."""
 
 
 class UserGroups:

@@ -1,4 +1,4 @@
-"""The calls that change what people see, each with the errors of the core."""
+"""Calls that change visible messages, with the errors of the core."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class SlackWebApi:
         await self.await_call(call, posting=False)
 
     async def read_thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
-        """What stands in a thread (or, outside one, in the chat) since `oldest`, with metadata."""
+        """Return the messages of a thread (or, outside one, of the chat) since `oldest`, with metadata."""
         found: list[Json] = []
         cursor = ""
         for _ in range(PAGES):

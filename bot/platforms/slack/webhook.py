@@ -21,7 +21,6 @@ class SlackWebhook:
         self._verifier = SignatureVerifier(secret) if secret else None
 
     async def answer(self, request: WebhookRequest) -> WebhookAnswer:
-        """See ReceivesWebhooks."""
         if self.take is None:
             return WebhookAnswer(503)
         if not request.headers.get(TIMESTAMP, "").isdecimal():

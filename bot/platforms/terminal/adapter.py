@@ -12,24 +12,20 @@ from bot.render.renderer import TERMINAL, Splitter
 
 @dataclass(frozen=True, slots=True)
 class AsWritten:
-    """Markdown as it is written: what was printed cannot be taken back, so a frame closes nothing."""
+    """Markdown as written: printed text cannot be changed, so a frame closes nothing."""
 
     name: str = TERMINAL.name
 
     def split(self, markdown: str) -> list[str]:
-        """See Renderer."""
         return TERMINAL.split(markdown)
 
     def growing(self) -> Splitter:
-        """See Renderer."""
         return TERMINAL.growing()
 
     def frame(self, markdown: str) -> str:
-        """See Renderer."""
         return markdown.rstrip()
 
     def framing(self) -> Callable[[str], str]:
-        """See Renderer."""
         return self.frame
 
 

@@ -1,4 +1,4 @@
-"""The terminal as data."""
+"""The manifest of the terminal."""
 
 from bot.platforms.base import Budget, Manifest, Scope
 

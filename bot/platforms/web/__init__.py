@@ -1,1 +1,1 @@
-"""The web page as a platform."""
+"""The web console as a platform."""

@@ -1,4 +1,4 @@
-"""The adapter of the page; its chats are written to and watched through the API."""
+"""The adapter of the web console; its chats are written and watched through the API."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from bot.platforms.local.adapter import LocalAdapter
 from bot.render.renderer import WEB
 
 MOST_CHOICES = 20
-"""Buttons of one question; nobody reads so many below each other."""
+"""Buttons of one question; nobody reads more in a column."""
 
 
 class PageAdapter(LocalAdapter):
-    """The page: beside what the terminal has there are buttons."""
+    """The web console: in addition to the terminal it has buttons."""
 
     @property
     def most_choices(self) -> int:
-        """See AsksChoice."""
         return MOST_CHOICES
 
 

@@ -1,4 +1,4 @@
-"""The web page as data."""
+"""The manifest of the web console."""
 
 from bot.platforms.base import Budget, Manifest, Scope
 

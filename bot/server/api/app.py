@@ -114,5 +114,5 @@ async def _sweep(services: ApiServices) -> None:
     """Remove files of messages that were handed over long ago."""
     inbox = InboxFiles(services.home)
     while True:
-        await inbox.sweep(services.clock.now())
+        await inbox.delete_expired(services.clock.now())
         await services.clock.sleep(SWEEP_EVERY)

@@ -85,7 +85,9 @@ async def _press(
     account, chat = of.key.account, of.key.chat
     adapter = presenters.local_adapter(services, account)
     if adapter is not None:
-        return await adapter.press(chat, part.platform_id, choice, event_id=event_id, sender=by.sender)
+        return await adapter.receive_click(
+            chat, part.platform_id, choice, event_id=event_id, sender=by.sender
+        )
     inbox = services.inbox(account)
     asked = (await services.db.run(load_turn, view.id)).turn
     if inbox is None or asked is None:

@@ -82,7 +82,7 @@ async def post(
     """Put a message into a conversation; it is on disk when this returns."""
     adapter = writable(services, by, of)
     event_id = event_id or services.new_id()
-    await adapter.receive(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
+    await adapter.receive_message(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
     found = await turn_of(services, of, event_id)
     return schemas.Posted(conversation=of.id, event_id=event_id, turn=None if found is None else found.id)
 

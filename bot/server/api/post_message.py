@@ -68,7 +68,7 @@ async def incoming(request: Request, services: ApiServices) -> AsyncIterator[Inc
             yield Incoming(message, tuple(kept))
         except BaseException:
             for attachment in kept:
-                await inbox.drop(Path(attachment.ref))
+                await inbox.delete_file(Path(attachment.ref))
             raise
 
 
@@ -96,7 +96,7 @@ async def _keep(inbox: InboxFiles, upload: UploadFile, limit: int) -> Attachment
     name = _NAME.sub("_", upload.filename or "").strip()[-NAME_LENGTH:] or "file"
     mime = (upload.content_type or "").partition(";")[0].strip().lower()
     try:
-        path, size = await inbox.keep(upload.file, limit)
+        path, size = await inbox.store_file(upload.file, limit)
     except FileTooLarge as error:
         megabytes = error.limit / 1_000_000
         raise HTTPException(413, f"{name} is too large: at most {megabytes:g} MB.") from error

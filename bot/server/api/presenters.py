@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
 from bot.platforms.local.adapter import LocalAdapter
-from bot.platforms.local.hub import Frame
+from bot.platforms.local.hub import ReplyFrame
 from bot.render.html import render_html
 from bot.server.api import schemas
 from bot.server.api.auth import Caller
@@ -71,10 +71,10 @@ def said(found: Iterable[TurnView]) -> list[TurnView]:
 
 async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.Turn:
     """A turn as it is shown; a growing reply with its newest text."""
-    growing: Mapping[int, Frame] = {}
+    growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and grows(view):
-        growing = adapter.hub.growing(of.key.chat, view.id)
+        growing = adapter.hub.list_frames(of.key.chat, view.id)
     parts = {part.index: part for part in view.parts if part.content}
     for index, frame in growing.items():
         parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)

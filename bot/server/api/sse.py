@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
-from bot.platforms.local.hub import Frame
+from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
@@ -111,7 +111,7 @@ class Feed:
             yield Event("typing", Typing())
         yield None
 
-    async def _grown(self, frame: Frame) -> Event:
+    async def _grown(self, frame: ReplyFrame) -> Event:
         loop = asyncio.get_running_loop()
         began = loop.time()
         part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.platforms.local.hub import Frame
+from bot.platforms.local.hub import ReplyFrame
 from bot.store.admission_types import Accepted
 
 
@@ -17,7 +17,7 @@ from bot.store.admission_types import Accepted
 class Changes:
     """What was not taken yet: newest frames, whether typing shows, whether rows changed."""
 
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[ReplyFrame, ...] = ()
     typing: bool = False
     rows: bool = False
 
@@ -27,7 +27,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
-        self._frames: dict[tuple[int, int], Frame] = {}
+        self._frames: dict[tuple[int, int], ReplyFrame] = {}
         self._typing = False
         self._rows = False
         self.closed = False
@@ -40,7 +40,7 @@ class Collector:
         self._frames, self._typing, self._rows = {}, False, False
         return taken
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: ReplyFrame) -> None:
         """See Watcher."""
         self._frames[frame.turn, frame.index] = frame
         self._changed.set()

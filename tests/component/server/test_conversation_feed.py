@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind
-from bot.platforms.local.hub import Frame
+from bot.platforms.local.hub import ReplyFrame
 from bot.server.api.sse import HEARTBEAT, Event, Typing, encode
 from bot.server.api.subscriptions import Collector, Feeds
 from bot.store.admission_types import Accepted
@@ -17,12 +17,12 @@ HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)
 
 async def test_only_the_newest_frame_of_a_part_is_taken() -> None:
     clock, collector = ManualClock(), Collector()
-    collector.frame(Frame(1, 0, "a"))
-    collector.frame(Frame(1, 1, "x"))
-    collector.frame(Frame(1, 0, "ab"))
+    collector.frame(ReplyFrame(1, 0, "a"))
+    collector.frame(ReplyFrame(1, 1, "x"))
+    collector.frame(ReplyFrame(1, 0, "ab"))
     collector.type()
     taken = await collector.changes(clock, 10.0)
-    assert taken.frames == (Frame(1, 0, "ab"), Frame(1, 1, "x"))
+    assert taken.frames == (ReplyFrame(1, 0, "ab"), ReplyFrame(1, 1, "x"))
     assert taken.typing
     assert not taken.rows
 

@@ -69,7 +69,7 @@ class LocalDriver(Driver):
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         await asyncio.to_thread(self._home.mkdir, exist_ok=True)
-        path, size = await InboxFiles(self._home).keep(io.BytesIO(data), len(data))
+        path, size = await InboxFiles(self._home).store_file(io.BytesIO(data), len(data))
         return await self._write("", at, [Attachment(AttachmentKind.FILE, filename, str(path), size, mime)])
 
     async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
@@ -95,7 +95,7 @@ class LocalDriver(Driver):
         assert self._local is not None
         last = told[-1]
         turn, index = part_of(last.key)
-        growing = self._local.hub.growing(last.address.chat, turn)
+        growing = self._local.hub.list_frames(last.address.chat, turn)
         text = last.text if last.final else growing[index].text
         read = self._read(text)
         versions = [self._read(one.text).text for one in told]
@@ -114,7 +114,9 @@ class LocalDriver(Driver):
         assert self._local is not None
         event, sender = f"e-{next(self._serial)}", Sender(person, person.title())
         for _ in range(2 if self._twice else 1):
-            refused = await self._local.press(person, message_id, choice, event_id=event, sender=sender)
+            refused = await self._local.receive_click(
+                person, message_id, choice, event_id=event, sender=sender
+            )
             if refused is None:
                 self._answered.add(message_id)
 
@@ -122,7 +124,7 @@ class LocalDriver(Driver):
         assert self._local is not None
         event, person = f"e-{next(self._serial)}", at.person.value
         for _ in range(2 if self._twice else 1):
-            await self._local.receive(
+            await self._local.receive_message(
                 person, text, event_id=event, attachments=attachments, sender=Sender(person, person.title())
             )
         return event

@@ -11,7 +11,7 @@ import httpx
 import orjson
 import pytest
 
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, Frame, decode
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.remote import RemoteEmulator
 
@@ -46,14 +46,14 @@ class App:
         self.socket = await self.session.ws_connect(self.endpoint["URL"])
         return self
 
-    async def next(self) -> Frame:
+    async def next(self) -> WsFrame:
         async with asyncio.timeout(30):
             return decode(await self.socket.receive_bytes())
 
     async def event(self) -> Any:
         return orjson.loads((await self.next()).payload)
 
-    async def answer(self, frame: Frame, code: int = 200) -> None:
+    async def answer(self, frame: WsFrame, code: int = 200) -> None:
         frame.payload = orjson.dumps({"code": code})
         await self.socket.send_bytes(frame.encode())
 
@@ -93,7 +93,7 @@ async def test_a_ticket_is_good_once(app: App) -> None:
 
 
 async def test_pings_are_answered(app: App) -> None:
-    await app.socket.send_bytes(Frame(CONTROL, {"type": "ping"}, service=7).encode())
+    await app.socket.send_bytes(WsFrame(CONTROL, {"type": "ping"}, service=7).encode())
     frame = await app.next()
     assert (frame.method, frame.headers["type"], frame.service) == (CONTROL, "pong", 7)
 

@@ -11,7 +11,7 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError, StoreError
 from bot.platforms.base import AsksChoice
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.platforms.discord.components import LABEL_LIMIT, MOST_CHOICES, components, pressed_label
+from bot.platforms.discord.components import LABEL_LIMIT, MAX_CHOICES, choice_rows, pressed_label
 from bot.platforms.discord.rest import Route
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
@@ -233,17 +233,17 @@ async def test_malformed_clicks_are_counted(running: Running, shelf: Shelf, brok
 
 async def test_as_many_buttons_as_discord_takes(running: Running) -> None:
     here = private(running.emulator)
-    many = tuple(f"choice {number} " + "x" * 100 for number in range(MOST_CHOICES))
+    many = tuple(f"choice {number} " + "x" * 100 for number in range(MAX_CHOICES))
     await running.adapter.send(replace(says("Which?", here), choices=many))
     buttons = seen(running, here.chat)[0]["buttons"]
-    assert len(buttons) == MOST_CHOICES and all(len(label) == LABEL_LIMIT for label in buttons)
-    assert running.adapter.most_choices == MOST_CHOICES
+    assert len(buttons) == MAX_CHOICES and all(len(label) == LABEL_LIMIT for label in buttons)
+    assert running.adapter.most_choices == MAX_CHOICES
 
 
 async def test_the_emulator_knows_discords_limits(running: Running) -> None:
     here = private(running.emulator)
     route = Route("POST", "/channels/{channel_id}/messages", channel_id=here.chat)
-    row = components(["a"])
+    row = choice_rows(["a"])
     for wrong in (row * 6, [{**row[0], "components": row[0]["components"] * 2}], [{"type": 1}]):
         with pytest.raises(DeliveryError, match="Invalid Form Body"):
             await running.adapter._out().call(route, posting=True, json={"content": "x", "components": wrong})
@@ -252,4 +252,4 @@ async def test_the_emulator_knows_discords_limits(running: Running) -> None:
 def test_a_settled_question_has_no_button_to_press() -> None:
     button = {"custom_id": "choice:0", "label": "Berlin", "disabled": True}
     assert pressed_label({"components": [{"components": [button]}]}, "choice:0") == ""
-    assert components(()) == []
+    assert choice_rows(()) == []

@@ -14,7 +14,7 @@ from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
-from bot.platforms.discord.heartbeat_watchdog import heartbeat
+from bot.platforms.discord.heartbeat_watchdog import describe_heartbeat
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
@@ -49,8 +49,8 @@ async def test_a_wrong_token_is_refused_with_what_to_do(emulator: DiscordEmulato
 def test_a_heartbeat_that_looks_a_beat_late_is_not_shown() -> None:
     told: list[str] = []
     health = AccountHealth("Discord", lambda state: told.append(state.reason), ManualClock())
-    health.mark_live(heartbeat(0.25))
-    health.mark_live(heartbeat(41.25))
+    health.mark_live(describe_heartbeat(0.25))
+    health.mark_live(describe_heartbeat(41.25))
     assert set(told) == {"heartbeat 250 ms"}
 
 

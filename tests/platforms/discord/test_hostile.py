@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.domain import Live
-from bot.platforms.discord.channel_cache import Place, Places
-from bot.platforms.discord.inbound import Identity, Inbound
+from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
 from tests.harness.profile import examples
@@ -63,8 +63,8 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(st.sampled_from(paths(MESSAGE)), JSON)
 def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], value: Any) -> None:
-    inbound = Inbound("dc", Identity(ME, "Roebot"), Places(ME))
-    place = Place("1573896422934183937", 0, "1573896422934183936")
+    inbound = DiscordInbound("dc", DiscordIdentity(ME, "Roebot"), ChannelCache(ME))
+    place = DiscordChannel("1573896422934183937", 0, "1573896422934183936")
     try:
         message = inbound.convert(changed(path, value), place)
     except Malformed as error:
@@ -76,14 +76,14 @@ def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], v
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(JSON)
 def test_a_server_is_taken_in_or_refused_whatever_is_in_it(value: Any) -> None:
-    places = Places(ME)
+    places = ChannelCache(ME)
     for key in ("id", "roles", "channels", "threads"):
         data = {"id": "5", "roles": [], "channels": [{"id": "6", "type": 0}], "threads": [], key: value}
         try:
-            places.take_guild(data)
+            places.put_guild(data)
         except Malformed:
             continue
-        assert all(place.id.isdecimal() for place in places.of("5"))
+        assert all(place.id.isdecimal() for place in places.list_channels("5"))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from bot.errors import AccountRefused
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.errors import ApiRefused, Unreached
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
 
@@ -47,13 +47,13 @@ async def server() -> AsyncIterator[Server]:
     await runner.cleanup()
 
 
-def of(url: str, clock: ManualClock, refused: list[str] | None = None) -> Client:
+def of(url: str, clock: ManualClock, refused: list[str] | None = None) -> FeishuClient:
     heard = refused if refused is not None else []
-    return Client("cli_1", "a-secret", f"{url}/", clock, heard.append)
+    return FeishuClient("cli_1", "a-secret", f"{url}/", clock, heard.append)
 
 
 @pytest.fixture
-async def client(server: Server, clock: ManualClock) -> AsyncIterator[Client]:
+async def client(server: Server, clock: ManualClock) -> AsyncIterator[FeishuClient]:
     made = of(server.url, clock)
     await made.open()
     yield made
@@ -64,43 +64,45 @@ async def client(server: Server, clock: ManualClock) -> AsyncIterator[Client]:
     ("status", "text"),
     [(200, "<html>a proxy</html>"), (200, ""), (200, "[]"), (200, "{}"), (200, '{"code": "0"}')],
 )
-async def test_an_answer_that_is_none(server: Server, client: Client, status: int, text: str) -> None:
+async def test_an_answer_that_is_none(server: Server, client: FeishuClient, status: int, text: str) -> None:
     server.response = lambda: web.Response(status=status, text=text)
-    with pytest.raises(Unreached, match="not one of the Feishu API"):
+    with pytest.raises(FeishuUnreached, match="not one of the Feishu API"):
         await client.call("GET", "bot/v3/info")
 
 
 @pytest.mark.parametrize("status", [302, 403, 404, 500, 502])
-async def test_a_status_without_a_body(server: Server, client: Client, status: int) -> None:
+async def test_a_status_without_a_body(server: Server, client: FeishuClient, status: int) -> None:
     server.response = lambda: web.Response(status=status, text="<html>", headers={"Location": "/x"})
-    with pytest.raises((ApiRefused, Unreached)) as caught:
+    with pytest.raises((FeishuRefused, FeishuUnreached)) as caught:
         await client.call("GET", "bot/v3/info")
-    if isinstance(caught.value, ApiRefused):
+    if isinstance(caught.value, FeishuRefused):
         assert caught.value.status == status
 
 
 @pytest.mark.parametrize(
     ("header", "reset"), [("7", 7.0), ("0.5", 0.5), ("soon", 0.0), ("-3", 0.0), ("9" * 20, 86400.0)]
 )
-async def test_the_reset_header(server: Server, client: Client, header: str, reset: float) -> None:
+async def test_the_reset_header(server: Server, client: FeishuClient, header: str, reset: float) -> None:
     headers = {"x-ogw-ratelimit-reset": header, "x-ogw-ratelimit-limit": "50"}
     server.response = lambda: web.json_response({"code": 99991400}, status=429, headers=headers)
-    with pytest.raises(ApiRefused) as caught:
+    with pytest.raises(FeishuRefused) as caught:
         await client.call("GET", "bot/v3/info")
     assert (caught.value.reset, caught.value.limit) == (reset, 50)
 
 
-async def test_data_that_is_no_object_is_empty(server: Server, client: Client) -> None:
+async def test_data_that_is_no_object_is_empty(server: Server, client: FeishuClient) -> None:
     server.response = lambda: web.json_response({"code": 0, "data": [1]})
     assert (await client.call("GET", "x")).data == {}
 
 
-async def test_one_token_serves_many_calls(server: Server, client: Client) -> None:
+async def test_one_token_serves_many_calls(server: Server, client: FeishuClient) -> None:
     await asyncio.gather(*(client.call("GET", "x") for _ in range(30)))
     assert server.tokens == 1
 
 
-async def test_a_token_is_renewed_before_its_end(server: Server, client: Client, clock: ManualClock) -> None:
+async def test_a_token_is_renewed_before_its_end(
+    server: Server, client: FeishuClient, clock: ManualClock
+) -> None:
     await client.call("GET", "x")
     await clock.advance(6800)
     await client.call("GET", "x")
@@ -110,9 +112,9 @@ async def test_a_token_is_renewed_before_its_end(server: Server, client: Client,
     assert server.tokens == 2
 
 
-async def test_a_token_that_is_refused_is_renewed_once(server: Server, client: Client) -> None:
+async def test_a_token_that_is_refused_is_renewed_once(server: Server, client: FeishuClient) -> None:
     server.response = lambda: web.json_response({"code": 99991663, "msg": "bad"}, status=400)
-    with pytest.raises(ApiRefused) as caught:
+    with pytest.raises(FeishuRefused) as caught:
         await client.call("GET", "x")
     assert caught.value.code == 99991663
     assert server.tokens == 2
@@ -123,16 +125,16 @@ async def test_a_wrong_secret_is_told(clock: ManualClock) -> None:
     async with FeishuEmulator.serve() as emulator:
         client = of(emulator.url, clock, heard)
         await client.open()
-        with pytest.raises(ApiRefused):
+        with pytest.raises(FeishuRefused):
             await client.authorize()
         await client.close()
     assert heard == ["10014 app secret invalid"]
 
 
-async def test_a_closed_client_sends_nothing(server: Server, client: Client) -> None:
+async def test_a_closed_client_sends_nothing(server: Server, client: FeishuClient) -> None:
     await client.close()
     await client.close()
-    with pytest.raises(Unreached) as caught:
+    with pytest.raises(FeishuUnreached) as caught:
         await client.call("GET", "x")
     assert not caught.value.sent
 
@@ -142,7 +144,7 @@ async def test_nobody_there(clock: ManualClock) -> None:
         url = emulator.url
     client = of(url, clock)
     await client.open()
-    with pytest.raises(Unreached, match="cannot connect") as caught:
+    with pytest.raises(FeishuUnreached, match="cannot connect") as caught:
         await client.call("GET", "x")
     assert not caught.value.sent
     await client.close()
@@ -153,7 +155,7 @@ async def test_a_proxy_of_a_wrong_kind_is_refused(
 ) -> None:
     monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
-    client = Client("cli_1", "s", "https://open.feishu.cn", clock, lambda reason: None)
+    client = FeishuClient("cli_1", "s", "https://open.feishu.cn", clock, lambda reason: None)
     with pytest.raises(AccountRefused, match="socks5"):
         await client.open()
 
@@ -162,7 +164,7 @@ async def test_a_proxy_of_a_wrong_kind_is_refused(
     "answer", [{"code": 0}, {"code": 0, "tenant_access_token": 5, "expire": 1}, {"code": 0, "expire": "x"}]
 )
 async def test_a_token_that_is_none(
-    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, answer: dict[str, object]
+    server: Server, client: FeishuClient, monkeypatch: pytest.MonkeyPatch, answer: dict[str, object]
 ) -> None:
     async def handle(request: web.Request) -> web.Response:
         return web.json_response(answer)
@@ -173,6 +175,6 @@ async def test_a_token_that_is_none(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     client.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    with pytest.raises(Unreached, match="no tenant access token"):
+    with pytest.raises(FeishuUnreached, match="no tenant access token"):
         await client.call("GET", "x")
     await runner.cleanup()

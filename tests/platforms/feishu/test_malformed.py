@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.feishu.client import Client
-from bot.platforms.feishu.contacts import People
-from bot.platforms.feishu.inbound import Identity, Inbound
-from bot.platforms.feishu.payload import parsed
+from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.contacts import FeishuContacts
+from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
+from bot.platforms.feishu.payload import parse_object
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
@@ -38,11 +38,13 @@ GOOD: dict[str, Any] = {
 }
 
 
-def offline() -> Inbound:
+def offline() -> FeishuInbound:
     """A converter whose client is closed: it asks for nothing."""
     clock = ManualClock()
-    client = Client("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
-    return Inbound("fs", Identity("ou_bot", "Bot"), People(client, clock, frozenset({"ou_bot"})))
+    client = FeishuClient("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
+    return FeishuInbound(
+        "fs", FeishuIdentity("ou_bot", "Bot"), FeishuContacts(client, clock, frozenset({"ou_bot"}))
+    )
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -187,7 +189,7 @@ def test_no_event_is_a_crash(kind: str, event: dict[str, Any]) -> None:
 @given(st.binary(max_size=60))
 def test_no_bytes_are_a_crash(data: bytes) -> None:
     with contextlib.suppress(Malformed):
-        assert isinstance(parsed(data), dict)
+        assert isinstance(parse_object(data), dict)
 
 
 async def test_malformed_events_are_acknowledged_and_counted(

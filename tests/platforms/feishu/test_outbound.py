@@ -10,7 +10,7 @@ from bot.domain import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.outbound import uuid_of
+from bot.platforms.feishu.outbound import idempotency_key
 from bot.testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, BEN, Running, account, group, says
@@ -310,14 +310,14 @@ async def test_a_closed_adapter_says_so(running: Running) -> None:
 def test_the_idempotency_key_is_short_and_of_one_reply_only() -> None:
     one = group("oc_1", reply_to="om_1")
     keys = {
-        uuid_of("1:0", one),
-        uuid_of("1:1", one),
-        uuid_of("1:0", group("oc_2", reply_to="om_1")),
-        uuid_of("1:0", group("oc_1", reply_to="om_2")),
-        uuid_of("1:0", group("oc_1", "omt_1", "om_1")),
+        idempotency_key("1:0", one),
+        idempotency_key("1:1", one),
+        idempotency_key("1:0", group("oc_2", reply_to="om_1")),
+        idempotency_key("1:0", group("oc_1", reply_to="om_2")),
+        idempotency_key("1:0", group("oc_1", "omt_1", "om_1")),
     }
     assert len(keys) == 5
-    assert uuid_of("1:0", one) == uuid_of("1:0", group("oc_1", reply_to="om_1"))
+    assert idempotency_key("1:0", one) == idempotency_key("1:0", group("oc_1", reply_to="om_1"))
     assert all(len(key) <= 50 for key in keys)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.feishu.cards import card, dumped, summary
+from bot.platforms.feishu.cards import build_card, dump_json, summarize
 from bot.render.feishu import FEISHU, FEISHU_CARD_LIMIT, card_markdown, feishu_bytes
 from bot.testing.emulators.feishu.messages import CARD_LIMIT
 
@@ -57,11 +57,12 @@ def test_every_part_fits_into_a_request(unit: str) -> None:
     for part in parts:
         assert feishu_bytes(part) <= FEISHU_CARD_LIMIT
         where = group("oc_0123456789abcdef", "omt_0123456789abcdef")
-        whole = card(part, where, choices=["x" * 20] * 5)
-        body = {"card": {"type": "card_json", "data": dumped(whole)}, "sequence": 2**31 - 1}
+        whole = build_card(part, where, choices=["x" * 20] * 5)
+        body = {"card": {"type": "card_json", "data": dump_json(whole)}, "sequence": 2**31 - 1}
         assert len(orjson.dumps(body)) < CARD_LIMIT
         assert (
-            len(orjson.dumps({"msg_type": "interactive", "content": dumped(card(part, where))})) < CARD_LIMIT
+            len(orjson.dumps({"msg_type": "interactive", "content": dump_json(build_card(part, where))}))
+            < CARD_LIMIT
         )
 
 
@@ -125,13 +126,13 @@ def test_tables_in_code_are_not_counted() -> None:
 
 
 def test_the_summary_is_one_short_line() -> None:
-    assert summary("# Title\n\n- **a**\n- b") == "Title • a • b"
-    assert len(summary("word " * 500)) == 121
-    assert summary("") == ""
+    assert summarize("# Title\n\n- **a**\n- b") == "Title • a • b"
+    assert len(summarize("word " * 500)) == 121
+    assert summarize("") == ""
 
 
 def test_a_card_that_streams_has_a_stop_button_and_one_that_stands_has_none() -> None:
-    growing, standing = card("x", group("oc_1"), streaming=True), card("x", group("oc_1"))
+    growing, standing = build_card("x", group("oc_1"), streaming=True), build_card("x", group("oc_1"))
     assert growing["config"]["streaming_mode"] is True
     assert [element["tag"] for element in growing["body"]["elements"]] == ["markdown", "button"]
     assert standing["config"] == {

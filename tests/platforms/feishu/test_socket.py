@@ -10,7 +10,7 @@ from bot.domain import Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.ws_frame import DATA, Frame
+from bot.platforms.feishu.ws_frame import DATA, WsFrame
 from bot.testing.emulators.feishu import FeishuEmulator
 
 from .conftest import BEN, QuickClock, Running, Shelf, account, eventually
@@ -129,12 +129,12 @@ async def test_garbage_on_the_line_is_counted_and_nothing_more(
     for data in (
         b"",
         b"\xff\xff\xff",
-        Frame(DATA, {"type": "event", "message_id": "m"}, b"no json").encode(),
-        Frame(DATA, {"type": "event", "message_id": "m"}, b"[1]").encode(),
-        Frame(DATA, {"type": "nonsense"}, b"{}").encode(),
-        Frame(DATA, {"type": "event", "message_id": "p", "sum": "900", "seq": "0"}, b"{}").encode(),
-        Frame(DATA, {"type": "event", "message_id": "p", "sum": "2", "seq": "7"}, b"{}").encode(),
-        Frame(7, {}, b"").encode(),
+        WsFrame(DATA, {"type": "event", "message_id": "m"}, b"no json").encode(),
+        WsFrame(DATA, {"type": "event", "message_id": "m"}, b"[1]").encode(),
+        WsFrame(DATA, {"type": "nonsense"}, b"{}").encode(),
+        WsFrame(DATA, {"type": "event", "message_id": "p", "sum": "900", "seq": "0"}, b"{}").encode(),
+        WsFrame(DATA, {"type": "event", "message_id": "p", "sum": "2", "seq": "7"}, b"{}").encode(),
+        WsFrame(7, {}, b"").encode(),
     ):
         await emulator.socket.send_raw(data)
     emulator.people.says("still here")
@@ -146,7 +146,7 @@ async def test_garbage_on_the_line_is_counted_and_nothing_more(
 async def test_many_unfinished_events_do_not_pile_up(running: Running, emulator: FeishuEmulator) -> None:
     for number in range(200):
         headers = {"type": "event", "message_id": str(number), "sum": "2", "seq": "0"}
-        await emulator.socket.send_raw(Frame(DATA, headers, b"x").encode())
+        await emulator.socket.send_raw(WsFrame(DATA, headers, b"x").encode())
     emulator.people.says("hi")
     await running.shelf.until(1)
 

@@ -11,7 +11,7 @@ import pytest
 from bot.clock import SystemClock
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.streams import ABANDONED_SECONDS, ROTATE_SECONDS, Streams
+from bot.platforms.feishu.streams import ABANDONED_SECONDS, ROTATE_SECONDS, FeishuStreams
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.transcript import FrameKind
 
@@ -52,7 +52,7 @@ async def stepped(emulator: FeishuEmulator) -> AsyncIterator[Running]:
     await running.stop()
 
 
-def streams(running: Running) -> Streams:
+def streams(running: Running) -> FeishuStreams:
     assert running.adapter._outbound is not None
     return running.adapter._outbound._streams
 

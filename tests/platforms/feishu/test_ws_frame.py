@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.feishu.crypto import BadCipher, decrypt, encrypt, signature, signed
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.crypto import BadCipher, decrypt, encrypt, is_signed, signature
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from tests.harness.lark import AESCipher, SdkFrame
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=40)
 FRAMES = st.builds(
-    Frame,
+    WsFrame,
     method=st.sampled_from([CONTROL, DATA]),
     headers=st.dictionaries(TEXT, TEXT, max_size=5),
     payload=st.binary(max_size=400),
@@ -36,7 +36,7 @@ def of_sdk(data: bytes) -> SdkFrame:
     return frame
 
 
-def to_sdk(frame: Frame) -> bytes:
+def to_sdk(frame: WsFrame) -> bytes:
     made = SdkFrame()
     made.SeqID, made.LogID = frame.seq_id, frame.log_id
     made.service, made.method = frame.service, frame.method
@@ -50,17 +50,17 @@ def to_sdk(frame: Frame) -> bytes:
 
 
 @given(FRAMES)
-def test_what_we_write_we_read(frame: Frame) -> None:
+def test_what_we_write_we_read(frame: WsFrame) -> None:
     assert decode(frame.encode()) == frame
 
 
 @given(FRAMES)
-def test_what_the_sdk_writes_we_read(frame: Frame) -> None:
+def test_what_the_sdk_writes_we_read(frame: WsFrame) -> None:
     assert decode(to_sdk(frame)) == frame
 
 
 @given(FRAMES)
-def test_what_we_write_the_sdk_reads(frame: Frame) -> None:
+def test_what_we_write_the_sdk_reads(frame: WsFrame) -> None:
     found = of_sdk(frame.encode())
     assert (found.SeqID, found.LogID, found.service, found.method) == (
         frame.seq_id,
@@ -81,7 +81,7 @@ def test_no_bytes_are_a_crash(data: bytes) -> None:
 
 
 @given(FRAMES, st.integers(0, 400), st.integers(0, 255))
-def test_no_changed_byte_is_a_crash(frame: Frame, at: int, byte: int) -> None:
+def test_no_changed_byte_is_a_crash(frame: WsFrame, at: int, byte: int) -> None:
     data = bytearray(frame.encode())
     data[at % len(data)] = byte
     with contextlib.suppress(BadFrame):
@@ -89,7 +89,7 @@ def test_no_changed_byte_is_a_crash(frame: Frame, at: int, byte: int) -> None:
 
 
 @given(FRAMES)
-def test_unknown_fields_are_passed_over(frame: Frame) -> None:
+def test_unknown_fields_are_passed_over(frame: WsFrame) -> None:
     extra = b"\x50\x07" + b"\x5a\x02ab" + b"\x61" + bytes(8) + b"\x6d" + bytes(4)
     assert decode(frame.encode() + extra) == frame
 
@@ -137,5 +137,5 @@ def test_a_wrong_key_opens_nothing() -> None:
 def test_the_signature_is_the_documented_one() -> None:
     wanted = hashlib.sha256(b"1700000000" + b"nonce" + b"key" + b'{"encrypt":"x"}').hexdigest()
     assert signature("1700000000", "nonce", "key", b'{"encrypt":"x"}') == wanted
-    assert signed(wanted, "1700000000", "nonce", "key", b'{"encrypt":"x"}')
-    assert not signed(wanted.upper(), "1700000000", "nonce", "key", b'{"encrypt":"x"}')
+    assert is_signed(wanted, "1700000000", "nonce", "key", b'{"encrypt":"x"}')
+    assert not is_signed(wanted.upper(), "1700000000", "nonce", "key", b'{"encrypt":"x"}')

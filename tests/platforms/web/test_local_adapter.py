@@ -36,7 +36,7 @@ from bot.platforms.base import (
 )
 from bot.platforms.local.adapter import LocalAdapter, part_of
 from bot.platforms.local.files import KEPT, FileTooLarge, InboxFiles, read_inbox
-from bot.platforms.local.hub import MOST_CHATS, Frame, Hub
+from bot.platforms.local.hub import MOST_CHATS, ReplyFrame, ReplyHub
 from bot.platforms.terminal.adapter import create as create_terminal
 from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
 from bot.platforms.web.adapter import create as create_web
@@ -76,7 +76,7 @@ class Seen:
     def __init__(self) -> None:
         self.told: list[object] = []
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: ReplyFrame) -> None:
         self.told.append((frame.turn, frame.index, frame.text))
 
     def type(self) -> None:
@@ -132,14 +132,14 @@ async def test_it_is_live_at_once_and_ends_when_told() -> None:
         await asyncio.wait_for(task, 2)
     assert seen.told == ["closed"]
     with pytest.raises(AccountLost, match="web is not running"):
-        await adapter.receive("chat", "hi", event_id="e")
+        await adapter.receive_message("chat", "hi", event_id="e")
 
 
 async def test_a_message_is_accepted_with_its_origin() -> None:
     adapter = create_web("web", None)
     task, inbox, states, clock = await started(adapter)
     file = Attachment(AttachmentKind.FILE, "a.txt", "/x/inbox/0", 1)
-    await adapter.receive("chat", "hi", event_id="e-1", attachments=[file])
+    await adapter.receive_message("chat", "hi", event_id="e-1", attachments=[file])
     (taken,) = inbox.messages
     assert (taken.event_id, taken.text, taken.sent_at) == ("e-1", "hi", clock.now())
     assert (taken.origin.account, taken.origin.platform, taken.origin.chat) == ("web", "web", "chat")
@@ -154,16 +154,16 @@ async def test_a_message_is_accepted_with_its_origin() -> None:
 async def test_a_click_is_an_answer_to_the_message_with_the_button() -> None:
     adapter, ann = create_web("web", None), Sender("telegram:7", "Ann", account="tg")
     task, inbox, _, clock = await started(adapter)
-    assert await adapter.press("chat", "web:7:0", "yes", event_id="e-1", sender=ann) is None
+    assert await adapter.receive_click("chat", "web:7:0", "yes", event_id="e-1", sender=ann) is None
     (taken,) = inbox.messages
     assert (taken.event_id, taken.text, taken.sent_at, taken.clicked) == ("e-1", "yes", clock.now(), True)
     assert (taken.origin.chat, taken.origin.reply_to, taken.origin.sender) == ("chat", "web:7:0", ann)
     inbox.refuses = {"e-2": "Not yours."}
-    assert await adapter.press("chat", "web:7:0", "yes", event_id="e-2", sender=ann) == "Not yours."
+    assert await adapter.receive_click("chat", "web:7:0", "yes", event_id="e-2", sender=ann) == "Not yours."
     await adapter.stop()
     await task
     with pytest.raises(AccountLost, match="web is not running"):
-        await adapter.press("chat", "web:7:0", "yes", event_id="e-3", sender=ann)
+        await adapter.receive_click("chat", "web:7:0", "yes", event_id="e-3", sender=ann)
 
 
 async def test_a_repeated_send_is_the_same_message() -> None:
@@ -171,10 +171,10 @@ async def test_a_repeated_send_is_the_same_message() -> None:
     first = await adapter.send(message("7:0", "Hel"))
     assert await adapter.send(message("7:0", "Hel")) == first == "web:7:0"
     await adapter.edit(message("7:0", "Hello"), first)
-    assert adapter.hub.growing("chat", 7) == {0: Frame(7, 0, "Hello")}
-    assert adapter.hub.growing("chat", 6) == {}
+    assert adapter.hub.list_frames("chat", 7) == {0: ReplyFrame(7, 0, "Hello")}
+    assert adapter.hub.list_frames("chat", 6) == {}
     await adapter.edit(message("7:0", "Hello.", final=True), first)
-    assert adapter.hub.growing("chat", 7) == {}
+    assert adapter.hub.list_frames("chat", 7) == {}
 
 
 async def test_watchers_are_told_until_they_leave() -> None:
@@ -192,15 +192,15 @@ async def test_watchers_are_told_until_they_leave() -> None:
 
 
 def test_a_newer_turn_ends_the_older_and_memory_is_bounded() -> None:
-    hub = Hub()
-    hub.frame("chat", Frame(1, 0, "old"))
-    hub.frame("chat", Frame(2, 0, "new"))
-    assert hub.growing("chat", 1) == {}
-    assert hub.growing("chat", 2) == {0: Frame(2, 0, "new")}
+    hub = ReplyHub()
+    hub.publish_frame("chat", ReplyFrame(1, 0, "old"))
+    hub.publish_frame("chat", ReplyFrame(2, 0, "new"))
+    assert hub.list_frames("chat", 1) == {}
+    assert hub.list_frames("chat", 2) == {0: ReplyFrame(2, 0, "new")}
     for number in range(MOST_CHATS):
-        hub.frame(f"other{number}", Frame(3, 0, "x"))
-    assert hub.growing("chat", 2) == {}
-    assert hub.growing(f"other{MOST_CHATS - 1}", 3)
+        hub.publish_frame(f"other{number}", ReplyFrame(3, 0, "x"))
+    assert hub.list_frames("chat", 2) == {}
+    assert hub.list_frames(f"other{MOST_CHATS - 1}", 3)
 
 
 @pytest.mark.parametrize("key", ["", "7", "7:", ":0", "7:draft", "x:0", "-1:0"])
@@ -212,15 +212,15 @@ def test_a_key_that_is_no_part_is_refused(key: str) -> None:
 
 async def test_files_are_kept_read_and_swept(tmp_path: Path) -> None:
     inbox = InboxFiles(tmp_path)
-    assert await inbox.sweep(0.0) == 0
-    path, size = await inbox.keep(io.BytesIO(b"x" * 600_000), 600_000)
+    assert await inbox.delete_expired(0.0) == 0
+    path, size = await inbox.store_file(io.BytesIO(b"x" * 600_000), 600_000)
     assert size == 600_000
     adapter = create_web("web", None)
     fetched = Attachment(AttachmentKind.FILE, "a.txt", str(path), size)
     assert b"".join([chunk async for chunk in adapter.fetch(fetched)]) == b"x" * 600_000
     written = (await asyncio.to_thread(path.stat)).st_mtime
-    assert await inbox.sweep(written + KEPT - 1) == 0
-    assert await inbox.sweep(written + KEPT + 1) == 1
+    assert await inbox.delete_expired(written + KEPT - 1) == 0
+    assert await inbox.delete_expired(written + KEPT + 1) == 1
     with pytest.raises(DeliveryError, match="no longer kept") as caught:
         _ = [chunk async for chunk in adapter.fetch(fetched)]
     assert caught.value.category is DeliveryCategory.NOT_FOUND
@@ -229,12 +229,12 @@ async def test_files_are_kept_read_and_swept(tmp_path: Path) -> None:
 async def test_a_file_over_the_limit_leaves_nothing(tmp_path: Path) -> None:
     inbox = InboxFiles(tmp_path)
     with pytest.raises(FileTooLarge) as caught:
-        await inbox.keep(io.BytesIO(b"123456"), 5)
+        await inbox.store_file(io.BytesIO(b"123456"), 5)
     assert caught.value.limit == 5
     assert await asyncio.to_thread(os.listdir, tmp_path / "inbox") == []
-    path, _ = await inbox.keep(io.BytesIO(b"12345"), 5)
-    await inbox.drop(path)
-    await inbox.drop(path)
+    path, _ = await inbox.store_file(io.BytesIO(b"12345"), 5)
+    await inbox.delete_file(path)
+    await inbox.delete_file(path)
     assert await asyncio.to_thread(os.listdir, tmp_path / "inbox") == []
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, Frame, decode
+from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.testing.emulators.feishu.call import read_call
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import ApiError
@@ -134,7 +134,7 @@ class LongConnection:
         for connection in list(self._open):
             await connection.send({"type": "websocket.send", "bytes": data})
 
-    def _frames(self, connection: _Connection, push: Push, message_id: str) -> list[Frame]:
+    def _frames(self, connection: _Connection, push: Push, message_id: str) -> list[WsFrame]:
         payload = orjson.dumps(push.event)
         size = self.fragment or len(payload) or 1
         pieces = [payload[at : at + size] for at in range(0, len(payload), size)] or [b""]
@@ -147,7 +147,7 @@ class LongConnection:
                 "seq": str(index),
                 "trace_id": f"trace-{message_id}",
             }
-            frames.append(Frame(DATA, headers, piece, connection.service, seq_id=index))
+            frames.append(WsFrame(DATA, headers, piece, connection.service, seq_id=index))
         return frames
 
     async def _serve(self, connection: _Connection, receive: Receive) -> None:
@@ -175,7 +175,7 @@ class LongConnection:
         if frame.method == CONTROL and frame.headers.get("type") == "ping":
             self.pings += 1
             if self.answer_pings:
-                pong = Frame(CONTROL, {"type": "pong"}, b"", frame.service)
+                pong = WsFrame(CONTROL, {"type": "pong"}, b"", frame.service)
                 await connection.send({"type": "websocket.send", "bytes": pong.encode()})
             return
         waiting = connection.acks.get(frame.headers.get("message_id", ""))
