@@ -70,7 +70,7 @@ class DiscordAdapter:
                 raise
             if running is not None:
                 running.uncancel()
-            health.stopped()
+            health.mark_stopped()
         finally:
             self._running = None
             await self._close()

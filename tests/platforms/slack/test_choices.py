@@ -158,7 +158,7 @@ async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None
     web = running.adapter._client.web  # type: ignore[union-attr]
     wrong = [*button_blocks(["a"])[0]["elements"]] * (MAX_CHOICES + 1)
     with pytest.raises(DeliveryError, match="invalid_blocks"):
-        await running.adapter._outbound._calls.await_call(  # type: ignore[union-attr]
+        await running.adapter._outbound._web_api.await_call(  # type: ignore[union-attr]
             web.chat_postMessage(
                 channel=address.chat, text="x", blocks=[{"type": "actions", "elements": wrong}]
             ),
