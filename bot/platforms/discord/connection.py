@@ -10,7 +10,7 @@ from typing import Any
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.choice_markers import ChoiceMarkers
-from bot.platforms.connection import AccountHealth
+from bot.platforms.connection import AccountHealth, open_task_group
 from bot.platforms.discord.backfill import DiscordBackfill
 from bot.platforms.discord.channel_cache import ChannelCache
 from bot.platforms.discord.components import DiscordClickAnswers
@@ -52,7 +52,6 @@ class DiscordSession:
         self.rest = rest
         self._name = name
         self._refused = asyncio.Event()
-        self._ending = asyncio.Event()
         rest.on_unauthorized = self._refused.set
         places = ChannelCache(identity.id)
         inbound = DiscordInbound(name, identity, places)
@@ -91,36 +90,24 @@ class DiscordSession:
             await rest.close()
             raise
 
-    def end(self) -> None:
-        """End `run` without an error."""
-        self._ending.set()
+    async def finish(self) -> None:
+        """Store what was received: a new person's direct message might never be read again."""
+        await self.receiver.finish(STORE_SECONDS)
 
     async def run(self) -> None:
-        """Receive until told to end. Raises AccountRefused and AccountLost."""
-        tasks = [
-            asyncio.create_task(work, name=f"discord:{self._name}:{what}")
-            for what, work in (
-                ("gateway", self._run_gateway()),
-                ("worker", self.receiver.run()),
-                ("watch", self.watch.run(self.client)),
-                ("refused", self._refused.wait()),
-                ("ending", self._ending.wait()),
-            )
-        ]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if self._ending.is_set():
-                # What was heard and is not stored might never be read again: a new person's direct message.
-                await self.receiver.finish(STORE_SECONDS)
-            for task in tasks:
-                if task.done():
-                    await task
-            if self._refused.is_set():
-                raise refused_token(self._name)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        """Receive until cancelled. Raises AccountRefused and AccountLost."""
+        async with open_task_group() as group:
+            for work, name in (
+                (self._run_gateway(), "gateway"),
+                (self.receiver.run(), "worker"),
+                (self.watch.run(self.client), "watch"),
+                (self._watch_refusal(), "refused"),
+            ):
+                group.create_task(work, name=f"discord:{self._name}:{name}")
+
+    async def _watch_refusal(self) -> None:
+        await self._refused.wait()
+        raise refused_token(self._name)
 
     async def close(self) -> None:
         """Close every connection; what does not close in time is cut."""

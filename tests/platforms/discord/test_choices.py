@@ -246,7 +246,9 @@ async def test_the_emulator_knows_discords_limits(running: Running) -> None:
     row = choice_rows(["a"])
     for wrong in (row * 6, [{**row[0], "components": row[0]["components"] * 2}], [{"type": 1}]):
         with pytest.raises(DeliveryError, match="Invalid Form Body"):
-            await running.adapter._out().call(route, posting=True, json={"content": "x", "components": wrong})
+            await running.adapter.session.outbound.call(
+                route, posting=True, json={"content": "x", "components": wrong}
+            )
 
 
 def test_a_settled_question_has_no_button_to_press() -> None:

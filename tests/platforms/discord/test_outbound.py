@@ -108,7 +108,7 @@ async def test_a_reply_to_a_message_that_is_gone_is_posted_all_the_same(running:
 
 async def test_nobody_is_pinged_by_what_a_text_names(running: Running) -> None:
     bodies: list[Any] = []
-    outbound = running.adapter._out()
+    outbound = running.adapter.session.outbound
     request = outbound._rest.request
 
     async def listened(route: Any, **options: Any) -> Any:
