@@ -172,11 +172,11 @@ class AgentClient:
 
     def list_agents(self) -> Json:
         """Return the custom agents as `{"agents": [...]}` (`agent.core.schemas.AgentList`)."""
-        return describe_profiles(self._home, self._environ, self._offer()).model_dump()
+        return describe_profiles(self._home, self._environ, self._available_parts()).model_dump()
 
     def get_agent(self, name: str) -> Json:
         """Return one custom agent (`agent.core.schemas.AgentInfo`). Raises ProfileUnknown."""
-        return describe_profile(self._home, name, self._environ, self._offer()).model_dump()
+        return describe_profile(self._home, name, self._environ, self._available_parts()).model_dump()
 
     def create_agent(self, name: str, **parts: Any) -> Json:
         """Create a custom agent (`agent.core.schemas.AgentInfo`).
@@ -185,7 +185,7 @@ class AgentClient:
         Conflict.
         """
         body = NewProfileBody.of({**parts, "name": name})
-        return make_profile(self._home, body, self._environ, self._offer()).model_dump()
+        return make_profile(self._home, body, self._environ, self._available_parts()).model_dump()
 
     def update_agent(self, name: str, **parts: Any) -> Json:
         """Change parts of a custom agent; None restores the default (`agent.core.schemas.AgentInfo`).
@@ -193,7 +193,7 @@ class AgentClient:
         Raises ProfileUnknown, Invalid or Conflict and changes nothing then.
         """
         body = ProfileBody.of(parts)
-        return change_profile(self._home, name, body, self._environ, self._offer()).model_dump()
+        return change_profile(self._home, name, body, self._environ, self._available_parts()).model_dump()
 
     def delete_agent(self, name: str) -> Json:
         """Delete a custom agent with its folder (`OperationResult`). Raises ProfileUnknown."""
@@ -367,7 +367,7 @@ class AgentClient:
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
 
-    def _offer(self) -> Offer:
+    def _available_parts(self) -> Offer:
         return self._loop.run(offer_of(self._source))
 
     async def _get_graph(self, config: RunnableConfig) -> Graph:

@@ -1,14 +1,14 @@
-"""The error tree of the agent half.
+"""The errors of the agent.
 
     AgentError
-    ├── ModelError                what a person may be told about a model; its text is one clear line
+    ├── ModelError                a model cannot be used; the text is one clear line
     │   ├── ModelUnknown          a name that no configured model has
     │   ├── ModelUnavailable      a provider package, key or the local model is missing
     │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`, `retry_after`
     ├── ToolUnavailable           a configured tool can't be made; field `name`
-    ├── GuardrailUnavailable      the configured provider of permissions can't be made
-    ├── ProfileError              an agent of one's own can't be used; field `name`
-    │   ├── ProfileUnknown        a name that none has; field `known`
+    ├── GuardrailUnavailable      the guardrail provider cannot be created
+    ├── ProfileError              a custom agent cannot be used; field `name`
+    │   ├── ProfileUnknown        no custom agent has this name; field `known`
     │   └── ProfileBroken         its files can't be used
     ├── SkillError                a skill can't be used or installed; field `status` is the HTTP status
     │   ├── SkillUnknown          no skill has this name (404); field `name`
@@ -19,21 +19,21 @@
     ├── AcpError                  an agent that is reached by ACP; field `agent` is its name
     │   ├── AcpUnavailable        it can't be started or opens no session, or its package is missing
     │   └── AcpFailed             it ended or refused in the middle of a task
-    ├── WebError                  a search of the web or a page that could not be had; for the model to read
-    │   ├── WebRefused            an address that must not be asked
-    │   └── WebFailed             no answer, or none that can be used
+    ├── WebError                  a failed web search or page fetch; the model reads the text
+    │   ├── WebRefused            an address that must not be requested
+    │   └── WebFailed             no usable response
     ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
     │   └── FileRefused           too large, a directory, too many (400 or 413)
     ├── ApiError                  a request that the runtime refuses; field `status` is the HTTP status
     │   ├── Invalid               a body, query or id that does not fit (422)
-    │   ├── BadRequest            well-formed, but it makes no sense here (400)
+    │   ├── BadRequest            well-formed, but senseless here (400)
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
     │   └── NotSupported          not in this version (501)
     ├── GraphLoadError            a graph file, name or attribute that can't be served
-    └── HomeInUse                 another process owns this home's database
+    └── HomeInUse                 another process uses this data directory
 
 Texts never hold a secret, a host path or a traceback: they reach a chat.
 """

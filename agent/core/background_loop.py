@@ -49,7 +49,7 @@ class BackgroundLoop:
         future.add_done_callback(lambda _: queue.put(_END))
         try:
             while (item := queue.get()) is not _END:
-                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                with suppress(RuntimeError):  # the loop is closed and nothing waits
                     loop.call_soon_threadsafe(room.release)
                 yield item
             future.result()

@@ -228,7 +228,7 @@ class SubagentRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolEntry:
+class CatalogueEntry:
     """Name and description of a tool."""
 
     name: str
@@ -238,11 +238,11 @@ class ToolEntry:
 class ToolCatalogue(Protocol):
     """Tools by name."""
 
-    def entries(self) -> Sequence[ToolEntry]:
+    def entries(self) -> Sequence[CatalogueEntry]:
         """Return all tools in order."""
         ...
 
-    def search(self, query: str, *, limit: int) -> Sequence[ToolEntry]:
+    def search(self, query: str, *, limit: int) -> Sequence[CatalogueEntry]:
         """Return up to `limit` matching tools, best first.
 
         A query of tool names separated by commas returns exactly these.

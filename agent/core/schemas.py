@@ -30,7 +30,7 @@ class ResultModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Page(ResultModel):
+class ListPage(ResultModel):
     """A list or a page of one; `next` is the cursor of the next page, omitted on the last."""
 
     next: str | None = Field(default=None, exclude_if=lambda value: value is None)
@@ -54,7 +54,7 @@ class ModelInfo(ResultModel):
     supports_tools: bool = True
 
 
-class ModelList(Page):
+class ModelList(ListPage):
     """All models; `default` is used unless another is selected, `reason` explains the default."""
 
     models: list[ModelInfo]
@@ -87,7 +87,7 @@ class AgentInfo(ResultModel):
     problem: str | None = None
 
 
-class AgentList(Page):
+class AgentList(ListPage):
     """All custom agents, sorted by name."""
 
     agents: list[AgentInfo]
@@ -158,7 +158,7 @@ class UploadResult(ResultModel):
     message: str
 
 
-class UploadList(Page):
+class UploadList(ListPage):
     """The uploads of a thread."""
 
     files: list[UploadInfo]
@@ -190,7 +190,7 @@ class SkillProblem(ResultModel):
     error: str
 
 
-class SkillList(Page):
+class SkillList(ListPage):
     """All skills, and the folders without a usable one."""
 
     skills: list[SkillInfo]
@@ -262,7 +262,7 @@ class McpServerState(ResultModel):
     tools: list[McpToolInfo] = []
 
 
-class McpServerList(Page):
+class McpServerList(ListPage):
     """All MCP servers, in the order of the file."""
 
     servers: list[McpServerState]

@@ -93,7 +93,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
             return await handler(request)
         state: Mapping[str, Any] = request.state
         known = (state.get("sandbox") or {}).get("sandbox_id", "")
-        # A model is asked: whatever ended a run before, this one goes on.
+        # A model call means that the run continues, even if an earlier one ended it.
         self._ended.discard(known)
         calling = False
         try:

@@ -103,7 +103,7 @@ SECONDS = 900.0
 GUARD_SECONDS = 30.0
 """How long one that was stopped for its time may take to end, before it is left alone."""
 CANCEL_SECONDS = 0.5
-"""The same where its run was cancelled: whoever stopped it wants an end within a second."""
+"""The same for a cancelled run, which has to end within a second."""
 MAX_TURNS = 200
 GRAPHS_KEPT = 8
 STEPS_A_TURN, STEPS_AROUND = 6, 20

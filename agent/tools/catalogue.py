@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.tools import BaseTool
 
-from agent.core.interfaces import ToolEntry
+from agent.core.interfaces import CatalogueEntry
 
 _WORD = re.compile(r"[^\W_]+")
 IN_NAME, IN_DESCRIPTION = 3, 1
@@ -19,11 +19,11 @@ class ListedTools:
     def __init__(self, tools: Iterable[BaseTool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
 
-    def entries(self) -> Sequence[ToolEntry]:
+    def entries(self) -> Sequence[CatalogueEntry]:
         """See `ToolCatalogue`."""
         return [_entry(tool) for tool in self._tools.values()]
 
-    def search(self, query: str, *, limit: int) -> Sequence[ToolEntry]:
+    def search(self, query: str, *, limit: int) -> Sequence[CatalogueEntry]:
         """See `ToolCatalogue`."""
         named = [name.strip() for name in query.split(",")]
         exact = [self._tools[name] for name in dict.fromkeys(named) if name in self._tools]
@@ -39,8 +39,8 @@ class ListedTools:
         return self._tools.get(name)
 
 
-def _entry(tool: BaseTool) -> ToolEntry:
-    return ToolEntry(tool.name, tool.description)
+def _entry(tool: BaseTool) -> CatalogueEntry:
+    return CatalogueEntry(tool.name, tool.description)
 
 
 def _words(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agent.core.schemas import Page
+from agent.core.schemas import ListPage
 from agent.errors import Invalid
 from agent.management.routes.endpoints import answer
 
@@ -15,7 +15,7 @@ PAGING = ("limit", "cursor")
 MOST = 200
 
 
-def paged(request: Request, found: Page, field: str, name: str = "name") -> Response:
+def paged(request: Request, found: ListPage, field: str, name: str = "name") -> Response:
     """The part of a list that is asked for; its `next` is the cursor of what follows, left out at the end. A
     cursor is the name of the last item before. Raises Invalid for a limit or cursor that is none.
     """
