@@ -56,7 +56,7 @@ class ContainerSandbox(FolderSandbox):
             over = self._watch(box, held).over
             # What was left in the background holds the output until it is swept.
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)
-        return self.shown(result, room)
+        return self.mask_result(result, room)
 
     def _measured(self) -> tuple[Held, int]:
         held = self.ready()

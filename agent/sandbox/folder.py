@@ -79,7 +79,7 @@ class FolderSandbox:
             return 0
         return max(0, self.limits.disk_mb * MEGABYTE - held.size)
 
-    def shown(self, result: CommandResult, room: int) -> CommandResult:
+    def mask_result(self, result: CommandResult, room: int) -> CommandResult:
         """A result as the agent may see it: no path of the host, and a word when the folders are full."""
         output = self.paths.mask(result.output)
         if not room:

@@ -74,7 +74,7 @@ class LocalSandbox(FolderSandbox):
             prepared = await asyncio.to_thread(self._prepared, command, stack)
             watch = Watch(self.limits, self.own_folders, held=prepared.held)
             result = await run(prepared.start, self.limits, seconds=seconds, over=watch.over)
-        return self.shown(result, prepared.room)
+        return self.mask_result(result, prepared.room)
 
     def _prepared(self, command: str, stack: ExitStack) -> _Prepared:
         held = self.ready()

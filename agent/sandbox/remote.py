@@ -71,7 +71,7 @@ class RemoteSandbox(FolderSandbox):
             result = await self._run(station, command, self.limits.time_for(seconds))
             left = await home.fetch()
             room = await asyncio.to_thread(lambda: self.room(self.ready()))
-        return _noted(self.shown(result, room), refused, left)
+        return _noted(self.mask_result(result, room), refused, left)
 
     async def _run(self, station: FarStation, command: str, seconds: float) -> CommandResult:
         try:

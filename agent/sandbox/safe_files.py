@@ -108,7 +108,7 @@ def _folder(
     try:
         descriptor = os.open(root, _FOLDER)
     except OSError as error:
-        raise _told(error, missing) from None
+        raise _describe_error(error, missing) from None
     try:
         for name in below:
             before, descriptor = descriptor, _enter(descriptor, name, own, missing)
@@ -127,7 +127,7 @@ def _enter(folder: int, name: str, own: Own | None, missing: str) -> int:
                 made = True
             except OSError as error:
                 if not isinstance(error, FileExistsError):
-                    raise _told(error, missing) from None
+                    raise _describe_error(error, missing) from None
     entered = _open(name, _FOLDER, folder, missing)
     if own is not None and made:
         own(entered)
@@ -138,10 +138,10 @@ def _open(name: str, flags: int, folder: int, missing: str = "There is no such f
     try:
         return os.open(name, flags, FILE_MODE, dir_fd=folder)
     except OSError as error:
-        raise _told(error, missing, at=(folder, name)) from None
+        raise _describe_error(error, missing, at=(folder, name)) from None
 
 
-def _told(error: OSError, missing: str, at: tuple[int, str] | None = None) -> SandboxError:
+def _describe_error(error: OSError, missing: str, at: tuple[int, str] | None = None) -> SandboxError:
     """Why something can't be opened, in words."""
     is_link = at is not None and _is_link(*at)
     if error.errno == errno.ELOOP or is_link:

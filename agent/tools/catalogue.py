@@ -29,7 +29,7 @@ class ListedTools:
         exact = [self._tools[name] for name in dict.fromkeys(named) if name in self._tools]
         if exact and len(exact) == len(set(named)):
             return [_entry(tool) for tool in exact[:limit]]
-        words = set(_words(query))
+        words = set(_split_words(query))
         scores = [(_score(words, tool), tool) for tool in self._tools.values()]
         best = sorted((pair for pair in scores if pair[0]), key=lambda pair: -pair[0])
         return [_entry(tool) for _, tool in best[:limit]]
@@ -43,11 +43,11 @@ def _entry(tool: BaseTool) -> CatalogueEntry:
     return CatalogueEntry(tool.name, tool.description)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
 def _score(words: set[str], tool: BaseTool) -> int:
-    name, description = _words(tool.name), set(_words(tool.description))
+    name, description = _split_words(tool.name), set(_split_words(tool.description))
     in_name = sum(any(word in part for part in name) for word in words)
     return IN_NAME * in_name + IN_DESCRIPTION * len(words & description)

@@ -65,7 +65,7 @@ async def bash(command: str, seconds: float | None = None) -> str:
         command: The command, or several lines of a script.
         seconds: How long it may take; less than the sandbox's own limit.
     """
-    return told(await in_use().execute_command(command, seconds=seconds))
+    return format_result(await in_use().execute_command(command, seconds=seconds))
 
 
 @tool
@@ -171,7 +171,7 @@ def sandbox_tools(groups: Collection[str] | None = None, without: Collection[str
     return [tool for tool in wanted if tool.name not in without]
 
 
-def told(result: CommandResult) -> str:
+def format_result(result: CommandResult) -> str:
     """What the model hears of a command."""
     output = result.output.rstrip("\n")
     if result.stopped:
@@ -201,13 +201,13 @@ async def _tree(sandbox: Sandbox, path: str, levels: int, indent: str) -> list[s
     for entry in await sandbox.list_dir(path):
         if entry.name.startswith("."):
             continue
-        lines.append(f"{indent}{_shown(entry)}")
+        lines.append(f"{indent}{_format_entry(entry)}")
         if entry.is_dir and levels > 1:
             lines += await _tree(sandbox, f"{path}/{entry.name}", levels - 1, f"{indent}  ")
     return lines
 
 
-def _shown(entry: DirEntry) -> str:
+def _format_entry(entry: DirEntry) -> str:
     return f"{entry.name}/" if entry.is_dir else f"{entry.name} ({entry.size:,} bytes)"
 
 

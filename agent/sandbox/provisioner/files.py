@@ -77,7 +77,7 @@ class Files:
     def folder(self, path: str) -> None:
         """Make a folder. Raises SandboxError."""
         place = self._writable(path)
-        with self._told(), self._above(place) as (folder, name):
+        with self._wrap_errors(), self._above(place) as (folder, name):
             if self.all_writable and not _is_folder(folder, name):
                 # What no tree names may be in its place, such as a pipe.
                 with suppress(FileNotFoundError):
@@ -89,7 +89,7 @@ class Files:
     def link(self, path: str, target: bytes) -> None:
         """Make a link, in the place of what is there. Raises SandboxError."""
         place = self._writable(path)
-        with self._told(), self._above(place) as (folder, name):
+        with self._wrap_errors(), self._above(place) as (folder, name):
             part = _PART + token_hex(8)
             os.symlink(target, os.fsencode(part), dir_fd=folder)
             try:
@@ -105,7 +105,7 @@ class Files:
         Raises SandboxError. What fails on the way leaves nothing.
         """
         place = self._writable(entry.path)
-        with self._told(), self._above(place) as (folder, name):
+        with self._wrap_errors(), self._above(place) as (folder, name):
             part = _PART + token_hex(8)
             descriptor = os.open(part, _NEW, safe_files.FILE_MODE, dir_fd=folder)
             try:
@@ -129,7 +129,7 @@ class Files:
         self._writable(entry.path)
         if (found := self.now(entry.path)) is None:
             return
-        with self._told(), self._parent(entry.path) as (folder, name):
+        with self._wrap_errors(), self._parent(entry.path) as (folder, name):
             if found.kind != "folder":
                 os.unlink(name, dir_fd=folder)
             elif whole:
@@ -162,7 +162,7 @@ class Files:
             os.close(descriptor)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _wrap_errors(self) -> Iterator[None]:
         """What the system says becomes a sentence."""
         try:
             yield

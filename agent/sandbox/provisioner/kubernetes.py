@@ -130,7 +130,7 @@ class KubernetesBackend:
                 # Its name is free when it is gone.
                 pass
             elif _at(found, "status", "phase") in OVER:
-                seen.append(_said(_at(found, "status")))
+                seen.append(_format_reason(_at(found, "status")))
                 await self._cluster.delete(pod_name(name))
             elif why := _lost(found):
                 await self._cluster.delete(pod_name(name))
@@ -138,7 +138,9 @@ class KubernetesBackend:
             elif (ip := _at(found, "status", "podIP")) and _is_ready(found):
                 return str(ip)
             else:
-                seen += [_said(one) for one in _conditions(found) if _at(one, "status") == "False"][:1]
+                seen += [_format_reason(one) for one in _conditions(found) if _at(one, "status") == "False"][
+                    :1
+                ]
             await self._sleep(ASKING)
 
     def _token(self, name: str) -> str:
@@ -161,7 +163,7 @@ def _conditions(found: object) -> Sequence[object]:
     return given if isinstance(given, list) else []
 
 
-def _said(found: object) -> str:
+def _format_reason(found: object) -> str:
     """The reason that an object gives, and its message."""
     given = [str(_at(found, key))[:SAID] for key in ("reason", "message") if _at(found, key)]
     return ", ".join(given) or "no reason was given"
@@ -171,5 +173,5 @@ def _lost(found: object) -> str:
     """Why a pod won't start, in words; empty while it may."""
     for one in _at(found, "status", "containerStatuses") or []:
         if _at(one, "state", "waiting", "reason") in LOST:
-            return _said(_at(one, "state", "waiting"))
+            return _format_reason(_at(one, "state", "waiting"))
     return ""

@@ -69,7 +69,7 @@ class PodSandbox(FolderSandbox):
         finally:
             if self._first:
                 await run_to_end(_bury())
-        return self.shown(result, room)
+        return self.mask_result(result, room)
 
     def _measured(self) -> tuple[Held, int]:
         held = self.ready()

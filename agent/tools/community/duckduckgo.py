@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import Field
 
 from agent.errors import WebFailed
-from agent.tools.community.rendering import listed
+from agent.tools.community.rendering import format_results
 from agent.tools.community.service import Service
 from agent.tools.community.settings import SearchSettings, ServiceSettings
 
@@ -62,7 +62,7 @@ async def search(query: str, settings: DuckDuckGoImages) -> str:
     }
     found = (await service.json("GET", "/i.js", params=asked)).get("results") or []
     images = [one for one in found if str(one.get("image") or "").startswith(("http://", "https://"))]
-    return listed(_result(one) for one in images[: settings.max_results])
+    return format_results(_result(one) for one in images[: settings.max_results])
 
 
 def _result(one: dict[str, Any]) -> tuple[str, list[str]]:

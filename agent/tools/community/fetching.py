@@ -69,12 +69,12 @@ async def _followed(client: httpx.AsyncClient, url: httpx.URL, limits: FetchLimi
     for _ in range(limits.redirects + 1):
         async with client.stream("GET", url) as response:
             if response.next_request is None:
-                return await _taken(response, limits)
+                return await _read_response(response, limits)
             url = response.next_request.url
     raise WebFailed(f"it leads on and on, more than {limits.redirects} times")
 
 
-async def _taken(response: httpx.Response, limits: FetchLimits) -> Fetched:
+async def _read_response(response: httpx.Response, limits: FetchLimits) -> Fetched:
     if not response.is_success:
         answered = f"{response.status_code} {response.reason_phrase}".strip()
         raise WebFailed(f"{response.url.host} answered {answered}")

@@ -53,7 +53,7 @@ def titled(title: str, text: str) -> str:
     return f"# {title}\n\n{text}"
 
 
-def listed(found: Iterable[tuple[str, Iterable[str]]]) -> str:
+def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Results, each by a title and its further lines; a line where there are none."""
     lines: list[str] = []
     for number, (title, more) in enumerate(found, 1):

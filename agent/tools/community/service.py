@@ -90,11 +90,11 @@ def _refusal(status: int, text: str) -> str:
     known = _REFUSALS.get(status)
     if known is None and status >= 500:
         known = f"is out of order (it answered {status})"
-    said = _said(text)
+    said = _error_detail(text)
     return f"{known or f'answered {status}'}{f': {said}' if said else ''}"
 
 
-def _said(text: str) -> str:
+def _error_detail(text: str) -> str:
     """What the body of an error says, if it says it in one of the usual ways."""
     try:
         found = orjson.loads(text)

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, checked_url
-from agent.tools.community.rendering import fetch_tool, listed, titled
+from agent.tools.community.rendering import fetch_tool, format_results, titled
 from agent.tools.community.service import Service, bearer
 from agent.tools.community.settings import FetchSettings, SearchSettings, ServiceSettings
 
@@ -47,7 +47,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
         """
         asked = {"query": query, "max_results": settings.max_results, "search_depth": "basic"}
         found = (await service.json("POST", "/search", body=asked)).get("results") or []
-        return listed(_result(one) for one in found[: settings.max_results])
+        return format_results(_result(one) for one in found[: settings.max_results])
 
     web_search.metadata = {"idempotent": True}
     return web_search
