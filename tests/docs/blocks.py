@@ -1,4 +1,4 @@
-"""The fenced blocks of the documentation."""
+"""Fenced code blocks of the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.DOTALL | re.
 
 @dataclass(frozen=True)
 class Block:
-    """A block, and where it stands."""
+    """A code block with its page and line."""
 
     page: Path
     line: int
@@ -25,13 +25,13 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every page that people read."""
+    """Return every Markdown page of the repository that people read."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
     return sorted(found)
 
 
 def blocks(info: str = "") -> list[Block]:
-    """All blocks, or those with this info string."""
+    """Return all blocks, or those with this info string."""
     return [block for page in pages() for block in _in(page) if info in ("", block.info)]
 
 

@@ -1,4 +1,4 @@
-"""Runs the programs of the documentation as people do: beside the page's files, each in a process."""
+"""Run documented programs in a process of their own, next to the files of their page."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 
 from tests.docs.blocks import ROOT, Block, blocks
 
-# What the log says is on the same stream, and not what a page is about.
+# The log shares the stream with the output of the program.
 LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[.*\n", re.MULTILINE)
 
 
 def on_page(page: Path, info: str) -> list[Block]:
-    """The page's blocks with this info string."""
+    """Return the page's blocks with this info string."""
     return [block for block in blocks(info) if block.page == page]
 
 
 def expected(program: Block) -> str:
-    """What stands as the output below the program."""
+    """Return the documented output: the first text block after the program."""
     return next(text.body for text in on_page(program.page, "text") if text.line > program.line)
 
 
 def printed(program: Block, folder: Path) -> str:
-    """What the program prints in the folder; it neither fails nor warns."""
+    """Run the program in the folder and return its output. Fails on warnings and on stderr."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("ROEBOT_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program.body],

@@ -1,4 +1,4 @@
-"""The programs of docs/howto/embed-the-agent.md print what the page says, and its agent's file loads."""
+"""Component tests: programs in docs/howto/embed-the-agent.md print the documented output; agent files load."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ PAGE = ROOT / "docs/howto/embed-the-agent.md"
 
 
 def _program(block: Block) -> str:
-    """The heading above the block."""
+    """Return the heading above the block."""
     above = PAGE.read_text().splitlines()[: block.line]
     return next(line.removeprefix("## ") for line in reversed(above) if line.startswith("## "))
 
 
-def test_every_way_of_use_has_a_program() -> None:
+def test_every_use_has_a_program() -> None:
     assert [_program(block) for block in on_page(PAGE, "python embedded")] == [
-        "Ask and listen",
-        "Change a part of the configuration",
-        "Use no file at all",
+        "Chat and stream",
+        "Override the configuration",
+        "Run without a configuration file",
         "Replace a feature",
-        "Switch a feature off",
-        "Add middleware beside a built-in one",
-        "Add middleware beside your own",
-        "Build a graph from arguments alone",
+        "Turn a feature off",
+        "Add middleware next to a built-in one",
+        "Add middleware next to your own",
+        "Build a graph from arguments only",
     ]
 
 
-def test_every_switch_of_a_message_has_a_line() -> None:
-    section = PAGE.read_text().partition("## Switches of a message")[2].partition("\n## ")[0]
+def test_every_message_option_has_a_row() -> None:
+    section = PAGE.read_text().partition("## Message options")[2].partition("\n## ")[0]
     named = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
     with AgentClient({"models": []}, read_file=False) as client, pytest.raises(TypeError) as caught:
         client.chat("Hello", no_such_switch=True)
@@ -44,13 +44,13 @@ def test_every_switch_of_a_message_has_a_line() -> None:
 
 
 @pytest.mark.parametrize("block", on_page(PAGE, "python embedded"), ids=_program)
-def test_a_program_prints_what_the_page_says(block: Block, tmp_path: Path) -> None:
+def test_program_prints_the_documented_output(block: Block, tmp_path: Path) -> None:
     [config] = on_page(PAGE, "yaml config")
     (tmp_path / "config.yaml").write_text(config.body)
     assert printed(block, tmp_path).rstrip("\n") == expected(block).rstrip("\n")
 
 
 @pytest.mark.parametrize("block", blocks("yaml agent"), ids=str)
-def test_the_file_of_an_agent_loads(block: Block) -> None:
+def test_agent_file_loads_and_shows_every_key(block: Block) -> None:
     config = ProfileConfig.model_validate(parse_document(block.body, "config.yaml").data)
     assert config.model_fields_set == set(ProfileConfig.model_fields)
