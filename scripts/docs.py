@@ -1,4 +1,4 @@
-"""Writes the reference pages: `python -m scripts.docs`; `--check` only says which are stale."""
+"""Write the reference pages: `python -m scripts.docs`. `--check` only lists stale pages and exits with 1."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.reference.cli import cli
-from scripts.reference.commands import commands
-from scripts.reference.configuration import configuration
-from scripts.reference.models import models
-from scripts.reference.platforms import platforms
-from scripts.reference.routes import routes
-from scripts.reference.states import states
-from scripts.reference.switches import switches
+from scripts.reference.cli import render_command_line
+from scripts.reference.commands import render_chat_commands
+from scripts.reference.configuration import render_configuration
+from scripts.reference.models import render_models
+from scripts.reference.platforms import render_platforms
+from scripts.reference.routes import render_http_routes
+from scripts.reference.states import render_states_and_errors
+from scripts.reference.switches import render_feature_switches
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
-    "chat-commands.md": commands,
-    "configuration.md": configuration,
-    "command-line.md": cli,
-    "models.md": models,
-    "platforms.md": platforms,
-    "http-routes.md": routes,
-    "states-and-errors.md": states,
-    "feature-switches.md": switches,
+    "chat-commands.md": render_chat_commands,
+    "configuration.md": render_configuration,
+    "command-line.md": render_command_line,
+    "models.md": render_models,
+    "platforms.md": render_platforms,
+    "http-routes.md": render_http_routes,
+    "states-and-errors.md": render_states_and_errors,
+    "feature-switches.md": render_feature_switches,
 }
 
 
-def stale(folder: Path = FOLDER) -> dict[str, str]:
-    """The pages that do not say what the code says: name and right content."""
-    made = {name: make() for name, make in PAGES.items()}
-    return {name: text for name, text in made.items() if _read(folder / name) != text}
+def find_stale_pages(folder: Path = FOLDER) -> dict[str, str]:
+    """Return the outdated pages: file name to current content."""
+    current = {name: render() for name, render in PAGES.items()}
+    return {name: text for name, text in current.items() if _read(folder / name) != text}
 
 
 def _read(path: Path) -> str:
@@ -39,8 +39,8 @@ def _read(path: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write what is stale; with `--check` 1 if anything is."""
-    found = stale()
+    """Write the stale pages, or with `--check` list them and return 1 if there are any."""
+    found = find_stale_pages()
     if arguments == ["--check"]:
         for name in found:
             print(f"docs/reference/{name} is stale: run `make docs`")

@@ -1,1 +1,1 @@
-"""The reference pages, each made from the code that it describes."""
+"""Generators of the reference pages; each reads the code that its page describes."""

@@ -1,4 +1,4 @@
-"""The command line, from typer."""
+"""Command-line reference, read from the Typer application."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from bot.cli.app import app
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-After `make install` the command is `.venv/bin/roebot`. `--home` may be given as `ROEBOT_HOME`, `--config` as
-`ROEBOT_CONFIG_PATH`. Exit codes: 0 well, 1 it failed (one line says why), 2 wrong usage or a configuration
-that cannot be used.
+After `make install` the command is `.venv/bin/roebot`. `ROEBOT_HOME` is an alternative to `--home`,
+`ROEBOT_CONFIG_PATH` to `--config`. Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage or
+an invalid configuration.
 """
 
 
 def tree() -> Any:
-    """The command line as a tree of commands."""
+    """Return the root command."""
     import typer
 
     return typer.main.get_command(app)
 
 
 def leaves(group: Any, prefix: str = "roebot") -> Iterator[tuple[str, Any]]:
-    """Every command that does something, with its full name."""
+    """Yield every executable command with its full name."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from leaves(command, f"{prefix} {name}")
@@ -31,14 +31,14 @@ def leaves(group: Any, prefix: str = "roebot") -> Iterator[tuple[str, Any]]:
             yield f"{prefix} {name}", command
 
 
-def cli() -> str:
-    """The page."""
+def render_command_line() -> str:
+    """Return the page as Markdown."""
     return page("Command line", INTRO, *(_command(name, command) for name, command in leaves(tree())))
 
 
 def _command(name: str, command: Any) -> str:
     rows = [_parameter(parameter) for parameter in command.params]
-    options = table(["option", "meaning", "default"], rows) if rows else ""
+    options = table(["option", "description", "default"], rows) if rows else ""
     return f"## `{name}`\n\n{command.help}\n\n{options}"
 
 

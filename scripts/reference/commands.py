@@ -1,4 +1,4 @@
-"""The slash commands, from the registry and the catalogue of texts."""
+"""Chat command reference, from the command registry and the English catalogue."""
 
 from __future__ import annotations
 
@@ -9,31 +9,37 @@ from bot.texts import texts_for
 from scripts.reference.markdown import page, table
 
 INTRO = """
-A command is answered by the service itself, without a model. It begins with a slash: `/status`. In a group
-the form `@bot status` works too; `@bot digest weekdays 9:00 …` and `@bot announce: …` are told from a
-sentence by the time and the colon. It overtakes messages that wait, and a running turn.
-Commands are for everybody who may use the bot; those of the second table are for admins and owners.
+Commands are answered by the service itself, without a model, ahead of waiting messages and running turns.
+They start with a slash: `/status`; on Slack, `/roebot status`. In a group you can also mention the bot:
+`@bot status`. `@bot digest weekdays 9:00 …` and `@bot announce: …` are recognized by the time and the
+colon. Everyone who can use the bot can use the commands in the first table; those in the second are for
+admins and owners.
 
-`/NAME TEXT` with the name of a [skill](../howto/write-skills.md) is not a
-command: it starts a turn in which the agent uses that skill. Write `_` for the hyphens in its name.
+`/NAME TEXT` with the name of a [skill](../howto/write-skills.md) is not a command: it starts a turn in
+which the agent uses that skill. Write `_` for the hyphens in its name.
 """
 
 
-def commands() -> str:
-    """The page."""
+def render_chat_commands() -> str:
+    """Return the page as Markdown."""
     registry = builtin()
     everybody = [command for command in registry.for_role(Role.OWNER) if command.role < Role.ADMIN]
     admins = [command for command in registry.for_role(Role.OWNER) if command.role >= Role.ADMIN]
     plain = ", ".join(f"`{word}` means `/{name}`" for word, name in PLAIN.items())
     return page(
-        "Commands", INTRO, _table(everybody), "## For admins", _table(admins), f"A word alone: {plain}."
+        "Chat commands",
+        INTRO,
+        _table(everybody),
+        "## Admin commands",
+        _table(admins),
+        f"Plain words: {plain}.",
     )
 
 
 def _table(found: list[Command]) -> str:
     texts = texts_for("en")
     return table(
-        ["command", "what it does", "more"],
+        ["command", "purpose", "details"],
         [
             [f"`/{command.usage}`", texts(f"cmd_{command.name}"), texts(f"more_{command.name}")]
             for command in found

@@ -1,4 +1,4 @@
-"""The keys of config.yaml, from its JSON schema."""
+"""Configuration reference, from the JSON schema of config.yaml."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from scripts.reference.markdown import code, page, table
 
 Json = dict[str, Any]
 INTRO = """
-`config.yaml` is looked for at `--config`, then `ROEBOT_CONFIG_PATH`, then `./config.yaml`, then
-`../config.yaml`. Without a file every key has its default. `config.example.yaml` shows all of them.
+`config.yaml` is looked for at `--config`, `ROEBOT_CONFIG_PATH`, `./config.yaml` and `../config.yaml`, in
+this order. Without a file every key has its default. `config.example.yaml` shows all keys.
 
-- `$NAME` as a value takes it from the environment. Where a text begins with a dollar sign, write two.
-- A key that is unknown, a value of the wrong type, an unset `$NAME` of an enabled part: the start stops and
-  names file, line, key and what is expected. `roebot config check` tells the same without a start.
-- A changed file is taken over while the service runs. One that is wrong changes nothing, and the log says so.
+- `$NAME` as a value is read from the environment. To start a text with a dollar sign, write two.
+- An unknown key, a value of the wrong type, or an unset `$NAME` of an enabled section stops the start with
+  an error that names file, line, key and expected value. `roebot config check` reports the same without a
+  start.
+- Changes apply while the service runs. An invalid file changes nothing and is reported in the log.
   `server`, `runtime` and `database` need a restart.
-- The module of a `use` is looked for among the packages that are installed for the service's Python, then in
-  the folder of this file.
-- `null` stands for the default. Where a list is expected, one value is taken for a list of one.
-- `roebot config schema` prints the JSON schema, for editors: [Edit and upgrade the
+- The module of a `use` is looked for in the packages installed for the service's Python, then in the folder
+  of this file.
+- `null` stands for the default. A single value is accepted where a list is expected.
+- `roebot config schema` prints the JSON schema for editors: [Edit and upgrade the
   configuration](../howto/edit-the-configuration.md).
-- What can be switched besides this file, and where: [Switches](feature-switches.md).
+- For settings outside this file, see [Feature switches](feature-switches.md).
 """
 PROVIDERS = {
     "agent.sandbox.local:LocalSandboxProvider": LocalOptions,
@@ -43,40 +44,40 @@ KINDS = {
     "null": "null",
 }
 ENTRY_NOTES = {
-    "models": "Every other key of a model is passed on to its class, `api_key` for one.",
-    "tools": "Every other key of a tool is passed on to what `use` names.",
+    "models": "Every other key of a model, such as `api_key`, is passed to its class.",
+    "tools": "Every other key of a tool is passed to the object that `use` names.",
 }
 SECTION_NOTES = {
     "guardrails": "The provider's `use` is `package.module:Class`. The default takes the lists `allowed`, "
-    "`denied` and `ask`, of which it needs at least one; another class has keys of its own: [Decide about "
-    "tool calls](../howto/approve-tool-calls.md).",
+    "`denied` and `ask` and needs at least one of them; other classes have their own keys. See [Approve or "
+    "deny tool calls](../howto/approve-tool-calls.md).",
     "model_calls": """
-- Made again is what may pass: limits, overload, time-outs, broken connections and answers
-  ([which ones](states-and-errors.md#failures-of-a-model)).
-- Every failure that is left goes to the next of `fallback_models`, a refused key or request for one. A model
-  that can't be made, as its package is missing or a setting of it is wrong, is left out at once, and looked
-  at again with the next message. Where none is left the chat hears of the last failure.
-- Summaries are asked for in the same way, the model of `summarization` first. Titles are asked for once; the
-  first words of the person stand for one that fails.
-- The reply does not say which model gave it, nor does `/usage`: the log does (`model_fallback`,
-  `model_left_out`), and so does `response_metadata` of the stored answer (`roebot_model`).
+- Temporary failures are retried: rate limits, overload, timeouts, lost connections and broken answers
+  ([full list](states-and-errors.md#model-failures)).
+- After any other failure, such as a rejected key or request, the next of `fallback_models` is called. A
+  model that can't be created, because its package is missing or a setting is invalid, is skipped and
+  checked again with the next message. If no model is left, the chat shows the last failure.
+- Summaries work in the same way, starting with the model of `summarization`. Titles are requested once; if
+  that fails, the first words of the message become the title.
+- The model that answered is recorded in the log (`model_fallback`, `model_left_out`) and in the
+  `response_metadata` of the stored answer (`roebot_model`), not in the reply or in `/usage`.
 """,
 }
 LATER = """
-## Not in this version
+## Reserved keys
 
-These names are kept for later versions. They are refused, so that nobody relies on what does not work yet.
+These names are reserved for later versions and are rejected.
 """
 
 
-def configuration() -> str:
-    """The page."""
+def render_configuration() -> str:
+    """Return the page as Markdown."""
     whole = schema()
     definitions = whole["$defs"]
     parts = [INTRO]
     plain = {name: shape for name, shape in whole["properties"].items() if not _section(shape)}
     plain.pop("channels", None)
-    parts += ["## At the top", _table(plain)]
+    parts += ["## Top level", _table(plain)]
     for name, shape in whole["properties"].items():
         if target := _section(shape):
             parts += [f"## `{name}`", shape["description"], _table(definitions[target]["properties"])]
@@ -94,20 +95,20 @@ def configuration() -> str:
 
 
 def _providers() -> Iterable[str]:
-    """What each provider of sandboxes takes."""
+    """Yield the additional keys of each sandbox provider."""
     for use, options in PROVIDERS.items():
-        yield f"Further keys of `{use}`:"
+        yield f"Additional keys of `{use}`:"
         yield _table(options.model_json_schema()["properties"])
 
 
 def _channels(definitions: Json) -> Iterable[str]:
     common = [name for name in AccountConfig.model_fields if name != "name"]
     yield (
-        "## `channels`\n\nAn entry for each account; its key is the account's name. "
-        f"{' and '.join(map(code, BUILT_IN))} are there without an entry."
+        "## `channels`\n\nOne entry per account; its key is the account's name. "
+        f"{' and '.join(map(code, BUILT_IN))} exist without an entry."
     )
     some = definitions[PLATFORMS["telegram"].__name__]["properties"]
-    yield "Keys of every account:"
+    yield "Common keys of all accounts:"
     yield _table({name: some[name] for name in common} | {"platform": _platforms()})
     for platform, model in PLATFORMS.items():
         own = {
@@ -124,19 +125,19 @@ def _channels(definitions: Json) -> Iterable[str]:
 
 def _platforms() -> Json:
     return {
-        "description": "The platform; the name of the entry where it is absent.",
+        "description": "The platform; default: the name of the entry.",
         "enum": sorted(PLATFORMS),
     }
 
 
 def _section(shape: Json) -> str:
-    """The definition that a top-level key is a section of, "" for a plain value."""
+    """Return the definition of a top-level section, or "" for a plain value."""
     targets = [way["$ref"] for way in shape.get("anyOf", []) if "$ref" in way]
     return targets[0].rpartition("/")[2] if targets else ""
 
 
 def _entry(shape: Json) -> str:
-    """The definition that the entries of a top-level list or mapping are sections of, "" for others."""
+    """Return the definition of the entries of a top-level list or mapping, or "" for other keys."""
     ways = shape.get("anyOf", [])
     entries = [way["items"] for way in ways if way.get("type") == "array"]
     entries += [way["additionalProperties"] for way in ways if _holds_sections(way)]
@@ -144,7 +145,7 @@ def _entry(shape: Json) -> str:
 
 
 def _is_named(shape: Json) -> bool:
-    """Whether its entries have names."""
+    """Return True for a mapping of named entries, False for a list."""
     return any(_holds_sections(way) for way in shape.get("anyOf", []))
 
 
@@ -157,7 +158,7 @@ def _table(properties: Json) -> str:
         [code(name), _expects(shape), _default(shape), shape.get("description", "")]
         for name, shape in properties.items()
     ]
-    return table(["key", "expects", "default", "meaning"], rows)
+    return table(["key", "type", "default", "description"], rows)
 
 
 def _default(shape: Json) -> str:

@@ -1,4 +1,4 @@
-"""Where a model is looked for, from the table of providers."""
+"""Model discovery reference, from the table of providers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from agent.models.providers import PROVIDERS
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-Models of `config.yaml` come first: with `models:` in it, nothing else is looked for, and the first one is the
-default. Without, this order holds. The first that is found is the default; all that are found can be chosen
-by `/model`.
+Models in `config.yaml` take precedence: with `models`, no other source is searched and the first entry is
+the default. Otherwise the sources are searched in this order. The first model found is the default; all of
+them can be selected with `/model`.
 """
 
 
-def models() -> str:
-    """The page."""
+def render_models() -> str:
+    """Return the page as Markdown."""
     rows = [
         [str(number), " or ".join(map(code, provider.variables)), code(provider.name), code(provider.model)]
         for number, provider in enumerate(PROVIDERS, 1)
@@ -25,19 +25,19 @@ def models() -> str:
     rows.append(
         [
             str(last + 1),
-            f"an Ollama at `OLLAMA_HOST`, else 127.0.0.1:{OLLAMA_PORT}",
+            f"Ollama at `OLLAMA_HOST`, default 127.0.0.1:{OLLAMA_PORT}",
             "`ollama`",
-            "its newest",
+            "the newest",
         ]
     )
-    rows.append([str(last + 2), "nothing: the bundled small model", code(NAME), code(local.model)])
+    rows.append([str(last + 2), "nothing: the bundled model", code(NAME), code(local.model)])
     return page(
         "Models",
         INTRO,
-        table(["", "looked for", "name", "model"], rows),
+        table(["order", "source", "name", "model"], rows),
         _choice(),
         "## The bundled model",
-        f"{local.display_name}. {local.note} It runs in a process of its own, started on first use. It reads "
+        f"{local.display_name}. {local.note} It runs in a separate process, started on first use. It reads "
         f"at most {SLOT_TOKENS - ANSWER_TOKENS} tokens and writes at most {ANSWER_TOKENS}.",
     )
 
@@ -46,10 +46,11 @@ def _choice() -> str:
     with_url = [provider.name for provider in PROVIDERS if provider.base_url]
     named = ", ".join(code(f"{name.upper()}_BASE_URL") for name in with_url)
     return f"""
-## Choosing by the environment
+## Choose a model by the environment
 
-`{CHOICE_VARIABLE}` chooses: a name of the table (`{CHOICE_VARIABLE}=anthropic`), a name and one of its models
-(`openai:gpt-5.4`), or only a model of the first provider that is found.
+Set `{CHOICE_VARIABLE}` to a name of the table (`{CHOICE_VARIABLE}=anthropic`), to a name and one of its
+models (`openai:gpt-5.4`), or to a model of the first provider found.
 
-Another address: {named}. The clients of OpenAI and Anthropic read `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`.
+For another address, set {named}. The clients of OpenAI and Anthropic read `OPENAI_BASE_URL` and
+`ANTHROPIC_BASE_URL`.
 """

@@ -1,4 +1,4 @@
-"""The platforms, from their manifests and the capabilities that their adapters implement."""
+"""Platform reference, from the manifests and the protocols that the adapters implement."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
 from bot.testing.conformance.capabilities import implements, optional_protocols
-from scripts.reference.manners import manners
+from scripts.reference.answer_placement import place_answers
 from scripts.reference.markdown import code, first_line, page, table
 
 CAPABILITIES = """
 ## Capabilities
 
-What an adapter can do is a small protocol of `bot.platforms.base` that it implements; the conformance suite
-(`bot.testing.conformance`) runs the cases of those that it finds.
+Each capability is an optional protocol in `bot.platforms.base`. The conformance suite
+(`bot.testing.conformance`) tests every capability that an adapter implements.
 """
-_PACED = "then as the limits allow."
+_PACED = "then as often as the limits allow."
 MANNERS = """
 ## Where an answer appears
 
-In a group the bot answers only who mentions it, replies to it, or gives it a command. In a private chat every
-message is for it. With `isolation: topic`, the default:
+In a group the bot answers only messages that mention it or reply to it, and commands. In a private chat it
+answers every message. With `isolation: topic`, the default:
 """
 ISOLATION = """
-`isolation: chat` makes one conversation of a whole chat; `isolation: member` gives each member of a group
-their own. In a group the agent reads every message with the name of its sender. The page and the terminal
+With `isolation: chat` a whole chat is one conversation; with `isolation: member` each member of a group has
+their own. In a group the agent sees the sender's name with every message. The web console and the terminal
 have private chats only.
 """
 
 
-def platforms() -> str:
-    """The page."""
+def render_platforms() -> str:
+    """Return the page as Markdown."""
     manifests = {name: load_manifest(name) for name in PLATFORMS}
     return page(
         "Platforms",
@@ -42,7 +42,7 @@ def platforms() -> str:
         _capabilities(manifests),
         *(_numbers(manifest) for manifest in manifests.values()),
         MANNERS,
-        table(["what is written", "the answer appears", "conversation"], asyncio.run(manners())),
+        table(["message", "answer", "conversation"], asyncio.run(place_answers())),
         ISOLATION,
     )
 
@@ -53,7 +53,7 @@ def _capabilities(manifests: dict[str, Manifest]) -> str:
     for capability in optional_protocols():
         marks = ["yes" if implements(adapter, capability) else "no" for adapter in adapters.values()]
         rows.append([code(capability.__name__), first_line(capability.__doc__), *marks])
-    head = ["capability", "meaning", *(manifest.title for manifest in manifests.values())]
+    head = ["capability", "description", *(manifest.title for manifest in manifests.values())]
     return table(head, rows)
 
 
@@ -64,18 +64,19 @@ def _account(name: str) -> AccountConfig:
 def _numbers(manifest: Manifest) -> str:
     lines = [
         f"## {manifest.title}",
-        f"First text after {manifest.first_frame_after:g} s or {manifest.first_frame_characters} characters, "
+        f"The first text appears after {manifest.first_frame_after:g} s or "
+        f"{manifest.first_frame_characters} characters, "
         + (f"then every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
-    lines.append(table(["at most", "for", "counted for", "source"], rows))
+    lines.append(table(["limit", "calls", "per", "source"], rows))
     if said := numbered(steps(manifest)):
-        lines += ["Set-up:", "\n".join(said)]
+        lines += ["Setup:", "\n".join(said)]
     return "\n\n".join(lines)
 
 
 def _limit(budget: Budget) -> str:
-    kept = f", {budget.reserve} kept for finals" if budget.reserve else ""
+    kept = f", {budget.reserve} reserved for final answers" if budget.reserve else ""
     return f"{budget.count} calls in {budget.period:g} s{kept}"
 
 

@@ -1,4 +1,4 @@
-"""The HTTP routes, from the OpenAPI document of the service and the routes of the agent runtime."""
+"""HTTP route reference, from the OpenAPI documents of the service and the agent runtime."""
 
 from __future__ import annotations
 
@@ -29,50 +29,51 @@ from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 
 INTRO = """
-The service answers on one port (`server.port`, 2026). `/api/openapi.json` is the OpenAPI document of all that
-is here; the agent runtime adds its part while it answers, with its schemas below `agent.`.
+The service answers on one port (`server.port`, default 2026). `/api/openapi.json` is the OpenAPI document
+of all these routes; the schemas of the agent runtime are included under `agent.` while it is available.
 
-- With `server.token` set, every route whose least role is not `anybody` needs it:
-  `Authorization: Bearer TOKEN`, or the cookie that `POST /api/session` gives for it.
-- Without a token only loopback is served. Host and Origin are checked all the same.
+- With `server.token` set, every route whose role is not `anyone` requires `Authorization: Bearer TOKEN`, or
+  the cookie that `POST /api/session` returns for the token.
+- Without a token, only requests from loopback are served. Host and Origin are always checked.
 - Bodies are `application/json`; uploads are `multipart/form-data`. Errors are `{"detail": "…"}`.
-- Lists take `limit` and `cursor`; `next` in the answer is the cursor of the following page.
-- `for` is the least role: `anybody` needs no sign-in; a `member` reaches what is their own. Who has the
-  token, and who sits at the machine where none is set, is an owner.
-  [What each role sees](../howto/manage-in-the-web-console.md#what-each-role-sees)
+- Lists take `limit` and `cursor`; `next` in the response is the cursor of the next page.
+- `role` is the least role: `anyone` needs no sign-in; a `member` reaches their own data only. With the
+  token, or on the same machine if no token is set, the caller is an owner. See [What each role
+  sees](../howto/manage-in-the-web-console.md#what-each-role-sees).
 """
 AGENT = """
-## Routes of the agent runtime
+## Agent runtime
 
-The service passes them on; `roebot agent serve` serves them itself, to whoever has its token.
+The service forwards these routes to the agent runtime. `roebot agent serve` serves them itself, to callers
+with its token.
 """
 LANGGRAPH = """
-## The LangGraph API
+## LangGraph API
 
-Below `/api/langgraph` at the service, where it is for admins; at the root of `roebot agent serve` and of the
-bundled runtime. The client is `langgraph-sdk`.
+Under `/api/langgraph` of the service, for admins; at the root of `roebot agent serve` and of the bundled
+runtime. Use `langgraph-sdk` as the client.
 """
 PLACE = re.compile(r"\{[^}]*\}")
 
 
-def routes() -> str:
-    """The page."""
+def render_http_routes() -> str:
+    """Return the page as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         document, roles = asyncio.run(_service(Path(folder)))
         empty = Path(folder) / "config.yaml"
         empty.touch()
         managed = management_routes(Path(folder), empty)
     langgraph = [*assistants.ROUTES, *threads.ROUTES, *runs.ROUTES, *store.ROUTES]
-    head = ["method", "path", "for", "what it does"]
+    head = ["method", "path", "role", "description"]
     return page(
         "HTTP routes",
         INTRO,
-        "## Routes of the service",
+        "## Service",
         table(head, _documented(document, roles)),
         AGENT,
         table(head, _passed_on(managed)),
         LANGGRAPH,
-        table(["method", "path", "what it does"], _plain(langgraph)),
+        table(["method", "path", "description"], _plain(langgraph)),
     )
 
 
@@ -94,7 +95,7 @@ async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
 
 
 def _roles(app: FastAPI) -> Mapping[str, Role]:
-    """The least role of each route, by method and path."""
+    """Return the least role of each route, by method and path."""
     found = {}
     for route in app.routes:
         included = getattr(route, "effective_route_contexts", None)
@@ -113,7 +114,7 @@ def _documented(document: dict[str, Any], roles: Mapping[str, Role]) -> Iterable
 
 
 def _passed_on(found: Iterable[BaseRoute]) -> Iterable[list[str]]:
-    """Routes that the service passes on, each with what its own rules say of such a call."""
+    """Yield the proxied routes with the roles that the proxy policy requires."""
     for route in found:
         if isinstance(route, Route) and route.path.startswith("/api/"):
             area, _, rest = PLACE.sub("x", route.path.removeprefix("/api/")).partition("/")
@@ -133,4 +134,4 @@ def _methods(route: Route) -> list[str]:
 
 
 def _word(role: Role) -> str:
-    return "anybody" if role is Role.BLOCKED else role.name.lower()
+    return "anyone" if role is Role.BLOCKED else role.name.lower()

@@ -1,4 +1,4 @@
-"""What can be switched, and where: one table, whose names the tests look up in the code."""
+"""Feature switch reference. Tests look up every name of the table in the code."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from dataclasses import dataclass
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-Where a cell is empty, it can't be switched there. Keys are described under [Configuration](configuration.md).
+The table shows where each feature or limit can be switched; an empty cell means it can't be switched there.
+Keys are described in [Configuration](configuration.md).
 
-- **config.yaml**: for everybody; taken over while the service runs.
-- **account**: the key at an entry of `channels`.
-- **chat**: the command; for one conversation, from its next turn on.
-- **a run**: the key in a run's `configurable`, or in an assistant's. The embedded client takes the same
-  names: `client.chat("…", is_plan_mode=True)`. A value that does not fit counts as absent.
-- **code**: a field of `RuntimeFeatures`, for [the agent in your own program](../howto/embed-the-agent.md):
-  `True`, `False`, or an instance of a middleware with arguments of its own. Where `features` are given, they
-  stand for *everything* in this column; a field that is not named has the default of the class, in brackets.
+- **config.yaml**: for everyone; changes apply while the service runs.
+- **account**: the key in an entry of `channels`.
+- **chat**: the command; for one conversation, from its next answer on.
+- **run**: the key in the `configurable` of a run or an assistant. The embedded client takes the same names:
+  `client.chat("…", is_plan_mode=True)`. An invalid value is ignored.
+- **code**: a field of `RuntimeFeatures`, to [embed the agent in a program](../howto/embed-the-agent.md):
+  `True`, `False` or a middleware instance. If `features` is passed, it decides about *all* features in this
+  column; an omitted field has the default of the class, shown in parentheses.
 """
 AFTER = """
 ## Notes
 
-- A chat's choice comes first, then the account's, then that of the agent of one's own, then `config.yaml`.
-- What the model lacks (thinking, effort, tools) is left out, or refused where `allow_degradation` is false.
-- A model without tools (`supports_tools: false`) gets no middleware that brings some: no plan, no questions
-  back.
-- Without a sandbox the agent has no tools for files and commands; what people send is announced all the
-  same.
-- Subagents are there where they would have tools to work with, or where a run asks for them.
+- A choice in the chat takes precedence, then the account, the custom agent, and `config.yaml`.
+- Features that the model does not support (thinking, effort, tools) are skipped, or rejected if
+  `allow_degradation` is false.
+- A model without tools (`supports_tools: false`) gets no middleware that adds tools: no plan, no clarifying
+  questions.
+- Without a sandbox the agent has no tools for files and commands; it is still told about uploaded files.
+- Subagents are available if they would have tools to work with, or if a run requests them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A feature or limit: names as they stand in the code, empty where it has no switch of that kind."""
+    """A feature or limit. Names are as in the code; an empty name means there is no such switch."""
 
     what: str
     default: str
@@ -49,7 +50,7 @@ class Row:
 ROWS: Sequence[Row] = (
     Row(
         "Model",
-        "the first",
+        "the first model",
         ("models",),
         "model",
         "/model",
@@ -57,12 +58,12 @@ ROWS: Sequence[Row] = (
         note="without `models`: by the [environment](models.md)",
     ),
     Row(
-        "Agent of one's own",
+        "Custom agent",
         "none",
         account="agent",
         chat="/agent",
         run=("agent_name",),
-        note="its files: `agents/<name>/` below the home",
+        note="its files: `agents/<name>/` in the data directory",
     ),
     Row("Assistant (graph)", "`lead_agent`", ("runtime.assistant_id",), "assistant_id"),
     Row(
@@ -73,7 +74,7 @@ ROWS: Sequence[Row] = (
         note="`create_agent_graph(plan_mode=True)`",
     ),
     Row(
-        "Messages that join the work",
+        "Adding messages to current work",
         "off",
         account="busy",
         chat="/busy",
@@ -86,35 +87,35 @@ ROWS: Sequence[Row] = (
         "off",
         ("models[].supports_thinking", "models[].when_thinking_enabled"),
         run=("thinking_enabled",),
-        note="the keys say whether it can and how; they don't switch it on",
+        note="the keys say if and how the model can think; they do not turn it on",
     ),
     Row(
         "Reasoning effort",
-        "the model's own",
+        "the model's default",
         ("models[].supports_reasoning_effort",),
         run=("reasoning_effort",),
-        note="the key says whether it can; a fixed one is a further key of the model",
+        note="the key says if the model supports it; set a fixed effort with another key of the model",
     ),
     Row("Vision", "as the model", ("models[].supports_vision",), feature="vision"),
-    Row("Tools", "none", ("tools", "tool_groups"), note="an agent of one's own takes groups of them"),
+    Row("Tools", "none", ("tools", "tool_groups"), note="a custom agent selects groups of tools"),
     Row("Summaries of long threads", "off", ("summarization.enabled",), feature="summarization"),
-    Row("Title", "on", ("title.enabled",), feature="auto_title", note="never with the bundled small model"),
+    Row("Title", "on", ("title.enabled",), feature="auto_title", note="not with the bundled model"),
     Row("Guardrail", "off", ("guardrails.enabled",), feature="guardrail"),
     Row(
-        "Questions back (clarification)",
+        "Clarifying questions",
         "on",
         note="can't be switched off; a guardrail can deny `ask_clarification`",
     ),
     Row(
         "Loop detection",
-        "on: warns at {warn}, stops at {stop} equal calls",
+        "on: warns at {warn}, stops at {stop} identical calls",
         feature="loop_detection",
-        note="other numbers: an instance",
+        note="for other numbers, pass an instance",
     ),
     Row(
-        "Limits on calls of models and tools",
+        "Limits for model and tool calls",
         "none",
-        note="`extra_middleware=[ModelCallLimitMiddleware(…)]`, `ToolCallLimitMiddleware` (both LangChain's)",
+        note="`extra_middleware=[ModelCallLimitMiddleware(…)]`, `ToolCallLimitMiddleware` (from LangChain)",
     ),
     Row(
         "Model retries and fallbacks",
@@ -124,15 +125,15 @@ ROWS: Sequence[Row] = (
     Row(
         "Tool retries",
         "none",
-        note="`extra_middleware=[ToolRetryMiddleware(…)]` (LangChain's)",
+        note="`extra_middleware=[ToolRetryMiddleware(…)]` (from LangChain)",
     ),
-    Row("Token usage", "on", note="always counted; `/usage` and `/status` show it"),
+    Row("Token usage", "on", note="always counted; see `/usage` and `/status`"),
     Row(
         "Memory",
         "on",
         ("memory.enabled", "memory.injection_enabled"),
         feature="memory",
-        note="never with the bundled small model; `/memory` shows and forgets",
+        note="not with the bundled model; `/memory` shows and deletes it",
     ),
     Row(
         "Subagents",
@@ -140,13 +141,13 @@ ROWS: Sequence[Row] = (
         ("subagents.enabled", "subagents.max_concurrent"),
         run=("subagent_enabled",),
         feature="subagent",
-        note="at most {subagents} at once",
+        note="at most {subagents} at the same time",
     ),
     Row(
         "Deferred tools",
         "off",
         feature="deferred_tools",
-        note="by itself from {deferred} tools on, if some are of MCP servers; other numbers: an instance",
+        note="automatic from {deferred} tools if some are from MCP servers; otherwise pass an instance",
     ),
     Row("Sandbox (files and commands)", "on", ("sandbox.enabled", "sandbox.use"), feature="sandbox"),
     Row(
@@ -154,32 +155,32 @@ ROWS: Sequence[Row] = (
         "on",
         ("skills",),
         chat="/skill",
-        note="each by `/skill`, the API, `extensions_config.json`; an agent of one's own has its list",
+        note="each with `/skill`, the API or `extensions_config.json`; a custom agent has its own list",
     ),
     Row(
         "MCP servers",
         "none",
         chat="/mcp",
-        note="each by `/mcp`, the API or `extensions_config.json`",
+        note="each with `/mcp`, the API or `extensions_config.json`",
     ),
-    Row("Agents of other makers (ACP)", "none", ("acp_agents",), note="group `acp` of the tools"),
-    Row("What a model lacks", "is left out", ("allow_degradation",)),
+    Row("External agents (ACP)", "none", ("acp_agents",), note="tool group `acp`"),
+    Row("Unsupported model features", "skipped", ("allow_degradation",)),
     Row(
-        "State of threads",
+        "Thread state",
         "SQLite",
         ("checkpointer.type",),
-        note="in your own program: `AgentClient(checkpointer=…)`, else in memory",
+        note="in your own program: `AgentClient(checkpointer=…)`, default in memory",
     ),
-    Row("Runs at once", "256", ("limits.max_runs",)),
-    Row("Waiting messages, sizes", "20; 100,000 characters; 20 MB", ("limits",)),
+    Row("Concurrent runs", "256", ("limits.max_runs",)),
+    Row("Waiting messages and sizes", "20; 100,000 characters; 20 MB", ("limits",)),
 )
 
 
-def switches() -> str:
-    """The page."""
+def render_feature_switches() -> str:
+    """Return the page as Markdown."""
     numbers = _numbers()
-    header = ["feature or limit", "default", "config.yaml", "account", "chat", "a run", "code", "more"]
-    return page("Switches", INTRO, table(header, [_cells(row, numbers) for row in ROWS]), AFTER)
+    header = ["feature or limit", "default", "config.yaml", "account", "chat", "run", "code", "notes"]
+    return page("Feature switches", INTRO, table(header, [_cells(row, numbers) for row in ROWS]), AFTER)
 
 
 def _cells(row: Row, numbers: Mapping[str, int]) -> list[str]:
@@ -206,11 +207,12 @@ def _class_default(feature: str) -> str:
 
 
 def _numbers() -> Mapping[str, int]:
-    from agent.middleware import deferred_tools, loop_detection, subagent_limit
+    from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
+    from agent.middleware import loop_detection, subagent_limit
 
     return {
         "warn": loop_detection.WARN_AT,
         "stop": loop_detection.STOP_AT,
         "subagents": subagent_limit.MOST,
-        "deferred": deferred_tools.THRESHOLD + 1,
+        "deferred": DEFERRED_TOOLS_THRESHOLD + 1,
     }

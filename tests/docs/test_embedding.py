@@ -1,4 +1,4 @@
-"""Component tests: programs in docs/howto/embed-the-agent.md print the documented output; agent files load."""
+"""Component tests: the programs of docs/howto/embed-the-agent.md print the documented output."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.may_block
 
 
 def test_the_committed_reference_is_current() -> None:
-    assert list(docs.stale()) == [], "run `make docs`"
+    assert list(docs.find_stale_pages()) == [], "run `make docs`"
 
 
 def test_check_names_what_is_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(docs, "PAGES", {"one.md": lambda: "new", "two.md": lambda: "same"})
-    monkeypatch.setattr(docs.stale, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(docs.find_stale_pages, "__defaults__", (tmp_path,))
     monkeypatch.setattr(docs, "FOLDER", tmp_path)
     (tmp_path / "one.md").write_text("old")
     (tmp_path / "two.md").write_text("same")

@@ -18,7 +18,7 @@ from agent.uploads.folders import ThreadFolders
 from bot.commands.core_commands import builtin
 from bot.config.accounts import AccountConfig
 from bot.config.models import Config
-from scripts.reference.switches import ROWS, switches
+from scripts.reference.switches import ROWS, render_feature_switches
 
 VALUES = {"model_name": "m", "reasoning_effort": "high", "agent_name": "a"}
 
@@ -76,6 +76,6 @@ def test_a_feature_is_as_the_table_says_where_nothing_is_configured() -> None:
 
 
 def test_the_page_has_a_line_for_each() -> None:
-    lines = switches().splitlines()
+    lines = render_feature_switches().splitlines()
     for row in ROWS:
         assert sum(line.startswith(f"| {row.what} |") for line in lines) == 1

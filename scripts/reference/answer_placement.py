@@ -1,4 +1,4 @@
-"""Where a message is answered and which conversation it belongs to, found out by accepting it."""
+"""Answer placement reference: accept sample messages and read where each is answered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Something that a person writes."""
+    """A sample message."""
 
     title: str
     kind: ChatKind
@@ -33,18 +33,18 @@ class Case:
 
 CASES: tuple[Case, ...] = (
     Case("a message in a private chat", PRIVATE, "hello"),
-    Case("the next one there", PRIVATE, "and more"),
+    Case("the next message there", PRIVATE, "and more"),
     Case("a mention in a group", GROUP, "hello"),
     Case("another mention there", GROUP, "something else"),
-    Case("a reply to the message before", GROUP, "and more", reply_to="4"),
-    Case("a command there that answers nothing", GROUP, "/status"),
+    Case("a reply to the previous message", GROUP, "and more", reply_to="4"),
+    Case("a command there that replies to nothing", GROUP, "/status"),
     Case("a mention in a topic of a forum", GROUP, "hello", topic="7"),
     Case("another mention in that topic", GROUP, "and more", topic="7"),
 )
 
 
-async def manners() -> list[list[str]]:
-    """Rows: what is written, where the answer goes, which conversation it is."""
+async def place_answers() -> list[list[str]]:
+    """Return rows of message, place of the answer, and conversation."""
     rules = AccountRules(
         access=AccessPolicy(AccessConfig(default="allow")),
         isolation=IsolationPolicy(),
@@ -93,5 +93,5 @@ def _place(address: ReplyAddress) -> str:
 
 def _conversation(seen: Sequence[int], *, known: bool) -> str:
     if not known:
-        return "a new one"
-    return "the same as before" if seen[-1] == seen[-2] else "the one of that message"
+        return "a new conversation"
+    return "the same as before" if seen[-1] == seen[-2] else "that of the replied-to message"
