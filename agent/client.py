@@ -25,13 +25,13 @@ from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
 from agent.config.custom_agent_changes import (
-    NewProfileBody,
-    ProfileBody,
-    change_profile,
-    make_profile,
-    remove_profile,
+    CustomAgentBody,
+    NewCustomAgentBody,
+    change_custom_agent,
+    create_custom_agent,
+    delete_custom_agent,
 )
-from agent.config.custom_agents import Offer, describe_profile, describe_profiles
+from agent.config.custom_agents import AvailableOptions, describe_custom_agent, describe_custom_agents
 from agent.config.extensions_source import ExtensionsSource
 from agent.config.memory import MemoryConfig
 from agent.core.background_loop import BackgroundLoop
@@ -49,7 +49,7 @@ from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import OWNER, parse_scope
-from agent.memory.service import ManagedMemory
+from agent.memory.service import MemoryService
 from agent.models.source import ModelSource
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
@@ -108,7 +108,7 @@ class AgentClient:
         self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
         self._mcp = McpManagement(self._extensions, lambda: self._lead_agent().mcp_pool())
         self._files = ThreadFiles(self._home, self._source)
-        self._memory = ManagedMemory(self._home, self._memory_settings)
+        self._memory = MemoryService(self._home, self._memory_settings)
         self._follow_ups = SuggestionService(self._source)
         self._loop = BackgroundLoop()
 
@@ -172,11 +172,11 @@ class AgentClient:
 
     def list_agents(self) -> Json:
         """Return the custom agents as `{"agents": [...]}` (`agent.core.schemas.AgentList`)."""
-        return describe_profiles(self._home, self._environ, self._available_parts()).model_dump()
+        return describe_custom_agents(self._home, self._environ, self._available_parts()).model_dump()
 
     def get_agent(self, name: str) -> Json:
         """Return one custom agent (`agent.core.schemas.AgentInfo`). Raises ProfileUnknown."""
-        return describe_profile(self._home, name, self._environ, self._available_parts()).model_dump()
+        return describe_custom_agent(self._home, name, self._environ, self._available_parts()).model_dump()
 
     def create_agent(self, name: str, **parts: Any) -> Json:
         """Create a custom agent (`agent.core.schemas.AgentInfo`).
@@ -184,58 +184,60 @@ class AgentClient:
         `parts` are `description`, `model`, `tool_groups`, `skills` and `personality`. Raises Invalid or
         Conflict.
         """
-        body = NewProfileBody.of({**parts, "name": name})
-        return make_profile(self._home, body, self._environ, self._available_parts()).model_dump()
+        body = NewCustomAgentBody.of({**parts, "name": name})
+        return create_custom_agent(self._home, body, self._environ, self._available_parts()).model_dump()
 
     def update_agent(self, name: str, **parts: Any) -> Json:
         """Change parts of a custom agent; None restores the default (`agent.core.schemas.AgentInfo`).
 
         Raises ProfileUnknown, Invalid or Conflict and changes nothing then.
         """
-        body = ProfileBody.of(parts)
-        return change_profile(self._home, name, body, self._environ, self._available_parts()).model_dump()
+        body = CustomAgentBody.of(parts)
+        return change_custom_agent(
+            self._home, name, body, self._environ, self._available_parts()
+        ).model_dump()
 
     def delete_agent(self, name: str) -> Json:
         """Delete a custom agent with its folder (`OperationResult`). Raises ProfileUnknown."""
-        return remove_profile(self._home, name).model_dump()
+        return delete_custom_agent(self._home, name).model_dump()
 
     def get_mcp_config(self) -> Json:
         """Return `{"mcp_servers": {...}}` with hidden secrets (`agent.core.schemas.McpConfig`)."""
-        return self._loop.run(self._mcp.config()).model_dump()
+        return self._loop.run(self._mcp.load_config()).model_dump()
 
     def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
         """Replace all MCP servers and rebuild the agent (`agent.core.schemas.McpConfig`).
 
         A hidden secret that is sent back unchanged is kept. Raises Invalid and changes nothing then.
         """
-        return self._apply_change(self._loop.run(self._mcp.update(servers)))
+        return self._apply_change(self._loop.run(self._mcp.replace_servers(servers)))
 
     def list_mcp_servers(self) -> Json:
         """List the MCP servers with state and tools (`McpServerList`); starts enabled ones."""
-        return self._loop.run(self._mcp.servers()).model_dump()
+        return self._loop.run(self._mcp.list_servers()).model_dump()
 
     def update_mcp_server(self, name: str, enabled: bool) -> Json:
         """Enable or disable an MCP server and rebuild the agent (`McpServerState`).
 
         Raises NotFound or Invalid.
         """
-        return self._apply_change(self._loop.run(self._mcp.switch(name, enabled=enabled)))
+        return self._apply_change(self._loop.run(self._mcp.set_enabled(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
         """Return `{"skills": [...], "problems": [...]}` (`agent.core.schemas.SkillList`)."""
-        return self._loop.run(self._skills.listed()).model_dump()
+        return self._loop.run(self._skills.list_skills()).model_dump()
 
     def get_skill(self, name: str) -> Json:
         """Return one skill (`agent.core.schemas.SkillInfo`). Raises SkillUnknown."""
-        return self._loop.run(self._skills.one(name)).model_dump()
+        return self._loop.run(self._skills.get_skill(name)).model_dump()
 
     def update_skill(self, name: str, enabled: bool) -> Json:
         """Enable or disable a skill and rebuild the agent (`SkillInfo`). Raises SkillError."""
-        return self._apply_change(self._loop.run(self._skills.switch(name, enabled=enabled)))
+        return self._apply_change(self._loop.run(self._skills.set_enabled(name, enabled=enabled)))
 
     def install_skill(self, path: Path | str) -> Json:
         """Install a skill from a `.skill` archive (`SkillInstalled`). Raises SkillRefused."""
-        return self._apply_change(self._loop.run(self._skills.install(Path(path))))
+        return self._apply_change(self._loop.run(self._skills.install_skill(Path(path))))
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread (`agent.core.schemas.UploadResult`). Raises FileError."""
@@ -271,25 +273,25 @@ class AgentClient:
         `scope`, here and below, is `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is the user of the
         client. Raises BadIdentifier.
         """
-        return self._loop.run(self._memory.get(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.load_document(parse_scope(scope))).model_dump()
 
     def reload_memory(self, scope: str | None = None) -> Json:
         """Read the memory again from its file and return it. Raises BadIdentifier."""
-        return self._loop.run(self._memory.reload(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.reload_document(parse_scope(scope))).model_dump()
 
     def get_memory_config(self, scope: str | None = None) -> Json:
         """Return the memory settings (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
 
         parse_scope(scope)
-        return self._loop.run(self._memory.settings()).model_dump()
+        return self._loop.run(self._memory.load_settings()).model_dump()
 
     def get_memory_status(self, scope: str | None = None) -> Json:
         """Return size and pending updates of the memory (`MemoryStatus`). Raises BadIdentifier."""
-        return self._loop.run(self._memory.status(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.load_status(parse_scope(scope))).model_dump()
 
     def forget_memory(self, scope: str | None = None) -> Json:
         """Delete all memory (`OperationResult`). Raises BadIdentifier."""
-        return self._loop.run(self._memory.forget(parse_scope(scope))).model_dump()
+        return self._loop.run(self._memory.erase(parse_scope(scope))).model_dump()
 
     def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
         """Add a fact (`MemoryChange`); `parts` are `category` and `confidence`.
@@ -297,7 +299,7 @@ class AgentClient:
         Raises BadIdentifier, Invalid or Conflict.
         """
         given = NewFactBody.of({"content": content, **parts})
-        return self._loop.run(self._memory.add(parse_scope(scope), **given.model_dump())).model_dump()
+        return self._loop.run(self._memory.add_fact(parse_scope(scope), **given.model_dump())).model_dump()
 
     def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
         """Change a fact's `content`, `category` or `confidence` (`MemoryChange`).
@@ -306,12 +308,12 @@ class AgentClient:
         """
         given = FactBody.of(parts)
         return self._loop.run(
-            self._memory.change(parse_scope(scope), fact_id, **given.model_dump())
+            self._memory.change_fact(parse_scope(scope), fact_id, **given.model_dump())
         ).model_dump()
 
     def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
         """Delete one fact (`OperationResult`). Raises BadIdentifier or NotFound."""
-        return self._loop.run(self._memory.remove(parse_scope(scope), fact_id)).model_dump()
+        return self._loop.run(self._memory.remove_fact(parse_scope(scope), fact_id)).model_dump()
 
     def close(self) -> None:
         """Stop the client's loop with its MCP sessions and sandboxes; running work is cancelled.
@@ -367,7 +369,7 @@ class AgentClient:
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
 
-    def _available_parts(self) -> Offer:
+    def _available_parts(self) -> AvailableOptions:
         return self._loop.run(offer_of(self._source))
 
     async def _get_graph(self, config: RunnableConfig) -> Graph:

@@ -18,9 +18,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from agent.acp.runner import AcpAgents
-from agent.acp.tool import acp_section, enabled
-from agent.config.custom_agents import Profile, model_of, read_profile
+from agent.acp.runner import AcpRunner
+from agent.acp.tool import enabled_agents, render_acp_section
+from agent.config.custom_agents import CustomAgent, check_model, read_custom_agent
 from agent.config.extensions import Extensions
 from agent.config.extensions_source import ExtensionsSource
 from agent.config.harness import SandboxConfig
@@ -36,17 +36,17 @@ from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import middleware_tools
 from agent.harness.lead_chain import ChainParts, build_chain
 from agent.harness.prompt import system_prompt
-from agent.mcp.pool import NO_TOOLS, McpPool, McpTools
-from agent.mcp.process import open_pool
-from agent.memory.extraction_model import MemoryModel
-from agent.memory.store import FileMemory
+from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet
+from agent.mcp.process import current_pool
+from agent.memory.extraction_model import ExtractionModel
+from agent.memory.store import FileMemoryStore
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.source import ModelSource, find_source
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
 from agent.skills.library import SkillLibrary
-from agent.skills.section import skills_section
+from agent.skills.section import render_skills_section
 from agent.skills.skill import CATEGORIES, Skill, SkillSet
 from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
 from agent.uploads.folders import ThreadFolders
@@ -73,9 +73,9 @@ class _GraphKey:
 
     options: RunOptions
     today: date
-    profile: Profile | None
+    profile: CustomAgent | None
     skills: SkillSet
-    mcp: McpTools
+    mcp: McpToolSet
 
 
 class LeadAgent:
@@ -98,10 +98,10 @@ class LeadAgent:
         self._extensions = extensions or ExtensionsSource(read_file=False)
         self._skills = SkillLibrary(home)
         self._mcp = mcp
-        self._acp = AcpAgents(ThreadFolders(home))
+        self._acp = AcpRunner(ThreadFolders(home))
         self._today = today
         self._make_model = make_model
-        self.memory = FileMemory(home, self._memory_settings, MemoryModel(source, make_model).ask)
+        self.memory = FileMemoryStore(home, self._memory_settings, ExtractionModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
         self._graphs: OrderedDict[_GraphKey, Graph] = OrderedDict()
         self._building = threading.Lock()
@@ -121,12 +121,12 @@ class LeadAgent:
             self._graphs.clear()
         current = self._current
         profile = await self._read_profile(switches.agent_name)
-        own = model_of(profile, catalog.names) if profile and not switches.model_name else None
+        own = check_model(profile, catalog.names) if profile and not switches.model_name else None
         spec = catalog.pick(switches.model_name or own)
         fit = fit_options(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
-        extensions = await self._extensions.current()
-        skills = await self._skills.enabled(config.skills, extensions)
+        extensions = await self._extensions.get_extensions()
+        skills = await self._skills.load_enabled(config.skills, extensions)
         mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
         wanted = _GraphKey(fit, self._today(), profile, skills, mcp)
         if wanted not in self._graphs:
@@ -154,14 +154,14 @@ class LeadAgent:
             self._last_built = (wanted, catalog, config, graph) if whole else None
             return graph, whole
 
-    async def _mcp_tools(self, extensions: Extensions) -> McpTools:
-        if self._mcp is None and open_pool() is None and not extensions.mcpServers:
+    async def _mcp_tools(self, extensions: Extensions) -> McpToolSet:
+        if self._mcp is None and current_pool() is None and not extensions.mcpServers:
             return NO_TOOLS
-        return await self.mcp_pool().tools(extensions.mcpServers)
+        return await self.mcp_pool().load_tools(extensions.mcpServers)
 
     def mcp_pool(self) -> McpPool:
         """Return the MCP pool: the one passed in, the running loop's, or a new one."""
-        pool = self._mcp or open_pool()
+        pool = self._mcp or current_pool()
         if pool is None:
             pool = self._mcp = McpPool()
         return pool
@@ -192,10 +192,10 @@ class LeadAgent:
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
 
-    async def _read_profile(self, name: str | None) -> Profile | None:
+    async def _read_profile(self, name: str | None) -> CustomAgent | None:
         if name is None:
             return None
-        return await asyncio.to_thread(read_profile, self._home, name, os.environ)
+        return await asyncio.to_thread(read_custom_agent, self._home, name, os.environ)
 
     def _build_graph(
         self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
@@ -230,8 +230,8 @@ class LeadAgent:
             wanted.today,
             small_model=spec.context_tokens is not None,
             tools=bool(names),
-            skills=skills_section(_visible_skills(wanted.skills, profile), names),
-            acp=acp_section(enabled(config.acp_agents), names),
+            skills=render_skills_section(_visible_skills(wanted.skills, profile), names),
+            acp=render_acp_section(enabled_agents(config.acp_agents), names),
             personality=profile.personality if profile else "",
         )
         graph = create_agent_graph(
@@ -249,10 +249,10 @@ class LeadAgent:
         wanted = (config.sandbox, config.skills)
         if self._provider is None or self._provider[0] != wanted:
             folders = UploadStore(ThreadFolders(self._home)).folders
-            roots = self._skills.roots(config.skills)
-            shared = {f"{roots.container}/{category}": roots.of(category) for category in CATEGORIES}
+            roots = self._skills.resolve_roots(config.skills)
+            shared = {f"{roots.container}/{category}": roots.folder_of(category) for category in CATEGORIES}
             around = Surroundings(folders, self._home.absolute(), shared)
-            made = load_provider(config.sandbox.use, around, config.sandbox.passed_on())
+            made = load_provider(config.sandbox.use, around, config.sandbox.extra_arguments())
             if self._provider is not None:
                 self._old_providers.append(self._provider[1])
             self._provider = (wanted, made)
@@ -271,9 +271,9 @@ class LeadAgent:
         return build_fallback_chain([spec, *map(catalog.pick, others)], make)
 
 
-def _visible_skills(skills: SkillSet, profile: Profile | None) -> Sequence[Skill]:
+def _visible_skills(skills: SkillSet, profile: CustomAgent | None) -> Sequence[Skill]:
     """Return the skills that the agent's prompt lists."""
-    return skills.skills if profile is None or profile.skills is None else skills.only(profile.skills)
+    return skills.skills if profile is None or profile.skills is None else skills.select(profile.skills)
 
 
 def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunOptions:

@@ -51,19 +51,19 @@ def run_server(settings: ServeSettings) -> int:
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
     from agent.core.telemetry import trace_inline
-    from agent.mcp.process import shared_pool
+    from agent.mcp.process import open_shared_pool
     from agent.models.http import shared_client
     from agent.runtime.server import serve
 
     trace_inline()
     sources, descriptions = graph_sources(settings)
-    around: list[AbstractAsyncContextManager[None]] = [shared_client(), shared_pool()]
+    around: list[AbstractAsyncContextManager[None]] = [shared_client(), open_shared_pool()]
     routes: list[BaseRoute] = []
     if settings.graphs is None:
-        from agent.management.lead_lifecycle import memories_kept
+        from agent.management.lead_lifecycle import run_memory_updates
         from agent.management.routes import management_routes
 
-        around.append(memories_kept())
+        around.append(run_memory_updates())
         routes = management_routes(settings.home, settings.config)
     serve(settings, sources, descriptions=descriptions, extra_routes=routes, around=around)
 

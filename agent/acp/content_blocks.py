@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-TEXT = 100_000
+MAX_RESOURCE_CHARACTERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PromptContent:
     """The text of a message, and the files of the client's folder that it brings."""
 
     text: str
     files: tuple[Path, ...] = ()
 
 
-def asked(blocks: Sequence[Any], folder: Path) -> Asked:
+def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
     """What the blocks of a prompt say. Blocking.
 
     A link to a file in the session's folder brings that file; other links are named. Pictures and sound are
@@ -31,25 +31,25 @@ def asked(blocks: Sequence[Any], folder: Path) -> Asked:
         if block.type == "text":
             texts.append(block.text)
         elif block.type == "resource_link":
-            path = _inside(block.uri, folder)
+            path = _resolve_file(block.uri, folder)
             if path is not None:
                 files.append(path)
             else:
                 texts.append(f"[{block.name}]({block.uri})")
         elif block.type == "resource" and getattr(block.resource, "text", None) is not None:
-            texts.append(_quoted(block.resource))
+            texts.append(_quote_resource(block.resource))
         else:
             texts.append(f"[{block.type} that can't be shown]")
-    return Asked("\n\n".join(text for text in texts if text.strip()), tuple(dict.fromkeys(files)))
+    return PromptContent("\n\n".join(text for text in texts if text.strip()), tuple(dict.fromkeys(files)))
 
 
-def _quoted(resource: Any) -> str:
+def _quote_resource(resource: Any) -> str:
     name = resource.uri.rstrip("/").rpartition("/")[2].replace('"', "")
-    text = resource.text[:TEXT].replace("</file>", "<\\/file>")
+    text = resource.text[:MAX_RESOURCE_CHARACTERS].replace("</file>", "<\\/file>")
     return f'<file name="{name}">\n{text}\n</file>'
 
 
-def _inside(uri: str, folder: Path) -> Path | None:
+def _resolve_file(uri: str, folder: Path) -> Path | None:
     """The file that an address names, where it is one below the folder."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:

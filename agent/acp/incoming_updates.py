@@ -7,45 +7,45 @@ from typing import Any
 from agent.core.interfaces import StepListener, SubagentStep
 from agent.subagents.runner import CUT, MAX_CHARS
 
-LINE = 120
-KEPT = 2 * MAX_CHARS
+MAX_LINE_CHARACTERS = 120
+MAX_BUFFERED = 2 * MAX_CHARS
 
 
-class Hearing:
+class TaskOutput:
     """Keeps its words; `told` hears of each tool that it begins to use."""
 
-    def __init__(self, told: StepListener | None = None) -> None:
-        self._told = told
+    def __init__(self, on_step: StepListener | None = None) -> None:
+        self._on_step = on_step
         self._text = ""
         self._steps = 0
-        self._apart = False
+        self._needs_break = False
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Its words so far, without the middle where they are very many."""
-        return shortened(self._text.strip(), MAX_CHARS)
+        return cut_middle(self._text.strip(), MAX_CHARS)
 
-    def see(self, update: Any) -> None:
+    def add_update(self, update: Any) -> None:
         """Take the next update. Never waits, so that updates stay in their order."""
         kind = getattr(update, "session_update", "")
         if kind == "agent_message_chunk":
-            self._add(_words(update.content))
+            self._append_text(_render_content(update.content))
         elif kind == "tool_call":
-            self._apart = True
+            self._needs_break = True
             self._steps += 1
-            if self._told is not None:
-                self._told(SubagentStep(self._steps, (line(update.title or "tool"),)))
+            if self._on_step is not None:
+                self._on_step(SubagentStep(self._steps, (to_one_line(update.title or "tool"),)))
 
-    def _add(self, words: str) -> None:
-        if self._apart and self._text and words.strip():
+    def _append_text(self, words: str) -> None:
+        if self._needs_break and self._text and words.strip():
             self._text += "\n\n"
-        self._apart = self._apart and not words.strip()
+        self._needs_break = self._needs_break and not words.strip()
         self._text += words
-        if len(self._text) > 2 * KEPT:
-            self._text = shortened(self._text, KEPT)
+        if len(self._text) > 2 * MAX_BUFFERED:
+            self._text = cut_middle(self._text, MAX_BUFFERED)
 
 
-def _words(content: Any) -> str:
+def _render_content(content: Any) -> str:
     """What a piece of its answer says. Where a file of it lies is not for the model."""
     kind = getattr(content, "type", "")
     if kind == "text":
@@ -55,13 +55,13 @@ def _words(content: Any) -> str:
     return f"[{kind or 'something'} that can't be shown]"
 
 
-def shortened(text: str, length: int) -> str:
+def cut_middle(text: str, length: int) -> str:
     """The text without its middle, where it is longer."""
     half = (length - len(CUT)) // 2
     return text if len(text) <= length else f"{text[:half]}{CUT}{text[-half:]}"
 
 
-def line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """The text in one line that is not long."""
     whole = " ".join(text.split())
-    return whole if len(whole) <= LINE else f"{whole[: LINE - 1]}…"
+    return whole if len(whole) <= MAX_LINE_CHARACTERS else f"{whole[: MAX_LINE_CHARACTERS - 1]}…"

@@ -17,7 +17,7 @@ _ANY = (
 )
 
 
-def hint(command: str) -> str:
+def suggest_adapter(command: str) -> str:
     """What to do about a command that can't be used, as a sentence."""
     program = Path(command).name.removesuffix(".exe").removesuffix(".cmd")
     adapter = ADAPTERS.get(program)

@@ -15,12 +15,12 @@ from acp.helpers import (
     update_tool_call,
 )
 
-from agent.acp.incoming_updates import line, shortened
+from agent.acp.incoming_updates import cut_middle, to_one_line
 from agent.core.client_events import StreamEvent
 
-RESULT = 4_000
-Kind = Literal["read", "edit", "execute", "search", "fetch", "think", "other"]
-KINDS: Mapping[str, Kind] = {
+MAX_RESULT_CHARACTERS = 4_000
+ToolKind = Literal["read", "edit", "execute", "search", "fetch", "think", "other"]
+TOOL_KINDS: Mapping[str, ToolKind] = {
     "bash": "execute",
     "ls": "read",
     "read_file": "read",
@@ -31,58 +31,58 @@ KINDS: Mapping[str, Kind] = {
     "web_fetch": "fetch",
     "task": "think",
 }
-SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification"})
-PRESENT = "present_files"
+HIDDEN_TOOLS = frozenset({"write_todos", "ask_clarification"})
+PRESENT_TOOL = "present_files"
 
 
-class Telling:
+class TurnUpdates:
     """One turn. `presented` are the files that it shows, by the agent's paths, in their order."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
         self._todos: Sequence[Mapping[str, Any]] = []
-        self._shown: dict[str, None] = {}
+        self._presented: dict[str, None] = {}
         self._artifacts: Sequence[str] = ()
 
     @property
-    def presented(self) -> list[str]:
+    def presented_files(self) -> list[str]:
         """See the class."""
-        return [path for path in self._shown if path in self._artifacts]
+        return [path for path in self._presented if path in self._artifacts]
 
-    def updates(self, event: StreamEvent) -> Iterator[Any]:
+    def build_updates(self, event: StreamEvent) -> Iterator[Any]:
         """The updates that an event is told by."""
         data = event.data
         if event.type == "values":
             self._artifacts = data["artifacts"]
-            yield from self._planned(data["todos"])
+            yield from self._update_plan(data["todos"])
         elif event.type == "messages-tuple" and data["type"] == "tool":
-            yield from self._done(data)
+            yield from self._finish_tool_call(data)
         elif event.type == "messages-tuple":
             for call in data.get("tool_calls", ()):
-                yield from self._called(call)
+                yield from self._start_tool_call(call)
             if data["content"]:
                 yield update_agent_message_text(data["content"])
 
-    def _called(self, call: Mapping[str, Any]) -> Iterator[Any]:
+    def _start_tool_call(self, call: Mapping[str, Any]) -> Iterator[Any]:
         name, args = call["name"], call["args"]
-        if name == PRESENT:
-            self._shown |= dict.fromkeys(str(path) for path in args.get("paths") or ())
-        if name in SHOWN_OTHERWISE or not call["id"]:
+        if name == PRESENT_TOOL:
+            self._presented |= dict.fromkeys(str(path) for path in args.get("paths") or ())
+        if name in HIDDEN_TOOLS or not call["id"]:
             return
         self._calls.add(call["id"])
-        title = line(str(args.get("description") or args.get("path") or args.get("command") or name))
+        title = to_one_line(str(args.get("description") or args.get("path") or args.get("command") or name))
         yield start_tool_call(
-            call["id"], title, kind=KINDS.get(name, "other"), status="in_progress", raw_input=args
+            call["id"], title, kind=TOOL_KINDS.get(name, "other"), status="in_progress", raw_input=args
         )
 
-    def _done(self, result: Mapping[str, Any]) -> Iterator[Any]:
+    def _finish_tool_call(self, result: Mapping[str, Any]) -> Iterator[Any]:
         if result["tool_call_id"] not in self._calls:
             return
         status: Literal["completed", "failed"] = "failed" if result["status"] == "error" else "completed"
-        content = [tool_content(text_block(shortened(str(result["content"]), RESULT)))]
+        content = [tool_content(text_block(cut_middle(str(result["content"]), MAX_RESULT_CHARACTERS)))]
         yield update_tool_call(result["tool_call_id"], status=status, content=content)
 
-    def _planned(self, todos: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    def _update_plan(self, todos: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
         if todos == self._todos:
             return
         self._todos = todos

@@ -9,7 +9,7 @@ _YES = ("allow_once", "allow_always")
 _NO = ("reject_once", "reject_always")
 
 
-class Option(Protocol):
+class PermissionChoice(Protocol):
     """One of the answers that it offers."""
 
     @property
@@ -23,7 +23,7 @@ class Option(Protocol):
         ...
 
 
-def chosen(options: Sequence[Option], *, approve: bool) -> str | None:
+def choose_option(options: Sequence[PermissionChoice], *, approve: bool) -> str | None:
     """The id of the option to take, the narrowest of its kind; None where none of that kind is offered."""
     for kind in _YES if approve else _NO:
         for option in options:

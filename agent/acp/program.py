@@ -14,26 +14,26 @@ from typing import TextIO, TypeVar
 from agent.config.acp import AcpAgent
 from agent.shared.process import kill_group
 
-CLOSE_SECONDS = 0.5
+EXIT_SECONDS = 0.5
 """How long it may take to end by itself once its input is closed."""
-LAST_SECONDS = 1.0
+DRAIN_SECONDS = 1.0
 """How long what it wrote before its end may be on the way."""
-BUFFER = 1 << 20
-LONGEST_MESSAGE = 50 << 20
-PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+BUFFER_BYTES = 1 << 20
+MAX_MESSAGE_BYTES = 50 << 20
+INHERITED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 T = TypeVar("T")
 
 
-class NoProgram(Exception):
+class ProgramNotStarted(Exception):
     """The command can't be run; `str()` says why."""
 
 
-class ProgramOver(Exception):
+class ProgramEnded(Exception):
     """It ended while something was awaited from it; `str()` says how."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ProgramCommand:
     """What to run, and with which variables."""
 
     path: str
@@ -41,7 +41,7 @@ class Command:
     env: Mapping[str, str]
 
 
-class Program:
+class AgentProgram:
     """It runs. `reader` and `writer` are its standard output and input, `pid` is its process."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
@@ -52,21 +52,21 @@ class Program:
         self.writer, self.reader = process.stdin, process.stdout
         self.pid = transport.get_pid()
 
-    async def unless_over(self, work: Awaitable[T]) -> T:
+    async def run_while_alive(self, work: Awaitable[T]) -> T:
         """The result of the work. Raises ProgramOver where the program ends before there is one."""
         task = asyncio.ensure_future(work)
-        over = asyncio.ensure_future(self._protocol.over.wait())
+        over = asyncio.ensure_future(self._protocol.ended.wait())
         try:
             await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                await asyncio.wait([task], timeout=LAST_SECONDS)
+                await asyncio.wait([task], timeout=DRAIN_SECONDS)
             if not task.done():
-                raise ProgramOver(self.end_of_it)
+                raise ProgramEnded(self.exit_reason)
             try:
                 return task.result()
             except ConnectionError:
-                await asyncio.wait([over], timeout=LAST_SECONDS)
-                raise ProgramOver(self.end_of_it) from None
+                await asyncio.wait([over], timeout=DRAIN_SECONDS)
+                raise ProgramEnded(self.exit_reason) from None
         finally:
             over.cancel()
             if not task.done():
@@ -74,26 +74,26 @@ class Program:
                 await asyncio.wait([task])
 
     @property
-    def end_of_it(self) -> str:
+    def exit_reason(self) -> str:
         """How it ended."""
         code = self._transport.get_returncode()
         if code is None:
             return "closed its output"
         return f"was killed (signal {-code})" if code < 0 else f"ended (exit code {code})"
 
-    async def end(self) -> None:
+    async def terminate(self) -> None:
         """End it, and whatever it started and left; it may close its affairs within bounds."""
         try:
             self.writer.close()
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._protocol.over.wait()
+            async with asyncio.timeout(EXIT_SECONDS):
+                await self._protocol.ended.wait()
         except TimeoutError:
             pass
         finally:
             kill_group(self.pid)
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_SECONDS):
-                await self._protocol.over.wait()
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self._protocol.ended.wait()
         self._transport.close()
 
 
@@ -101,8 +101,8 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
     """Passes on lines that may be messages. `over`: it ended, whoever may still hold its output."""
 
     def __init__(self) -> None:
-        super().__init__(limit=BUFFER, loop=asyncio.get_running_loop())
-        self.over = asyncio.Event()
+        super().__init__(limit=BUFFER_BYTES, loop=asyncio.get_running_loop())
+        self.ended = asyncio.Event()
         self._line = bytearray()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
@@ -114,17 +114,17 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
             self._line = bytearray(rest)
             messages = [line for line in whole.split(b"\n") if line.lstrip().startswith(b"{")]
             super().pipe_data_received(fd, b"".join(line + b"\n" for line in messages))
-        elif len(self._line) > LONGEST_MESSAGE:
+        elif len(self._line) > MAX_MESSAGE_BYTES:
             self._line.clear()
 
     def process_exited(self) -> None:
         """It ended."""
         super().process_exited()
-        self.over.set()
+        self.ended.set()
 
 
 @asynccontextmanager
-async def started(command: Command, folder: Path, errors: TextIO) -> AsyncIterator[Program]:
+async def start_program(command: ProgramCommand, folder: Path, errors: TextIO) -> AsyncIterator[AgentProgram]:
     """The program, at work in the folder; it writes its errors to `errors`. Raises NoProgram."""
     try:
         transport, protocol = await asyncio.get_running_loop().subprocess_exec(
@@ -139,23 +139,23 @@ async def started(command: Command, folder: Path, errors: TextIO) -> AsyncIterat
             start_new_session=True,
         )
     except OSError as error:
-        raise NoProgram(f"can't be started ({error.strerror or type(error).__name__})") from error
-    program = Program(transport, protocol)
+        raise ProgramNotStarted(f"can't be started ({error.strerror or type(error).__name__})") from error
+    program = AgentProgram(transport, protocol)
     try:
         yield program
     finally:
-        await program.end()
+        await program.terminate()
 
 
-def found(agent: AcpAgent, environ: Mapping[str, str]) -> Command:
+def resolve_command(agent: AcpAgent, environ: Mapping[str, str]) -> ProgramCommand:
     """The agent's command, with the basic variables of the service and its own. Blocking.
 
     Raises NoProgram.
     """
-    env = {name: environ[name] for name in PASSED_ON if name in environ}
+    env = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
     env |= {name: value.get_secret_value() for name, value in agent.env.items()}
     path = shutil.which(agent.command, path=env.get("PATH", os.defpath))
     if path is None:
         name = Path(agent.command).name
-        raise NoProgram(f"can't be started: {name} is not installed, or is not on PATH")
-    return Command(str(Path(path).absolute()), tuple(agent.args), env)
+        raise ProgramNotStarted(f"can't be started: {name} is not installed, or is not on PATH")
+    return ProgramCommand(str(Path(path).absolute()), tuple(agent.args), env)

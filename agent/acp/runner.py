@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from agent.acp.incoming_updates import Hearing
-from agent.acp.launchers import hint
-from agent.acp.program import NoProgram, Program, ProgramOver, found, started
-from agent.acp.workspace import Workspace, seen, told_of
+from agent.acp.incoming_updates import TaskOutput
+from agent.acp.launchers import suggest_adapter
+from agent.acp.program import AgentProgram, ProgramEnded, ProgramNotStarted, resolve_command, start_program
+from agent.acp.workspace import AcpWorkspace, describe_changes, snapshot_files
 from agent.config.acp import AcpAgent
 from agent.core.interfaces import StepListener, SubagentResult, SubagentStatus
 from agent.core.redaction import redact_line
@@ -27,11 +27,11 @@ from agent.uploads.folders import ThreadFolders
 
 log = structlog.get_logger(__name__)
 NO_THREAD = "There is no conversation whose folder it could work in."
-NOTHING = "It ended without saying anything."
+NO_OUTPUT = "It ended without saying anything."
 OUT_OF_TIME = "It was stopped after {seconds:g} seconds."
 REFUSED = "It refused to go on."
 CUT_OFF = "It reached a limit of its own ({reason}) and may not be done."
-SO_FAR = "So far it said: {said}"
+PARTIAL_OUTPUT = "So far it said: {said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class _Job:
     name: str
     agent: AcpAgent
     task: str
-    hearing: Hearing
+    output: TaskOutput
     tail: OutputBuffer
 
-    def told(self, text: str) -> str:
+    def with_partial_output(self, text: str) -> str:
         """The text, and what the agent said until then."""
-        return f"{text} {SO_FAR.format(said=self.hearing.said)}" if self.hearing.said else text
+        return f"{text} {PARTIAL_OUTPUT.format(said=self.output.text)}" if self.output.text else text
 
     @property
-    def last_words(self) -> str:
+    def stderr_note(self) -> str:
         """The last that the program said on stderr, in brackets."""
         return f" (it said: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
 
 
-class AcpAgents:
+class AcpRunner:
     """Runs tasks in the thread's own folder, one at a time for each thread, since they share that folder.
 
     An agent is started for a task and ended with it, with everything that it started. `environ` is where the
@@ -63,82 +63,89 @@ class AcpAgents:
 
     def __init__(self, folders: ThreadFolders, *, environ: Mapping[str, str] = os.environ) -> None:
         self._folders, self._environ = folders, environ
-        self._alone: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def run(
-        self, name: str, agent: AcpAgent, task: str, thread_id: str | None, told: StepListener | None = None
+    async def run_task(
+        self,
+        name: str,
+        agent: AcpAgent,
+        task: str,
+        thread_id: str | None,
+        on_step: StepListener | None = None,
     ) -> SubagentResult:
         """The end of the task; what goes wrong is its text. To cancel it ends the agent."""
         if thread_id is None:
             return SubagentResult(SubagentStatus.FAILED, NO_THREAD)
-        job = _Job(name, agent, task, Hearing(told), OutputBuffer(TAIL_BYTES))
+        job = _Job(name, agent, task, TaskOutput(on_step), OutputBuffer(TAIL_BYTES))
         try:
-            place = await asyncio.to_thread(Workspace.of, self._folders, thread_id)
-            async with self._alone.setdefault(thread_id, asyncio.Lock()):
-                before = await asyncio.to_thread(seen, place.folder)
-                result = await self._in_time(job, place.folder)
-                files = told_of(before, await asyncio.to_thread(seen, place.folder))
+            place = await asyncio.to_thread(AcpWorkspace.for_thread, self._folders, thread_id)
+            async with self._locks.setdefault(thread_id, asyncio.Lock()):
+                before = await asyncio.to_thread(snapshot_files, place.folder)
+                result = await self._run_with_timeout(job, place.folder)
+                files = describe_changes(before, await asyncio.to_thread(snapshot_files, place.folder))
         except AgentError as error:
             return SubagentResult(SubagentStatus.FAILED, str(error))
         text = place.paths.mask(result.text)
         return SubagentResult(result.status, "\n\n".join(filter(None, [text, files])))
 
-    async def _in_time(self, job: _Job, folder: Path) -> SubagentResult:
+    async def _run_with_timeout(self, job: _Job, folder: Path) -> SubagentResult:
         seconds = job.agent.timeout_seconds
         try:
             async with asyncio.timeout(seconds) as limit:
-                stopped = await self._asked(job, folder)
+                stopped = await self._run_in_session(job, folder)
         except TimeoutError:
             if not limit.expired():
                 raise
             log.warning("acp_agent_timed_out", agent=job.name, seconds=seconds)
-            return SubagentResult(SubagentStatus.TIMED_OUT, job.told(OUT_OF_TIME.format(seconds=seconds)))
+            return SubagentResult(
+                SubagentStatus.TIMED_OUT, job.with_partial_output(OUT_OF_TIME.format(seconds=seconds))
+            )
         except AcpError as error:
             log.warning("acp_agent_failed", agent=job.name, detail=redact_line(str(error)))
-            return SubagentResult(SubagentStatus.FAILED, job.told(str(error)))
-        return _ended(stopped, job)
+            return SubagentResult(SubagentStatus.FAILED, job.with_partial_output(str(error)))
+        return _build_result(stopped, job)
 
-    async def _asked(self, job: _Job, folder: Path) -> str:
+    async def _run_in_session(self, job: _Job, folder: Path) -> str:
         """Why it stopped. Raises AcpError."""
-        wire = await self._wire(job.name)
+        wire = await self._load_wire(job.name)
         async with AsyncExitStack() as stack:
-            program = await stack.enter_async_context(self._started(job, folder))
-            session = await self._opened(wire, stack, program, job, folder)
+            program = await stack.enter_async_context(self._start_program(job, folder))
+            session = await self._open_session(wire, stack, program, job, folder)
             try:
-                return str(await session.ask(job.task))
-            except ProgramOver as error:
-                raise AcpFailed(f"{error} during the task{job.last_words}.", agent=job.name) from None
-            except wire.NotAnswered as error:
+                return str(await session.run_task(job.task))
+            except ProgramEnded as error:
+                raise AcpFailed(f"{error} during the task{job.stderr_note}.", agent=job.name) from None
+            except wire.RequestFailed as error:
                 raise AcpFailed(f"{error}.", agent=job.name) from None
 
-    async def _opened(
-        self, wire: Any, stack: AsyncExitStack, program: Program, job: _Job, folder: Path
+    async def _open_session(
+        self, wire: Any, stack: AsyncExitStack, program: AgentProgram, job: _Job, folder: Path
     ) -> Any:
         """A session, open as long as the stack. Raises AcpUnavailable."""
         approve, seconds = job.agent.auto_approve_permissions, job.agent.start_seconds
-        session = wire.opened(program, folder, job.hearing, agent=job.name, approve=approve)
+        session = wire.open_session(program, folder, job.output, agent=job.name, approve=approve)
         try:
             async with asyncio.timeout(seconds):
                 return await stack.enter_async_context(session)
         except TimeoutError:
-            why = f"opened no session within {seconds:g} seconds{job.last_words}"
-        except ProgramOver as error:
-            why = f"{error} before it opened a session{job.last_words}"
-        except wire.NotAnswered as error:
+            why = f"opened no session within {seconds:g} seconds{job.stderr_note}"
+        except ProgramEnded as error:
+            why = f"{error} before it opened a session{job.stderr_note}"
+        except wire.RequestFailed as error:
             raise AcpUnavailable(f"{error}.", agent=job.name) from None
-        raise AcpUnavailable(f"{why}. {hint(job.agent.command)}", agent=job.name)
+        raise AcpUnavailable(f"{why}. {suggest_adapter(job.agent.command)}", agent=job.name)
 
     @asynccontextmanager
-    async def _started(self, job: _Job, folder: Path) -> AsyncIterator[Program]:
+    async def _start_program(self, job: _Job, folder: Path) -> AsyncIterator[AgentProgram]:
         """Its program. Raises AcpUnavailable."""
         try:
-            command = await asyncio.to_thread(found, job.agent, self._environ)
-            async with job.tail.open_pipe() as errors, started(command, folder, errors) as program:
+            command = await asyncio.to_thread(resolve_command, job.agent, self._environ)
+            async with job.tail.open_pipe() as errors, start_program(command, folder, errors) as program:
                 yield program
-        except NoProgram as error:
-            raise AcpUnavailable(f"{error}. {hint(job.agent.command)}", agent=job.name) from None
+        except ProgramNotStarted as error:
+            raise AcpUnavailable(f"{error}. {suggest_adapter(job.agent.command)}", agent=job.name) from None
 
-    async def _wire(self, name: str) -> Any:
+    async def _load_wire(self, name: str) -> Any:
         try:
             return await asyncio.to_thread(import_module, "agent.acp.wire")
         except ModuleNotFoundError as error:
@@ -148,10 +155,10 @@ class AcpAgents:
             raise AcpUnavailable(message, agent=name) from error
 
 
-def _ended(stopped: str, job: _Job) -> SubagentResult:
+def _build_result(stopped: str, job: _Job) -> SubagentResult:
     """The result of a task that the agent ended for this reason, one of the protocol's."""
     if stopped == "end_turn":
-        done = SubagentStatus.COMPLETED if job.hearing.said else SubagentStatus.FAILED
-        return SubagentResult(done, job.hearing.said or NOTHING)
+        done = SubagentStatus.COMPLETED if job.output.text else SubagentStatus.FAILED
+        return SubagentResult(done, job.output.text or NO_OUTPUT)
     text = REFUSED if stopped == "refusal" else CUT_OFF.format(reason=stopped)
-    return SubagentResult(SubagentStatus.FAILED, job.told(text))
+    return SubagentResult(SubagentStatus.FAILED, job.with_partial_output(text))

@@ -12,26 +12,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-LIMIT = 50 * 1024 * 1024
-NOT_HERE: dict[str, Any] = {"acp_agents": None, "memory": {"enabled": False}, "title": {"enabled": False}}
+MAX_MESSAGE_BYTES = 50 * 1024 * 1024
+OVERRIDES: dict[str, Any] = {"acp_agents": None, "memory": {"enabled": False}, "title": {"enabled": False}}
 """Who speaks is another program: nobody's memory is for it, nothing is titled, and no task is handed on."""
 
 
 async def serve(home: Path, config: Path | None, output: int) -> None:
     """Serve on standard input and the descriptor `output` until the client goes."""
-    from agent.acp.server import AcpServer, speak
+    from agent.acp.server import AcpServer, serve_connection
     from agent.client import AgentClient
 
-    client = AgentClient(NOT_HERE, config_path=config, home=home)
+    client = AgentClient(OVERRIDES, config_path=config, home=home)
     try:
-        await speak(AcpServer(client), *await _streams(output))
+        await serve_connection(AcpServer(client), *await _open_streams(output))
     finally:
         await asyncio.to_thread(client.close)
 
 
-async def _streams(output: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open_streams(output: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LIMIT)
+    reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
     protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
     transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(output, "wb", 0))
@@ -47,16 +47,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--config", type=Path)
     given = parser.parse_args(arguments)
     if find_spec("acp") is None:
-        _say("ACP needs a package: pip install 'roebot[acp]'")
+        _print_error("ACP needs a package: pip install 'roebot[acp]'")
         return 1
-    if not all(map(_is_spoken_through, (0, 1))):
-        _say("standard input and output have to be pipes, as the editor that starts this makes them")
+    if not all(map(_is_pipe_or_terminal, (0, 1))):
+        _print_error("standard input and output have to be pipes, as the editor that starts this makes them")
         return 2
-    if problem := _unusable(given.config):
-        _say(problem)
+    if problem := _find_config_problem(given.config):
+        _print_error(problem)
         return 2
     if sys.stdin.isatty():
-        _say("waiting for a client of the protocol on standard input; an editor starts this")
+        _print_error("waiting for a client of the protocol on standard input; an editor starts this")
     # Standard output is the protocol's alone: whoever prints something must not break it.
     output = os.dup(1)
     os.dup2(2, 1)
@@ -67,12 +67,12 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _is_spoken_through(descriptor: int) -> bool:
+def _is_pipe_or_terminal(descriptor: int) -> bool:
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
 
 
-def _unusable(config: Path | None) -> str:
+def _find_config_problem(config: Path | None) -> str:
     """What is wrong with the configuration, "" where it can be used."""
     from agent.config.errors import ConfigErrors
     from agent.models.source import ModelSource
@@ -84,7 +84,7 @@ def _unusable(config: Path | None) -> str:
     return ""
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     print(f"roebot agent: {text}", file=sys.stderr)  # noqa: T201 - the one line a person needs
 
 

@@ -31,8 +31,8 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from agent.acp.content_blocks import Asked, asked
-from agent.acp.outgoing_updates import Telling
+from agent.acp.content_blocks import PromptContent, read_prompt
+from agent.acp.outgoing_updates import TurnUpdates
 from agent.client import AgentClient, render_question
 from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
@@ -42,7 +42,7 @@ from agent.middleware.guardrail import APPROVE, REJECT
 from agent.uploads.folders import create_unique
 
 log = structlog.get_logger(__name__)
-FAILED = -32603
+INTERNAL_ERROR = -32603
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class _Session:
 
     id: str
     folder: Path
-    work: asyncio.Task[None] | None = None
+    task: asyncio.Task[None] | None = None
 
 
 class AcpServer:
@@ -95,60 +95,60 @@ class AcpServer:
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Answer a message; the turn ends with a question, too, which the next message answers."""
-        session = self._session(session_id)
-        if session.work is not None:
+        session = self._get_session(session_id)
+        if session.task is not None:
             raise acp.RequestError.invalid_request({"details": "This session is busy with another prompt."})
-        session.work = asyncio.create_task(self._turn(session, prompt), name=f"acp-{session_id}")
+        session.task = asyncio.create_task(self._run_turn(session, prompt), name=f"acp-{session_id}")
         try:
-            await asyncio.wait([session.work])
-            if session.work.cancelled():
+            await asyncio.wait([session.task])
+            if session.task.cancelled():
                 return PromptResponse(stop_reason="cancelled")
-            session.work.result()
+            session.task.result()
         except (AgentError, ConfigErrors) as error:
-            raise acp.RequestError(FAILED, str(error)) from None
+            raise acp.RequestError(INTERNAL_ERROR, str(error)) from None
         finally:
-            if not session.work.done():
-                session.work.cancel()
-                await asyncio.wait([session.work])
-            session.work = None
+            if not session.task.done():
+                session.task.cancel()
+                await asyncio.wait([session.task])
+            session.task = None
         return PromptResponse(stop_reason="end_turn")
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """End the turn that is under way."""
         session = self._sessions.get(session_id)
-        if session is not None and session.work is not None:
-            session.work.cancel()
+        if session is not None and session.task is not None:
+            session.task.cancel()
 
-    def _session(self, session_id: str) -> _Session:
+    def _get_session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
             raise acp.RequestError.invalid_params({"details": "There is no such session."})
         return session
 
-    async def _turn(self, session: _Session, prompt: Sequence[Any]) -> None:
-        message = await asyncio.to_thread(asked, prompt, session.folder)
-        await self._take(session, message)
+    async def _run_turn(self, session: _Session, prompt: Sequence[Any]) -> None:
+        message = await asyncio.to_thread(read_prompt, prompt, session.folder)
+        await self._upload_files(session, message)
         given: str | Mapping[str, str] | None = message.text
-        telling = Telling()
+        telling = TurnUpdates()
         while given is not None:
             interrupts: Sequence[Mapping[str, Any]] = ()
             events = cast("AsyncGenerator[StreamEvent, None]", self._client.astream(given, session.id))
             async with aclosing(events):
                 async for event in events:
-                    for update in telling.updates(event):
-                        await self._tell(session, update)
+                    for update in telling.build_updates(event):
+                        await self._send_update(session, update)
                     interrupts = event.data.get("interrupts", ())
-            given = await self._decided(session, interrupts)
-        await self._hand_out(session, telling.presented)
+            given = await self._answer_interrupts(session, interrupts)
+        await self._deliver_files(session, telling.presented_files)
 
-    async def _take(self, session: _Session, message: Asked) -> None:
+    async def _upload_files(self, session: _Session, message: PromptContent) -> None:
         if message.files:
             await asyncio.to_thread(self._client.upload_files, session.id, message.files)
 
-    async def _tell(self, session: _Session, update: Any) -> None:
+    async def _send_update(self, session: _Session, update: Any) -> None:
         await self._connection.session_update(session_id=session.id, update=update)
 
-    async def _decided(
+    async def _answer_interrupts(
         self, session: _Session, interrupts: Sequence[Mapping[str, Any]]
     ) -> Mapping[str, str] | None:
         """What the client decides where the agent needs permission; None where the turn is over.
@@ -159,11 +159,11 @@ class AcpServer:
             return None
         if any(one["value"].get("type") != "approval" for one in interrupts):
             text = "\n\n".join(render_question(one["value"]) for one in interrupts)
-            await self._tell(session, update_agent_message_text(text))
+            await self._send_update(session, update_agent_message_text(text))
             return None
-        return {one["id"]: await self._permission(session, one["value"]) for one in interrupts}
+        return {one["id"]: await self._request_permission(session, one["value"]) for one in interrupts}
 
-    async def _permission(self, session: _Session, value: Mapping[str, Any]) -> str:
+    async def _request_permission(self, session: _Session, value: Mapping[str, Any]) -> str:
         call = ToolCallUpdate(
             tool_call_id=str(value["call_id"]), title=str(value["question"]), raw_input=value["args"]
         )
@@ -176,16 +176,18 @@ class AcpServer:
         )
         return APPROVE if getattr(answer.outcome, "option_id", None) == APPROVE else REJECT
 
-    async def _hand_out(self, session: _Session, paths: Sequence[str]) -> None:
+    async def _deliver_files(self, session: _Session, paths: Sequence[str]) -> None:
         """Put what the agent presents into the client's folder, and say where it is."""
         for path in paths:
             content, mime_type = await asyncio.to_thread(self._client.get_artifact, session.id, path)
-            kept = await asyncio.to_thread(_kept, session.folder, path, content)
+            kept = await asyncio.to_thread(_save_file, session.folder, path, content)
             link = resource_link_block(kept.name, kept.as_uri(), mime_type=mime_type, size=len(content))
-            await self._tell(session, update_agent_message(link))
+            await self._send_update(session, update_agent_message(link))
 
 
-async def speak(server: AcpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def serve_connection(
+    server: AcpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     """Serve a client until it goes; turns that are under way end then."""
     connection = AgentSideConnection(cast(Any, server), writer, reader, listening=False)
     try:
@@ -195,7 +197,7 @@ async def speak(server: AcpServer, reader: asyncio.StreamReader, writer: asyncio
             await connection.close()
 
 
-def _kept(folder: Path, path: str, content: bytes) -> Path:
+def _save_file(folder: Path, path: str, content: bytes) -> Path:
     """The new file in the folder that holds the content. Blocking."""
     kept, descriptor = create_unique(folder, safe_name(path))
     with os.fdopen(descriptor, "wb") as file:

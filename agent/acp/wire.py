@@ -21,48 +21,48 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from agent.acp.incoming_updates import Hearing, line
-from agent.acp.permission import chosen
-from agent.acp.program import Program
+from agent.acp.incoming_updates import TaskOutput, to_one_line
+from agent.acp.permission import choose_option
+from agent.acp.program import AgentProgram
 from agent.core.redaction import redact_line
 
 log = structlog.get_logger(__name__)
 CANCEL_SECONDS = 0.2
-SIGN_IN = -32000
+AUTH_REQUIRED = -32000
 T = TypeVar("T")
 _PACKAGE = str(Path(acp.__file__).parent)
 
 
-class NotAnswered(Exception):
+class RequestFailed(Exception):
     """The agent refused, or said what can't be understood; `str()` says which."""
 
 
-def _not_of_the_package(record: logging.LogRecord) -> bool:
+def _is_not_from_package(record: logging.LogRecord) -> bool:
     """Its lines go to the root logger and hold what the agent wrote; the caller hears what matters."""
     return not record.pathname.startswith(_PACKAGE)
 
 
-logging.getLogger().addFilter(_not_of_the_package)
+logging.getLogger().addFilter(_is_not_from_package)
 
 
-class Session:
+class AcpSession:
     """A session with an agent that was started for one task."""
 
-    def __init__(self, connection: Any, session_id: str, program: Program) -> None:
+    def __init__(self, connection: Any, session_id: str, program: AgentProgram) -> None:
         self._connection, self._id, self._program = connection, session_id, program
 
-    async def ask(self, task: str) -> str:
+    async def run_task(self, task: str) -> str:
         """Have it do the task; why it stopped. Raises NotAnswered or ProgramOver. To cancel it says so."""
         blocks = [TextContentBlock(type="text", text=task)]
         work = self._connection.prompt(session_id=self._id, prompt=blocks)
         try:
-            answer = await self._program.unless_over(_understood(work))
+            answer = await self._program.run_while_alive(_await_answer(work))
         except asyncio.CancelledError:
-            await self._say_cancelled()
+            await self._send_cancel()
             raise
         return str(answer.stop_reason)
 
-    async def _say_cancelled(self) -> None:
+    async def _send_cancel(self) -> None:
         with suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._connection.cancel(session_id=self._id)
@@ -71,19 +71,19 @@ class Session:
 class _Client:
     """What the agent may ask of us: to be heard, and for permission. It gets no files and no terminal."""
 
-    def __init__(self, agent: str, hearing: Hearing, *, approve: bool) -> None:
-        self._agent, self._hearing, self._approve = agent, hearing, approve
+    def __init__(self, agent: str, output: TaskOutput, *, approve: bool) -> None:
+        self._agent, self._output, self._approve = agent, output, approve
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """See the protocol."""
-        self._hearing.see(update)
+        self._output.add_update(update)
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
     ) -> RequestPermissionResponse:
         """See the protocol."""
-        option = chosen(options, approve=self._approve)
-        about = redact_line(line(tool_call.title or tool_call.tool_call_id))
+        option = choose_option(options, approve=self._approve)
+        about = redact_line(to_one_line(tool_call.title or tool_call.tool_call_id))
         log.info("acp_permission", agent=self._agent, about=about, approved=self._approve and bool(option))
         if option is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -91,11 +91,11 @@ class _Client:
 
 
 @asynccontextmanager
-async def opened(
-    program: Program, folder: Path, hearing: Hearing, *, agent: str, approve: bool
-) -> AsyncIterator[Session]:
+async def open_session(
+    program: AgentProgram, folder: Path, output: TaskOutput, *, agent: str, approve: bool
+) -> AsyncIterator[AcpSession]:
     """A session whose working folder this is. Raises NotAnswered or ProgramOver."""
-    client = cast(Any, _Client(agent, hearing, approve=approve))
+    client = cast(Any, _Client(agent, output, approve=approve))
     connection = acp.connect_to_agent(client, program.writer, program.reader)
     try:
         hello = connection.initialize(
@@ -103,33 +103,35 @@ async def opened(
             client_capabilities=ClientCapabilities(),
             client_info=Implementation(name="roebot", title="Roebot", version="1"),
         )
-        heard = await program.unless_over(_understood(hello))
+        heard = await program.run_while_alive(_await_answer(hello))
         if heard.protocol_version != acp.PROTOCOL_VERSION:
             versions = f"version {heard.protocol_version} of the protocol, not {acp.PROTOCOL_VERSION}"
-            raise NotAnswered(f"speaks {versions}")
-        made = await program.unless_over(_understood(connection.new_session(cwd=str(folder), mcp_servers=[])))
-        yield Session(connection, made.session_id, program)
+            raise RequestFailed(f"speaks {versions}")
+        made = await program.run_while_alive(
+            _await_answer(connection.new_session(cwd=str(folder), mcp_servers=[]))
+        )
+        yield AcpSession(connection, made.session_id, program)
     finally:
         # Nobody reads what is still to be written once the program is over, so nothing waits for that.
-        await program.end()
+        await program.terminate()
         with suppress(OSError):
             await connection.close()
 
 
-async def _understood(work: Awaitable[T]) -> T:
+async def _await_answer(work: Awaitable[T]) -> T:
     try:
         return await work
     except acp.RequestError as error:
-        if error.code == SIGN_IN:
-            raise NotAnswered(
+        if error.code == AUTH_REQUIRED:
+            raise RequestFailed(
                 "wants somebody to sign in: do that with its own program, or set its key"
             ) from None
-        raise NotAnswered(f"refused: {_told(error)}") from None
+        raise RequestFailed(f"refused: {_describe_error(error)}") from None
     except ValidationError:
-        raise NotAnswered("gave an answer that is not of the protocol") from None
+        raise RequestFailed("gave an answer that is not of the protocol") from None
 
 
-def _told(error: acp.RequestError) -> str:
+def _describe_error(error: acp.RequestError) -> str:
     """Its message, with the details that agents put beside it."""
     data = error.data
     more = (data.get("details") or data.get("message")) if isinstance(data, dict) else data

@@ -10,21 +10,21 @@ from pathlib import Path
 from agent.sandbox.paths import ACP_WORKSPACE, Mount, VirtualPaths
 from agent.uploads.folders import ThreadFolders
 
-LOOKED_AT, NAMED = 5_000, 50
-_LEFT_OUT = frozenset({"node_modules", "__pycache__"})
-Seen = Mapping[str, tuple[int, int]]
+MAX_FILES, MAX_NAMED = 5_000, 50
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+FileSnapshot = Mapping[str, tuple[int, int]]
 """Size and time of change of each file, by its path below the folder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class AcpWorkspace:
     """The folder, and how to write its paths so that the lead agent knows them."""
 
     folder: Path
     paths: VirtualPaths
 
     @classmethod
-    def of(cls, folders: ThreadFolders, thread_id: str) -> Workspace:
+    def for_thread(cls, folders: ThreadFolders, thread_id: str) -> AcpWorkspace:
         """The one of a thread, made where it is missing. Raises BadIdentifier."""
         folder = folders.make_acp_workspace(thread_id).absolute()
         thread = folder.parent
@@ -32,34 +32,34 @@ class Workspace:
         return cls(folder, VirtualPaths([Mount(ACP_WORKSPACE, folder)], hidden))
 
 
-def seen(folder: Path) -> Seen:
+def snapshot_files(folder: Path) -> FileSnapshot:
     """The files below the folder, the first thousands of them; hidden ones and links are left out."""
     found: dict[str, tuple[int, int]] = {}
-    for path, status in _files(str(folder)):
-        if len(found) >= LOOKED_AT:
+    for path, status in _walk_files(str(folder)):
+        if len(found) >= MAX_FILES:
             break
         found[os.path.relpath(path, folder)] = (status.st_size, status.st_mtime_ns)
     return found
 
 
-def told_of(before: Seen, after: Seen) -> str:
+def describe_changes(before: FileSnapshot, after: FileSnapshot) -> str:
     """A line about the files that are new or changed, by the paths that the lead agent knows; or empty."""
     names = sorted(name for name, state in after.items() if before.get(name) != state)
     if not names:
         return ""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"Files that it made or changed: {', '.join(_virtual(names[:NAMED]))}{more}."
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"Files that it made or changed: {', '.join(_virtual_paths(names[:MAX_NAMED]))}{more}."
 
 
-def _virtual(names: Sequence[str]) -> Iterator[str]:
+def _virtual_paths(names: Sequence[str]) -> Iterator[str]:
     return (f"{ACP_WORKSPACE}/{name}" for name in names)
 
 
-def _files(root: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk_files(root: str) -> Iterator[tuple[str, os.stat_result]]:
     waiting = [root]
     while waiting:
-        for entry in _scanned(waiting.pop()):
-            if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+        for entry in _scan_folder(waiting.pop()):
+            if entry.name.startswith(".") or entry.name in _SKIPPED:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
@@ -67,7 +67,7 @@ def _files(root: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield entry.path, entry.stat(follow_symlinks=False)
 
 
-def _scanned(folder: str) -> list[os.DirEntry[str]]:
+def _scan_folder(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

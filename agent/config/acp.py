@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from agent.config.extensions import SERVER_NAME, Hidden
+from agent.config.extensions import SERVER_NAME, SecretLine
 from agent.config.types import Number, Section, Switch, Text
 
 
@@ -16,7 +16,7 @@ class AcpAgent(Section):
     enabled: Switch = Field(True, description="Whether tasks may be handed to it.")
     command: Text = Field(description="The program; it has to speak ACP.")
     args: tuple[str, ...] = Field((), description="Its arguments.")
-    env: Mapping[str, Hidden] = Field(default_factory=dict, description="Its environment variables.")
+    env: Mapping[str, SecretLine] = Field(default_factory=dict, description="Its environment variables.")
     description: Text | None = Field(None, description="What it is good for, in a line; the agent reads it.")
     auto_approve_permissions: Switch = Field(
         False, description="Whether it may do what it asks permission for; else that is denied."
@@ -27,7 +27,7 @@ class AcpAgent(Section):
     start_seconds: Number = Field(60.0, gt=0, le=600, description="Seconds to start and open a session.")
 
 
-def checked_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
+def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
     """The same. Raises ValueError for a name that is none."""
     for name in agents:
         if not SERVER_NAME.fullmatch(name):

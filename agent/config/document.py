@@ -15,12 +15,12 @@ from typing import Any
 
 import yaml
 
-from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
+from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
 
 MAX_BYTES = 1_000_000
 MAX_VALUES = 100_000
 MAX_DEPTH = 50
-EMPTIED = "is empty, which may be a write that is not complete; write {} into it for every default"
+EMPTY_FILE = "is empty, which may be a write that is not complete; write {} into it for every default"
 _TAG = "tag:yaml.org,2002:"
 _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
@@ -52,7 +52,7 @@ for _tag, _pattern, _first in (
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """`data`: plain dicts (text keys), lists and scalars; `lines`: the line of each key path, from 1.
 
     `fingerprint` names the bytes of the file (empty for text that came from elsewhere).
@@ -63,7 +63,7 @@ class Document:
     lines: dict[KeyPath, int] = field(default_factory=dict)
     fingerprint: str = ""
 
-    def line(self, path: KeyPath) -> int | None:
+    def line_of(self, path: KeyPath) -> int | None:
         """The line of the path, or of the nearest part around it that stands in the file."""
         while path:
             if path in self.lines:
@@ -72,25 +72,27 @@ class Document:
         return None
 
 
-def read_document(path: Path, *, shown: str | None = None, may_be_empty: bool = True) -> Document:
+def read_document(
+    path: Path, *, display_name: str | None = None, may_be_empty: bool = True
+) -> ConfigDocument:
     """Read the file; an empty one is an empty mapping. `shown` is how errors name it.
 
     Raises ConfigErrors: not readable, not UTF-8, not YAML, not a mapping, a key twice, over 1 MB; nothing but
     white space in it unless it `may_be_empty`.
     """
-    name = shown or str(path)
+    name = display_name or str(path)
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise one_error(name, f"cannot be read: {error.strerror or error}") from error
-    text = decode(raw, name)
+    text = decode_text(raw, name)
     if not may_be_empty and not text.strip():
-        raise one_error(name, EMPTIED)
+        raise one_error(name, EMPTY_FILE)
     document = parse_document(text, name)
     return replace(document, fingerprint=hashlib.sha256(raw).hexdigest())
 
 
-def decode(raw: bytes, file: str) -> str:
+def decode_text(raw: bytes, file: str) -> str:
     """The text of the file, without a byte order mark. Raises ConfigErrors."""
     if len(raw) > MAX_BYTES:
         raise one_error(file, f"is larger than {MAX_BYTES:,} bytes; is this the right file?")
@@ -101,7 +103,7 @@ def decode(raw: bytes, file: str) -> str:
         raise one_error(file, "is not UTF-8 text; save it as UTF-8", line=line) from error
 
 
-def compose(text: str, file: str) -> yaml.Node | None:
+def compose_nodes(text: str, file: str) -> yaml.Node | None:
     """The node tree of the text, with positions in it; None where there is nothing. Raises ConfigErrors."""
     loader: _Loader | None = None
     try:
@@ -123,16 +125,16 @@ def compose(text: str, file: str) -> yaml.Node | None:
             loader.dispose()
 
 
-def parse_document(text: str, file: str) -> Document:
+def parse_document(text: str, file: str) -> ConfigDocument:
     """As read_document, from text."""
-    node = compose(text, file)
+    node = compose_nodes(text, file)
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null"):
-        return Document(file, {})
+        return ConfigDocument(file, {})
     if not isinstance(node, yaml.MappingNode):
         message = "expected a mapping (lines like `key: value`) at the top of the file"
         raise one_error(file, message, line=node.start_mark.line + 1)
     builder = _Builder(file)
-    return Document(file, builder.mapping(node, ()), builder.lines)
+    return ConfigDocument(file, builder.build_mapping(node, ()), builder.lines)
 
 
 class _Builder:
@@ -144,43 +146,43 @@ class _Builder:
         self._count = 0
         self.lines: dict[KeyPath, int] = {}
 
-    def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def build_mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         own: dict[str, Any] = {}
         merged: dict[str, Any] = {}
-        self._enter(node, path)
+        self._enter_node(node, path)
         for key_node, value_node in node.value:
-            key = self._key(key_node, path)
+            key = self._read_key(key_node, path)
             here = (*path, key)
             if key_node.tag == _TAG + "merge":
-                for part in self._merged(value_node, path):
+                for part in self._build_merged(value_node, path):
                     merged = {**part, **merged}
                 continue
             if key in own:
-                raise self._error(key_node, here, f"is here twice; first on line {self.lines[here]}")
+                raise self._error_at(key_node, here, f"is here twice; first on line {self.lines[here]}")
             # A merged part has left its own lines below this key: the key that stands here wins.
-            self._forget(here)
+            self._drop_lines(here)
             self.lines[here] = key_node.start_mark.line + 1
-            own[key] = self.value(value_node, here)
+            own[key] = self.build_value(value_node, here)
         self._open.pop()
         return {**merged, **own}
 
-    def value(self, node: yaml.Node, path: KeyPath) -> Any:
+    def build_value(self, node: yaml.Node, path: KeyPath) -> Any:
         if isinstance(node, yaml.MappingNode):
             self._expect_tag(node, "map", path)
-            return self.mapping(node, path)
+            return self.build_mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             self._expect_tag(node, "seq", path)
-            self._enter(node, path)
+            self._enter_node(node, path)
             items = []
             for index, item in enumerate(node.value):
                 self.lines[(*path, index)] = item.start_mark.line + 1
-                items.append(self.value(item, (*path, index)))
+                items.append(self.build_value(item, (*path, index)))
             self._open.pop()
             return items
-        self._counted(node, path)
-        return self._scalar(node, path)
+        self._count_value(node, path)
+        return self._parse_scalar(node, path)
 
-    def _scalar(self, node: yaml.Node, path: KeyPath) -> Any:
+    def _parse_scalar(self, node: yaml.Node, path: KeyPath) -> Any:
         text: str = node.value
         kind = node.tag.removeprefix(_TAG)
         if kind in {"str", "merge"}:
@@ -196,42 +198,44 @@ class _Builder:
             if kind == "float":
                 return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         except (ValueError, KeyError) as error:
-            raise self._error(node, path, "is not a number or switch that can be read") from error
-        raise self._error(node, path, "has a YAML tag that is not used here; remove the word after `!`")
+            raise self._error_at(node, path, "is not a number or switch that can be read") from error
+        raise self._error_at(node, path, "has a YAML tag that is not used here; remove the word after `!`")
 
-    def _key(self, node: yaml.Node, path: KeyPath) -> str:
+    def _read_key(self, node: yaml.Node, path: KeyPath) -> str:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._error(node, path, "expected a key of one word, got a list or mapping")
+            raise self._error_at(node, path, "expected a key of one word, got a list or mapping")
         return str(node.value)
 
-    def _merged(self, node: yaml.Node, path: KeyPath) -> Iterator[dict[str, Any]]:
+    def _build_merged(self, node: yaml.Node, path: KeyPath) -> Iterator[dict[str, Any]]:
         for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(part, yaml.MappingNode):
-                raise self._error(part, path, "expected a mapping after `<<`")
+                raise self._error_at(part, path, "expected a mapping after `<<`")
             before = dict(self.lines)
-            yield self.mapping(part, path)
+            yield self.build_mapping(part, path)
             self.lines |= before
 
-    def _forget(self, path: KeyPath) -> None:
+    def _drop_lines(self, path: KeyPath) -> None:
         if path in self.lines:
             self.lines = {known: line for known, line in self.lines.items() if known[: len(path)] != path}
 
-    def _enter(self, node: yaml.Node, path: KeyPath) -> None:
+    def _enter_node(self, node: yaml.Node, path: KeyPath) -> None:
         if any(node is outer for outer in self._open):
-            raise self._error(node, path, "refers to itself")
+            raise self._error_at(node, path, "refers to itself")
         if len(self._open) >= MAX_DEPTH:
-            raise self._error(node, (), "is nested too deeply")
-        self._counted(node, path)
+            raise self._error_at(node, (), "is nested too deeply")
+        self._count_value(node, path)
         self._open.append(node)
 
-    def _counted(self, node: yaml.Node, path: KeyPath) -> None:
+    def _count_value(self, node: yaml.Node, path: KeyPath) -> None:
         self._count += 1
         if self._count > MAX_VALUES:
-            raise self._error(node, path, f"the file holds more than {MAX_VALUES:,} values")
+            raise self._error_at(node, path, f"the file holds more than {MAX_VALUES:,} values")
 
     def _expect_tag(self, node: yaml.Node, kind: str, path: KeyPath) -> None:
         if node.tag != _TAG + kind:
-            raise self._error(node, path, "has a YAML tag that is not used here; remove the word after `!`")
+            raise self._error_at(
+                node, path, "has a YAML tag that is not used here; remove the word after `!`"
+            )
 
-    def _error(self, node: yaml.Node, path: KeyPath, message: str) -> ConfigErrors:
-        return one_error(self._file, message, line=node.start_mark.line + 1, key=key_text(path))
+    def _error_at(self, node: yaml.Node, path: KeyPath, message: str) -> ConfigErrors:
+        return one_error(self._file, message, line=node.start_mark.line + 1, key=format_key(path))

@@ -12,95 +12,95 @@ from textwrap import indent
 
 import yaml
 
-from agent.config.document import compose
+from agent.config.document import compose_nodes
 from agent.config.errors import KeyPath
 
 Entry = tuple[yaml.Node, yaml.Node]
 
 
-def root_of(text: str, file: str) -> yaml.MappingNode | None:
+def root_mapping(text: str, file: str) -> yaml.MappingNode | None:
     """The mapping at the top; None where the text holds nothing yet. Raises ConfigErrors."""
-    node = compose(text, file)
+    node = compose_nodes(text, file)
     return node if isinstance(node, yaml.MappingNode) else None
 
 
-def entry_at(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
+def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
     """The (key, value) nodes at the path, merged ones included."""
     found: Entry | None = None
     node: yaml.Node = mapping
     for part in path:
         if not isinstance(node, yaml.MappingNode):
             return None
-        found = next((entry for entry in _entries(node) if entry[0].value == part), None)
+        found = next((entry for entry in _iterate_entries(node) if entry[0].value == part), None)
         if found is None:
             return None
         node = found[1]
     return found
 
 
-def renamed(text: str, entry: Entry, name: str) -> str:
+def rename_key(text: str, entry: Entry, name: str) -> str:
     """The text with another name for the key of the entry."""
-    start, end = _span(entry[0])
+    start, end = _node_span(entry[0])
     return text[:start] + name + text[end:]
 
 
-def with_value(text: str, entry: Entry, value: str) -> str:
+def replace_value(text: str, entry: Entry, value: str) -> str:
     """The text with another scalar as the value of the entry."""
-    start, end = _span(entry[1])
+    start, end = _node_span(entry[1])
     gap = "" if text[start - 1 : start].isspace() or not value else " "
     return text[:start] + gap + value + text[end:]
 
 
-def with_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
+def insert_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
     """The text with an entry before all others of the mapping."""
     if mapping.flow_style or not mapping.value:
-        return with_entries(text, mapping, [line])
+        return add_entries(text, mapping, [line])
     mark: yaml.Mark = mapping.value[0][0].start_mark
-    return text[: mark.index] + line + newline_of(text) + " " * mark.column + text[mark.index :]
+    return text[: mark.index] + line + detect_newline(text) + " " * mark.column + text[mark.index :]
 
 
-def with_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> str:
+def add_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> str:
     """The text with entries (`key: value`, in block style with a comment if wanted) added to the mapping."""
     if mapping.flow_style:
         start = text.index("{", mapping.start_mark.index) + 1
         plain = ", ".join(line.partition(" #")[0] for line in lines)
         return text[:start] + plain + (", " if mapping.value else "") + text[start:]
     column = mapping.value[0][0].start_mark.column
-    position = _past_comments(text, _after(text, mapping), column)
-    return _inserted(text, position, [" " * column + line for line in lines])
+    position = _skip_comments(text, _position_after(text, mapping), column)
+    return _insert_lines(text, position, [" " * column + line for line in lines])
 
 
-def with_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
+def add_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
     """The text with entries below a key that has no value yet."""
     key, value = entry
     column = key.start_mark.column
-    text = with_value(text, entry, "") if value.value else text
-    position = _past_comments(text, _line_end(text, key.end_mark.index), column + 1)
-    return _inserted(text, position, [" " * (column + 2) + line for line in lines])
+    text = replace_value(text, entry, "") if value.value else text
+    position = _skip_comments(text, _next_line(text, key.end_mark.index), column + 1)
+    return _insert_lines(text, position, [" " * (column + 2) + line for line in lines])
 
 
-def with_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequence[str]) -> str:
+def add_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequence[str]) -> str:
     """The text with paragraphs of top-level entries at its end, an empty line before each."""
     column = mapping.value[0][0].start_mark.column if mapping else 0
-    position = _past_comments(text, _after(text, mapping), column) if mapping else len(text)
+    position = _skip_comments(text, _position_after(text, mapping), column) if mapping else len(text)
     indented = (indent(paragraph, " " * column) for paragraph in paragraphs)
     lines = [line for paragraph in indented for line in ("", *paragraph.splitlines())]
     if not text[:position].strip():
         lines = lines[1:]
-    return _inserted(text, position, lines)
+    return _insert_lines(text, position, lines)
 
 
-def newline_of(text: str) -> str:
+def detect_newline(text: str) -> str:
     """How the lines of the text end."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _span(node: yaml.Node) -> tuple[int, int]:
+def _node_span(node: yaml.Node) -> tuple[int, int]:
     """Where the node stands in the text."""
     return node.start_mark.index, node.end_mark.index
 
 
-def _entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
+def _iterate_entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
     """The entries, own ones first."""
     merged: list[yaml.Node] = []
     for key, value in mapping.value:
@@ -110,33 +110,33 @@ def _entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
             yield key, value
     for part in merged:
         if isinstance(part, yaml.MappingNode):
-            yield from _entries(part)
+            yield from _iterate_entries(part)
 
 
-def _after(text: str, node: yaml.Node) -> int:
+def _position_after(text: str, node: yaml.Node) -> int:
     """Where the line begins that follows the last line of the node."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         key, value = last if isinstance(last, tuple) else (None, last)
         # The value of an alias stands elsewhere, before its key.
         if key is not None and value.start_mark.index < key.start_mark.index:
-            return _line_end(text, key.end_mark.index)
-        return _after(text, value)
+            return _next_line(text, key.end_mark.index)
+        return _position_after(text, value)
     if isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
         return node.end_mark.index
-    return _line_end(text, node.end_mark.index)
+    return _next_line(text, node.end_mark.index)
 
 
-def _line_end(text: str, index: int) -> int:
+def _next_line(text: str, index: int) -> int:
     end = text.find("\n", index)
     return len(text) if end < 0 else end + 1
 
 
-def _past_comments(text: str, position: int, column: int) -> int:
+def _skip_comments(text: str, position: int, column: int) -> int:
     """The position behind the comments, indented by `column` at least, that follow it."""
     end = position
     while position < len(text):
-        line = text[position : _line_end(text, position)]
+        line = text[position : _next_line(text, position)]
         bare = line.strip()
         if bare and not (bare.startswith("#") and len(line) - len(line.lstrip()) >= column):
             break
@@ -146,8 +146,8 @@ def _past_comments(text: str, position: int, column: int) -> int:
     return end
 
 
-def _inserted(text: str, position: int, lines: Sequence[str]) -> str:
-    newline = newline_of(text)
+def _insert_lines(text: str, position: int, lines: Sequence[str]) -> str:
+    newline = detect_newline(text)
     before, after = text[:position], text[position:]
     if before and not before.endswith("\n"):
         before += newline

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent.config.document import Document
+from agent.config.document import ConfigDocument
 from agent.config.errors import KeyPath, UnsetVariable
 from agent.config.problems import Problems
 
-_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _BRACES = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_GONE = object()
+_OMITTED = object()
 
 
 class EnvText(str):
@@ -29,18 +29,18 @@ class EnvText(str):
         return self
 
 
-def switch(value: object) -> object:
+def parse_switch(value: object) -> object:
     """The value as a switch where it is one in words (bare yes, no, on, off; or from the environment)."""
     return _SWITCHES.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def resolve_env(
-    document: Document,
+    document: ConfigDocument,
     env: Mapping[str, str],
     *,
     idle: frozenset[str] = frozenset(),
     problems: Problems | None = None,
-) -> Document:
+) -> ConfigDocument:
     """The document with `$NAME` values replaced.
 
     A name that is unset or empty is an error: raised as ConfigErrors, or noted in `problems` where given.
@@ -50,8 +50,8 @@ def resolve_env(
     resolver = _Resolver(env, noted)
     data = {}
     for key, value in document.data.items():
-        result = resolver.value(value, (key,), needed=key not in idle)
-        if result is not _GONE:
+        result = resolver.resolve_value(value, (key,), needed=key not in idle)
+        if result is not _OMITTED:
             data[key] = result
     if problems is None:
         noted.raise_if_any()
@@ -63,34 +63,36 @@ class _Resolver:
         self._env = env
         self._problems = problems
 
-    def value(self, value: Any, path: KeyPath, *, needed: bool) -> Any:
+    def resolve_value(self, value: Any, path: KeyPath, *, needed: bool) -> Any:
         if isinstance(value, dict):
-            return self._mapping(value, path, needed=needed)
+            return self._resolve_mapping(value, path, needed=needed)
         if isinstance(value, list):
-            items = (self.value(item, (*path, index), needed=needed) for index, item in enumerate(value))
-            return [item for item in items if item is not _GONE]
+            items = (
+                self.resolve_value(item, (*path, index), needed=needed) for index, item in enumerate(value)
+            )
+            return [item for item in items if item is not _OMITTED]
         if isinstance(value, str) and value.startswith("$"):
-            return self._text(value, path, needed=needed)
+            return self._resolve_text(value, path, needed=needed)
         return value
 
-    def _mapping(self, values: dict[str, Any], path: KeyPath, *, needed: bool) -> dict[str, Any]:
+    def _resolve_mapping(self, values: dict[str, Any], path: KeyPath, *, needed: bool) -> dict[str, Any]:
         resolved: dict[str, Any] = {}
         if "enabled" in values:
-            enabled = self.value(values["enabled"], (*path, "enabled"), needed=needed)
+            enabled = self.resolve_value(values["enabled"], (*path, "enabled"), needed=needed)
             resolved["enabled"] = enabled
-            needed = needed and switch(enabled) is not False
+            needed = needed and parse_switch(enabled) is not False
         for key, item in values.items():
             if key not in resolved:
-                resolved[key] = self.value(item, (*path, key), needed=needed)
-        return {key: item for key, item in resolved.items() if item is not _GONE}
+                resolved[key] = self.resolve_value(item, (*path, key), needed=needed)
+        return {key: item for key, item in resolved.items() if item is not _OMITTED}
 
-    def _text(self, text: str, path: KeyPath, *, needed: bool) -> Any:
+    def _resolve_text(self, text: str, path: KeyPath, *, needed: bool) -> Any:
         if text.startswith("$$"):
             return text[1:]
         if braces := _BRACES.fullmatch(text):
             self._problems.add(path, f"write ${braces[1]} without the braces")
-            return _GONE
-        if not (match := _NAME.fullmatch(text)):
+            return _OMITTED
+        if not (match := VARIABLE.fullmatch(text)):
             return text
         found = self._env.get(match[1], "")
         if found.strip():
@@ -102,4 +104,4 @@ class _Resolver:
                 f"(a text that begins with a dollar sign is written with two)",
                 UnsetVariable,
             )
-        return _GONE
+        return _OMITTED

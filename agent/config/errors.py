@@ -12,7 +12,7 @@ KeyPath = tuple[str | int, ...]
 """Where a value stands: `("channels", "telegram", "bot_token")`, `("models", 0, "name")`."""
 
 
-def key_text(path: KeyPath) -> str:
+def format_key(path: KeyPath) -> str:
     """The path as people write it: `channels.telegram.bot_token`, `models[0].name`."""
     text = ""
     for part in path:
@@ -63,7 +63,7 @@ def one_error(file: str, message: str, *, line: int | None = None, key: str = ""
     return ConfigErrors([ConfigError(file, line, key, message)])
 
 
-def listed(words: Sequence[str], last: str = "or") -> str:
+def join_words(words: Sequence[str], last: str = "or") -> str:
     """`a`, `a or b`, `a, b or c`."""
     if len(words) < 2:
         return "".join(words)

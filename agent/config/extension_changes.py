@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 
 
-class Changes:
+class ExtensionChanges:
     """Counts what this process changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
-    def note(self) -> None:
+    def record(self) -> None:
         """Something was changed."""
         with self._lock:
             self.count += 1
 
 
-CHANGES = Changes()
+CHANGES = ExtensionChanges()
 """Those of the process."""

@@ -14,21 +14,21 @@ SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
 
 
-def _address(value: str) -> str:
+def _check_address(value: str) -> str:
     if not _ADDRESS.fullmatch(value):
         raise ValueError("expected an address such as https://host/mcp")
     return value
 
 
-def _header(value: SecretStr) -> SecretStr:
+def _check_one_line(value: SecretStr) -> SecretStr:
     if any(sign in value.get_secret_value() for sign in "\r\n\0"):
         raise ValueError("expected text of one line")
     return value
 
 
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(_check_address)]
 """An http or https address, with whatever path and query it has."""
-Hidden = Annotated[SecretStr, AfterValidator(_header)]
+SecretLine = Annotated[SecretStr, AfterValidator(_check_one_line)]
 """Text of one line that shows in no repr and no error."""
 
 
@@ -40,8 +40,8 @@ class McpOAuth(Section):
     )
     token_url: Url = Field(description="Where tokens are given out.")
     client_id: Text | None = Field(None, description="Who asks.")
-    client_secret: Hidden | None = Field(None, description="The secret that goes with it.")
-    refresh_token: Hidden | None = Field(None, description="grant_type refresh_token: what is exchanged.")
+    client_secret: SecretLine | None = Field(None, description="The secret that goes with it.")
+    refresh_token: SecretLine | None = Field(None, description="grant_type refresh_token: what is exchanged.")
     scope: Text | None = Field(None, description="Scopes, split by spaces.")
     audience: Text | None = Field(None, description="For whom the token is, where the server asks for it.")
     client_auth: Literal["post", "basic"] = Field(
@@ -66,9 +66,11 @@ class McpServer(Section):
     )
     command: Text | None = Field(None, description="stdio: the program.")
     args: tuple[str, ...] = Field((), description="stdio: its arguments.")
-    env: Mapping[str, Hidden] = Field(default_factory=dict, description="stdio: its environment variables.")
+    env: Mapping[str, SecretLine] = Field(
+        default_factory=dict, description="stdio: its environment variables."
+    )
     url: Address | None = Field(None, description="http, sse: the address of the endpoint.")
-    headers: Mapping[str, Hidden] = Field(default_factory=dict, description="http, sse: headers to send.")
+    headers: Mapping[str, SecretLine] = Field(default_factory=dict, description="http, sse: headers to send.")
     oauth: McpOAuth | None = Field(None, description="http, sse: how a token is got; null: none.")
     description: Text | None = Field(None, description="What it is for, in a line.")
     scope: Literal["thread", "shared"] = Field(
@@ -123,7 +125,7 @@ class Extensions(Section):
                 )
         return servers
 
-    def skill_is_on(self, name: str) -> bool:
+    def is_skill_enabled(self, name: str) -> bool:
         """Whether the skill is enabled."""
         state = self.skills.get(name)
         return state is None or state.enabled

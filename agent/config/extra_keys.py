@@ -16,50 +16,52 @@ _SECRET_KEY = re.compile(
 _IMPORT = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
-def conceal(value: Any, *, secret: bool = False) -> Any:
+def wrap_secrets(value: Any, *, secret: bool = False) -> Any:
     """The value with every text below a key that names a secret wrapped, so that no repr shows it."""
     if isinstance(value, Mapping):
         return {
-            str(key): conceal(item, secret=secret or bool(_SECRET_KEY.search(str(key).replace("-", "_"))))
+            str(key): wrap_secrets(
+                item, secret=secret or bool(_SECRET_KEY.search(str(key).replace("-", "_")))
+            )
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [conceal(item, secret=secret) for item in value]
+        return [wrap_secrets(item, secret=secret) for item in value]
     if isinstance(value, str):
         return SecretStr(str(value)) if secret else str(value)
     return value
 
 
-def reveal(value: Any) -> Any:
+def unwrap_secrets(value: Any) -> Any:
     """The value with its secrets in the clear."""
     if isinstance(value, Mapping):
-        return {key: reveal(item) for key, item in value.items()}
+        return {key: unwrap_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [reveal(item) for item in value]
+        return [unwrap_secrets(item) for item in value]
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
-def _conceal_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    concealed: dict[str, Any] = conceal(value)
+def _wrap_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    concealed: dict[str, Any] = wrap_secrets(value)
     return concealed
 
 
-def _import_string(value: str) -> str:
+def _check_import_string(value: str) -> str:
     if not _IMPORT.fullmatch(value):
         raise ValueError("expected package.module:name, such as langchain_openai:ChatOpenAI")
     return value
 
 
-PassedOn = Annotated[Mapping[str, Any], AfterValidator(_conceal_mapping)]
+ExtraKeys = Annotated[Mapping[str, Any], AfterValidator(_wrap_mapping)]
 """Keys that belong to somebody else's class; texts below secret-looking keys are wrapped in SecretStr."""
-ImportString = Annotated[Text, AfterValidator(_import_string)]
+ImportString = Annotated[Text, AfterValidator(_check_import_string)]
 """What to import, as package.module:name."""
 
 
 class OpenSection(Section):
     """A section whose unnamed keys are kept in `extra`, for the class of its `use`."""
 
-    extra: PassedOn = Field(default_factory=dict, description="Every other key, passed on to the class.")
+    extra: ExtraKeys = Field(default_factory=dict, description="Every other key, passed on to the class.")
 
     @model_validator(mode="before")
     @classmethod
@@ -73,7 +75,7 @@ class OpenSection(Section):
             known["extra"] = {**(given or {}), **others}
         return known
 
-    def passed_on(self) -> dict[str, Any]:
+    def extra_arguments(self) -> dict[str, Any]:
         """The unnamed keys, secrets in the clear."""
-        revealed: dict[str, Any] = reveal(self.extra)
+        revealed: dict[str, Any] = unwrap_secrets(self.extra)
         return revealed

@@ -53,7 +53,7 @@ class ContextSize(Section):
             raise ValueError(f"expected a whole number of {self.type}, got {self.value:g}")
         return self
 
-    def pair(self) -> tuple[Any, Any]:
+    def as_tuple(self) -> tuple[Any, Any]:
         """As langchain writes it."""
         return (self.type, self.value if self.type == "fraction" else int(self.value))
 
@@ -86,7 +86,7 @@ class SandboxConfig(OpenSection):
     use: ImportString = Field(LOCAL_SANDBOX, description="The provider, as package.module:Class.")
 
 
-class GuardrailProvider(OpenSection):
+class GuardrailProviderConfig(OpenSection):
     """Who decides about tool calls; further keys belong to the class."""
 
     use: ImportString = Field(
@@ -100,8 +100,8 @@ class GuardrailsConfig(Section):
     """Permission before each tool call."""
 
     enabled: Switch = Field(False, description="Whether each tool call is decided about first.")
-    provider: GuardrailProvider = Field(
-        default_factory=GuardrailProvider, description="Who decides: use, and the keys of its class."
+    provider: GuardrailProviderConfig = Field(
+        default_factory=GuardrailProviderConfig, description="Who decides: use, and the keys of its class."
     )
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.config.document import Document, read_document
+from agent.config.document import ConfigDocument, read_document
 from agent.config.env import resolve_env
 from agent.config.errors import ConfigWarning
 from agent.config.models import AgentConfig
 from agent.config.problems import Problems
-from agent.config.reader import find_config, shown
-from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern, refuse_unavailable
-from agent.config.validate import load, unknown_key
-from agent.config.versions import modernized
+from agent.config.reader import display_path, find_config
+from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern, reject_unsupported
+from agent.config.validate import load_section, unknown_key_message
+from agent.config.versions import modernize_document
 
 BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}
@@ -35,7 +35,9 @@ class LoadedAgentConfig:
     path: Path | None
     warnings: tuple[ConfigWarning, ...]
     fingerprint: str
-    places: Document = field(default_factory=lambda: Document(OVERRIDES, {}), compare=False, repr=False)
+    source: ConfigDocument = field(
+        default_factory=lambda: ConfigDocument(OVERRIDES, {}), compare=False, repr=False
+    )
     """The lines of the file, without what stands in them."""
 
 
@@ -57,55 +59,55 @@ def load_agent_config(
     path = find_config(explicit, env, cwd) if read_file else None
     if path is None and not overrides:
         return LoadedAgentConfig(AgentConfig(), None, (), "")
-    whole = Document(OVERRIDES, {})
+    whole = ConfigDocument(OVERRIDES, {})
     if path:
-        whole = read_document(path, shown=shown(path, cwd), may_be_empty=may_be_empty)
+        whole = read_document(path, display_name=display_path(path, cwd), may_be_empty=may_be_empty)
     if overrides:
-        whole = replace(whole, data=merged(whole.data, overrides))
+        whole = replace(whole, data=merge_mappings(whole.data, overrides))
     own = {key: value for key, value in whole.data.items() if key not in BOT_SECTIONS}
     problems = Problems(whole)
-    document, warnings = prepared(replace(whole, data=own), problems, AGENT_KEYS, AGENT_VALUES)
-    take_out_unknown(document, BOT_SECTIONS | AgentConfig.model_fields.keys(), problems)
+    document, warnings = prepare_document(replace(whole, data=own), problems, AGENT_KEYS, AGENT_VALUES)
+    reject_unknown_keys(document, BOT_SECTIONS | AgentConfig.model_fields.keys(), problems)
     document = resolve_env(document, env, problems=problems)
-    config = load(AgentConfig, document.data, document, (), problems)
+    config = load_section(AgentConfig, document.data, document, (), problems)
     problems.raise_if_any()
     assert config is not None
     return LoadedAgentConfig(config, path, warnings, whole.fingerprint, replace(document, data={}))
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merge_mappings(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping below with the one above laid over it, mapping by mapping."""
-    result = copy.deepcopy(dict(below))
-    for key, value in above.items():
+    result = copy.deepcopy(dict(base))
+    for key, value in overrides.items():
         under = result.get(key)
         if isinstance(under, dict) and isinstance(value, Mapping):
-            result[key] = merged(under, value)
+            result[key] = merge_mappings(under, value)
         else:
-            result[key] = plain(value)
+            result[key] = to_plain(value)
     return result
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """The value as it would come from a file; what no file can hold stays as it is."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): to_plain(item) for key, item in value.items()}
+    return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def prepared(
-    document: Document,
+def prepare_document(
+    document: ConfigDocument,
     problems: Problems,
     keys: Sequence[Pattern],
     values: Mapping[Pattern, frozenset[str]],
-) -> tuple[Document, tuple[ConfigWarning, ...]]:
+) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
     """The document in today's words, without what this release does not have; with what to log."""
-    document, warnings = modernized(document, problems)
-    refuse_unavailable(document, keys, values, problems)
+    document, warnings = modernize_document(document, problems)
+    reject_unsupported(document, keys, values, problems)
     return document, warnings
 
 
-def take_out_unknown(document: Document, known: AbstractSet[str], problems: Problems) -> None:
+def reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:
     """Note each top-level key that is not known, and take it out."""
     for key in [key for key in document.data if key not in known]:
-        problems.add((key,), unknown_key(key, sorted(known)))
+        problems.add((key,), unknown_key_message(key, sorted(known)))
         del document.data[key]

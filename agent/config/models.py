@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agent.config.acp import AcpAgent, checked_names
-from agent.config.extra_keys import ImportString, OpenSection, PassedOn, reveal
+from agent.config.acp import AcpAgent, check_agent_names
+from agent.config.extra_keys import ExtraKeys, ImportString, OpenSection, unwrap_secrets
 from agent.config.harness import (
     GuardrailsConfig,
     ModelCallsConfig,
@@ -34,7 +34,7 @@ class ModelEntry(OpenSection):
     use: ImportString = Field(description="The chat model class, as package.module:Class.")
     model: Text | None = Field(None, description="The provider's name of the model.")
     supports_thinking: Switch = Field(False, description="Whether it can think before it answers.")
-    when_thinking_enabled: PassedOn = Field(
+    when_thinking_enabled: ExtraKeys = Field(
         default_factory=dict, description="Keys that are laid over the others while thinking is on."
     )
     supports_vision: Switch = Field(False, description="Whether it takes images.")
@@ -50,7 +50,7 @@ class ModelEntry(OpenSection):
         """What people see: `display_name`, or the name."""
         return self.display_name or self.name
 
-    def arguments(self, *, thinking: bool = False) -> dict[str, Any]:
+    def build_arguments(self, *, thinking: bool = False) -> dict[str, Any]:
         """The keyword arguments for the class, secrets in the clear; with `thinking`, its overrides on top.
 
         Holds `model`, `use_responses_api` and `output_version` only where they are set.
@@ -61,9 +61,9 @@ class ModelEntry(OpenSection):
             "output_version": self.output_version,
         }
         arguments = {key: value for key, value in named.items() if value is not None}
-        arguments |= self.passed_on()
+        arguments |= self.extra_arguments()
         if thinking:
-            arguments |= reveal(self.when_thinking_enabled)
+            arguments |= unwrap_secrets(self.when_thinking_enabled)
         return arguments
 
 
@@ -139,7 +139,7 @@ class AgentConfig(Section):
     @field_validator("models")
     @classmethod
     def _models_are_unique(cls, models: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
-        _refuse_twice("models", [model.name for model in models])
+        _refuse_duplicates("models", [model.name for model in models])
         return models
 
     @field_validator("model_calls")
@@ -166,19 +166,19 @@ class AgentConfig(Section):
     @field_validator("acp_agents")
     @classmethod
     def _agents_are_named(cls, agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-        return checked_names(agents)
+        return check_agent_names(agents)
 
     @field_validator("tools")
     @classmethod
     def _tools_are_unique(cls, tools: tuple[ToolEntry, ...]) -> tuple[ToolEntry, ...]:
-        _refuse_twice("tools", [tool.name for tool in tools])
+        _refuse_duplicates("tools", [tool.name for tool in tools])
         return tools
 
     @field_validator("tool_groups")
     @classmethod
     def _groups_fit(cls, groups: tuple[ToolGroup, ...], info: ValidationInfo) -> tuple[ToolGroup, ...]:
         names = [group.name for group in groups]
-        _refuse_twice("groups", names)
+        _refuse_duplicates("groups", names)
         for tool in info.data.get("tools", ()) if groups else ():
             if tool.group not in names:
                 raise ValueError(
@@ -187,7 +187,7 @@ class AgentConfig(Section):
         return groups
 
 
-def _refuse_twice(kind: str, names: Sequence[str]) -> None:
+def _refuse_duplicates(kind: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"two {kind} have the name {', '.join(twice)}; rename one")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agent.config.document import Document
-from agent.config.errors import ConfigError, ConfigErrors, KeyPath, key_text
+from agent.config.document import ConfigDocument
+from agent.config.errors import ConfigError, ConfigErrors, KeyPath, format_key
 
 
 class Problems:
     """The errors found so far in one document."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: ConfigDocument) -> None:
         self._document = document
         self._found: list[ConfigError] = []
         self._paths: set[KeyPath] = set()
@@ -20,10 +20,10 @@ class Problems:
             return
         self._paths.add(path)
         document = self._document
-        self._found.append(kind(document.file, document.line(path), key_text(path), message))
+        self._found.append(kind(document.file, document.line_of(path), format_key(path), message))
 
     @property
-    def found(self) -> tuple[ConfigError, ...]:
+    def errors(self) -> tuple[ConfigError, ...]:
         """What was noted."""
         return tuple(self._found)
 

@@ -14,11 +14,11 @@ from agent.config.unsupported import Pattern
 
 FOLDER = "agents"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-PROFILE_KEYS: Sequence[Pattern] = ()
+UNSUPPORTED_KEYS: Sequence[Pattern] = ()
 """Keys of it that this release does not have yet."""
 
 
-class ProfileConfig(Section):
+class CustomAgentConfig(Section):
     """What an agent of one's own has different; what is absent is as without it."""
 
     description: Text | None = Field(None, description="What it is for, in a line.")
@@ -31,7 +31,7 @@ class ProfileConfig(Section):
     )
 
 
-def profile_names(home: Path) -> tuple[str, ...]:
+def list_custom_agents(home: Path) -> tuple[str, ...]:
     """The names of all agents of one's own below the home, in order. Blocking."""
     folder = home / FOLDER
     if not folder.is_dir():

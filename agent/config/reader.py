@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent.config.document import Document, read_document
+from agent.config.document import read_document
 from agent.config.env import resolve_env
 from agent.config.errors import one_error
 from agent.config.problems import Problems
-from agent.config.validate import load
 
 __all__ = [
     "PATH_VARIABLE",
-    "Document",
     "Problems",
+    "display_path",
     "find_config",
     "find_file",
-    "load",
     "read_document",
     "resolve_env",
-    "shown",
 ]
 
 PATH_VARIABLE = "ROEBOT_CONFIG_PATH"
@@ -41,19 +38,19 @@ def find_file(
     """The file of this name by the same rule: explicit, named by the variable, `./`, `../`, or None."""
     named = env.get(variable, "").strip()
     if explicit is not None:
-        return _given(explicit, cwd, "remove the option or make the file")
+        return _require_file(explicit, cwd, "remove the option or make the file")
     if named:
-        return _given(Path(named), cwd, f"{variable} names it; unset it or make the file")
+        return _require_file(Path(named), cwd, f"{variable} names it; unset it or make the file")
     candidates = (cwd / name, cwd.parent / name)
     return next((path for path in candidates if path.is_file()), None)
 
 
-def shown(path: Path, cwd: Path) -> str:
+def display_path(path: Path, cwd: Path) -> str:
     """How messages name the file: relative where it is in the current folder."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
-def _given(path: Path, cwd: Path, advice: str) -> Path:
+def _require_file(path: Path, cwd: Path, advice: str) -> Path:
     full = cwd / path.expanduser()
     if full.is_dir():
         raise one_error(str(path), "is a folder; name the file in it")

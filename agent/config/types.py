@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from agent.config.document import SwitchWord
-from agent.config.env import EnvText, switch
+from agent.config.env import EnvText, parse_switch
 
 
 class Section(BaseModel):
@@ -38,13 +38,13 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
 
 
-def _whole_number(value: object) -> object:
+def _parse_int(value: object) -> object:
     if isinstance(value, EnvText) and re.fullmatch(r"\s*[-+]?[0-9]{1,18}\s*", value):
         return int(value)
     return value
 
 
-def _number(value: object) -> object:
+def _parse_float(value: object) -> object:
     if not isinstance(value, EnvText):
         return value
     try:
@@ -53,54 +53,54 @@ def _number(value: object) -> object:
         return value
 
 
-def _switch(value: object) -> object:
-    return switch(value) if isinstance(value, EnvText | SwitchWord) else value
+def _parse_switch(value: object) -> object:
+    return parse_switch(value) if isinstance(value, EnvText | SwitchWord) else value
 
 
-def _one_of_list(value: object) -> object:
+def _unwrap_list(value: object) -> object:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _list_of_one(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return (value,)
     return value
 
 
-def _filled(value: str) -> str:
+def _check_not_empty(value: str) -> str:
     if not value.strip():
         raise ValueError("expected some text, got an empty one")
     return value
 
 
-def _url(value: str) -> str:
+def _check_url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", value):
         raise ValueError("expected an address such as https://host or http://host:port/path")
     return value.rstrip("/")
 
 
-def _secret(value: SecretStr) -> SecretStr:
+def _check_secret(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     if not text or any(sign.isspace() for sign in text):
         raise ValueError("expected text without spaces or line ends; copy the value again")
     return value
 
 
-Int = Annotated[int, Strict(), BeforeValidator(_whole_number)]
+Int = Annotated[int, Strict(), BeforeValidator(_parse_int)]
 """A whole number."""
-Count = Annotated[int, Strict(), Field(ge=1), BeforeValidator(_whole_number)]
+Count = Annotated[int, Strict(), Field(ge=1), BeforeValidator(_parse_int)]
 """A whole number from 1 up."""
-Number = Annotated[float, Strict(), BeforeValidator(_number), Field(allow_inf_nan=False)]
+Number = Annotated[float, Strict(), BeforeValidator(_parse_float), Field(allow_inf_nan=False)]
 """A number."""
-Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
+Switch = Annotated[bool, Strict(), BeforeValidator(_parse_switch)]
 """true or false."""
-Text = Annotated[str, AfterValidator(_filled)]
+Text = Annotated[str, AfterValidator(_check_not_empty)]
 """Text that is not empty."""
-OneId = Annotated[Text, BeforeValidator(_one_of_list)]
+OneId = Annotated[Text, BeforeValidator(_unwrap_list)]
 """One name; a list that holds one is taken for it."""
-Url = Annotated[str, AfterValidator(_url)]
+Url = Annotated[str, AfterValidator(_check_url)]
 """An http or https address without a slash at the end."""
-Secret = Annotated[SecretStr, AfterValidator(_secret)]
+Secret = Annotated[SecretStr, AfterValidator(_check_secret)]
 """A key or token; its value shows in no repr and no error."""
-ManyIds = BeforeValidator(_list_of_one)
+ManyIds = BeforeValidator(_wrap_in_list)
 """Mark of a tuple: one value is taken for a list of one. Text is never taken apart."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.config.document import Document
+from agent.config.document import ConfigDocument
 from agent.config.errors import KeyPath
 from agent.config.problems import Problems
 
@@ -16,26 +16,26 @@ AGENT_KEYS: Sequence[Pattern] = (("checkpointer", "connection_string"),)
 AGENT_VALUES: Mapping[Pattern, frozenset[str]] = {("checkpointer", "type"): frozenset({"postgres"})}
 
 
-def refuse_unavailable(
-    document: Document,
+def reject_unsupported(
+    document: ConfigDocument,
     keys: Sequence[Pattern],
     values: Mapping[Pattern, frozenset[str]],
     problems: Problems,
 ) -> None:
     """Note each of the keys and values that stands in the document, and take it out of the data."""
     for pattern in keys:
-        for path, mapping in list(_places(document.data, pattern, ())):
+        for path, mapping in list(_find_matches(document.data, pattern, ())):
             problems.add(path, f"{path[-1]} is not in this version; remove it")
             del mapping[str(path[-1])]
     for pattern, words in values.items():
-        for path, mapping in list(_places(document.data, pattern, ())):
+        for path, mapping in list(_find_matches(document.data, pattern, ())):
             value = mapping[str(path[-1])]
             if isinstance(value, str) and value in words:
                 problems.add(path, f"{value} is not in this version; choose another or remove it")
                 del mapping[str(path[-1])]
 
 
-def _places(data: Any, pattern: Pattern, at: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+def _find_matches(data: Any, pattern: Pattern, at: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
     """(path, mapping that holds its last key) for every key in the data that fits the pattern."""
     if not isinstance(data, dict):
         return
@@ -44,6 +44,6 @@ def _places(data: Any, pattern: Pattern, at: KeyPath) -> Iterator[tuple[KeyPath,
         if key not in data:
             continue
         if rest:
-            yield from _places(data[key], rest, (*at, key))
+            yield from _find_matches(data[key], rest, (*at, key))
         else:
             yield (*at, key), data

@@ -17,21 +17,21 @@ from typing import Any
 
 import yaml
 
-from agent.config.document import Document, decode, parse_document
+from agent.config.document import ConfigDocument, decode_text, parse_document
 from agent.config.edit import (
-    entry_at,
-    renamed,
-    root_of,
-    with_children,
-    with_entries,
-    with_first,
-    with_paragraphs,
-    with_value,
+    add_children,
+    add_entries,
+    add_paragraphs,
+    find_entry,
+    insert_first,
+    rename_key,
+    replace_value,
+    root_mapping,
 )
-from agent.config.errors import ConfigErrors, KeyPath, key_text, one_error
+from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.config.problems import Problems
-from agent.config.versions import modernized, renames_in, version_of
+from agent.config.versions import find_renames, modernize_document, read_version
 from agent.shared.atomic_file import replace_file
 
 _BOM = b"\xef\xbb\xbf"
@@ -53,7 +53,7 @@ def example_text() -> str:
     return files("agent.config").joinpath("example.yaml").read_text(encoding="utf-8")
 
 
-def upgrade(path: Path) -> UpgradeResult:
+def upgrade_file(path: Path) -> UpgradeResult:
     """Bring the file up to date; a second time there is nothing to do.
 
     Raises ConfigErrors, and leaves the file as it is: not readable or not writable, not YAML, from a newer
@@ -66,8 +66,8 @@ def upgrade(path: Path) -> UpgradeResult:
         mode = stat.S_IMODE(target.stat().st_mode)
     except OSError as error:
         raise one_error(name, f"cannot be read: {error.strerror or error}") from error
-    text = decode(raw, name)
-    new, added, names = upgraded(text, name)
+    text = decode_text(raw, name)
+    new, added, names = upgrade_text(text, name)
     if new == text:
         return UpgradeResult(changed=False)
     if not mode & 0o222:
@@ -85,31 +85,31 @@ def upgrade(path: Path) -> UpgradeResult:
     return UpgradeResult(True, added, names, backup)
 
 
-def upgraded(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+def upgrade_text(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
     """The text brought up to date, the keys that were added, and the (old, new) names.
 
     Raises ConfigErrors as upgrade does.
     """
     document = parse_document(text, file)
     problems = Problems(document)
-    version = version_of(document, problems)
-    today, _ = modernized(document, problems)
+    version = read_version(document, problems)
+    today, _ = modernize_document(document, problems)
     problems.raise_if_any()
     example = _Example(example_text())
-    missing = list(example.missing_in(today.data))
-    expected = example.completed(today.data, missing)
-    pairs = tuple(renames_in(document.data, version))
+    missing = list(example.find_missing(today.data))
+    expected = example.add_missing(today.data, missing)
+    pairs = tuple(find_renames(document.data, version))
     try:
-        new = _with_new_names(text, file, pairs)
-        new = _with_version(new, document)
-        new = _with_sections(new, file, example, missing)
+        new = _rename_keys(text, file, pairs)
+        new = _set_version(new, document)
+        new = _add_sections(new, file, example, missing)
         is_safe = parse_document(new, file).data == expected
     except ConfigErrors:
         is_safe = False
     if not is_safe:
         raise one_error(file, "is written in a way that cannot be upgraded safely; it is unchanged")
-    names = tuple((key_text(old), key_text(new)) for old, new in pairs)
-    return new, tuple(key_text(path) for path in missing), names
+    names = tuple((format_key(old), format_key(new)) for old, new in pairs)
+    return new, tuple(format_key(path) for path in missing), names
 
 
 class _Example:
@@ -119,9 +119,9 @@ class _Example:
         self._document = parse_document(text, "example.yaml")
         self._lines = text.splitlines()
         paragraphs = (paragraph.strip("\n") for paragraph in text.split("\n\n"))
-        self._paragraphs = {self._key(paragraph): paragraph for paragraph in paragraphs}
+        self._paragraphs = {self._section_key(paragraph): paragraph for paragraph in paragraphs}
 
-    def missing_in(self, data: dict[str, Any]) -> Iterator[KeyPath]:
+    def find_missing(self, data: dict[str, Any]) -> Iterator[KeyPath]:
         """Paths of the example that are not in the data: whole sections, and keys of sections."""
         for key, value in self._document.data.items():
             if key == _VERSION:
@@ -131,15 +131,15 @@ class _Example:
             elif isinstance(value, dict) and (data[key] is None or isinstance(data[key], dict)):
                 yield from ((key, inner) for inner in value if inner not in (data[key] or {}))
 
-    def paragraph(self, key: str) -> str:
+    def section_text(self, key: str) -> str:
         """The text of a whole section."""
         return self._paragraphs[key]
 
-    def line(self, path: KeyPath) -> str:
+    def entry_line(self, path: KeyPath) -> str:
         """The line of a key in a section, without its indentation."""
         return self._lines[self._document.lines[path] - 1].strip()
 
-    def completed(self, data: dict[str, Any], missing: list[KeyPath]) -> dict[str, Any]:
+    def add_missing(self, data: dict[str, Any], missing: list[KeyPath]) -> dict[str, Any]:
         """The data with the version of today and what was missing."""
         result = deepcopy(data) | {_VERSION: CONFIG_VERSION}
         for path in missing:
@@ -153,60 +153,60 @@ class _Example:
         return result
 
     @staticmethod
-    def _key(paragraph: str) -> str:
+    def _section_key(paragraph: str) -> str:
         starts = (line.partition(":")[0] for line in paragraph.splitlines())
         return next((start for start in starts if start.isidentifier()), "")
 
 
-def _with_new_names(text: str, file: str, pairs: Sequence[tuple[KeyPath, KeyPath]]) -> str:
+def _rename_keys(text: str, file: str, pairs: Sequence[tuple[KeyPath, KeyPath]]) -> str:
     for old, new in pairs:
-        root = root_of(text, file)
-        entry = entry_at(root, old) if root else None
+        root = root_mapping(text, file)
+        entry = find_entry(root, old) if root else None
         # A key that an anchor shares with another place has its new name already.
         if entry is not None:
-            text = renamed(text, entry, str(new[-1]))
+            text = rename_key(text, entry, str(new[-1]))
     return text
 
 
-def _with_version(text: str, document: Document) -> str:
-    root = root_of(text, document.file)
+def _set_version(text: str, document: ConfigDocument) -> str:
+    root = root_mapping(text, document.file)
     if root is None or document.data.get(_VERSION) == CONFIG_VERSION:
         return text
-    entry = entry_at(root, (_VERSION,))
+    entry = find_entry(root, (_VERSION,))
     if entry is not None:
-        return with_value(text, entry, str(CONFIG_VERSION))
-    return with_first(text, root, f"{_VERSION}: {CONFIG_VERSION}")
+        return replace_value(text, entry, str(CONFIG_VERSION))
+    return insert_first(text, root, f"{_VERSION}: {CONFIG_VERSION}")
 
 
-def _with_sections(text: str, file: str, example: _Example, missing: list[KeyPath]) -> str:
+def _add_sections(text: str, file: str, example: _Example, missing: list[KeyPath]) -> str:
     for key in dict.fromkeys(path[0] for path in missing if len(path) > 1):
-        lines = [example.line(path) for path in missing if len(path) > 1 and path[0] == key]
-        text = _with_keys(text, file, str(key), lines)
+        lines = [example.entry_line(path) for path in missing if len(path) > 1 and path[0] == key]
+        text = _add_keys(text, file, str(key), lines)
     whole = [str(path[0]) for path in missing if len(path) == 1]
-    root = root_of(text, file)
+    root = root_mapping(text, file)
     if root is not None and root.flow_style:
-        flow = [_flow(key, example) for key in whole]
-        return with_entries(text, root, flow) if flow else text
+        flow = [_to_flow_style(key, example) for key in whole]
+        return add_entries(text, root, flow) if flow else text
     if root is None:
         whole = [_VERSION, *whole]
-    return with_paragraphs(text, root, [example.paragraph(key) for key in whole]) if whole else text
+    return add_paragraphs(text, root, [example.section_text(key) for key in whole]) if whole else text
 
 
-def _with_keys(text: str, file: str, key: str, lines: list[str]) -> str:
-    root = root_of(text, file)
-    entry = entry_at(root, (key,)) if root else None
+def _add_keys(text: str, file: str, key: str, lines: list[str]) -> str:
+    root = root_mapping(text, file)
+    entry = find_entry(root, (key,)) if root else None
     assert root is not None and entry is not None
     section = entry[1]
     if isinstance(section, yaml.MappingNode):
-        return with_entries(text, section, lines)
+        return add_entries(text, section, lines)
     if root.flow_style:
-        return with_value(text, entry, "{" + ", ".join(line.partition(" #")[0] for line in lines) + "}")
-    return with_children(text, entry, lines)
+        return replace_value(text, entry, "{" + ", ".join(line.partition(" #")[0] for line in lines) + "}")
+    return add_children(text, entry, lines)
 
 
-def _flow(key: str, example: _Example) -> str:
+def _to_flow_style(key: str, example: _Example) -> str:
     """A section of the example in one line."""
-    data = parse_document(example.paragraph(key), "example.yaml").data
+    data = parse_document(example.section_text(key), "example.yaml").data
     return yaml.safe_dump(data, default_flow_style=True, width=10_000, sort_keys=False).strip()[1:-1]
 
 

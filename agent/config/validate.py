@@ -10,9 +10,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from agent.config.document import Document
+from agent.config.document import ConfigDocument
 from agent.config.env import EnvText
-from agent.config.errors import KeyPath, listed
+from agent.config.errors import KeyPath, join_words
 from agent.config.problems import Problems
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
@@ -38,8 +38,8 @@ _LIMITS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def load(
-    model: type[SectionT], value: object, document: Document, at: KeyPath, problems: Problems
+def load_section(
+    model: type[SectionT], value: object, document: ConfigDocument, at: KeyPath, problems: Problems
 ) -> SectionT | None:
     """The section that stands at `at`; None, and a note in `problems` for each error, where it is not one."""
     try:
@@ -47,7 +47,7 @@ def load(
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             path = (*at, *detail["loc"])
-            problems.add(path, message_of(detail, known_keys(model, detail["loc"][:-1])))
+            problems.add(path, describe_error(detail, known_keys(model, detail["loc"][:-1])))
         return None
 
 
@@ -57,10 +57,10 @@ def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
     for part in path:
         if _is_section(inner):
             field = inner.model_fields.get(part)
-            inner = _section_in(field.annotation) if field else None
+            inner = _unwrap_optional(field.annotation) if field else None
         elif get_args(inner):
             # a list has one kind of entries, a mapping names that of its values last
-            inner = _section_in(get_args(inner)[0 if isinstance(part, int) else -1])
+            inner = _unwrap_optional(get_args(inner)[0 if isinstance(part, int) else -1])
         else:
             inner = None
     if not _is_section(inner):
@@ -68,7 +68,7 @@ def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
     return [field.alias or name for name, field in inner.model_fields.items()]
 
 
-def _section_in(annotation: Any) -> Any:
+def _unwrap_optional(annotation: Any) -> Any:
     """The section of `Section | None`; anything else as it is."""
     ways = get_args(annotation)
     return next((way for way in ways if _is_section(way)), annotation) if type(None) in ways else annotation
@@ -78,7 +78,7 @@ def _is_section(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
-def describe(value: object) -> str:
+def describe_type(value: object) -> str:
     """What kind of thing a value is, never what it holds."""
     if isinstance(value, EnvText):
         return f"other text in the environment variable {value.name}"
@@ -94,13 +94,13 @@ def describe(value: object) -> str:
     return next((word for kind, word in kinds if isinstance(value, kind)), type(value).__name__)
 
 
-def _shown(value: object) -> str:
+def _describe_choice(value: object) -> str:
     """The value of a choice, where it is a short word of the file."""
     is_word = isinstance(value, str) and not isinstance(value, EnvText) and len(value) <= 24
-    return f'"{value}"' if is_word else describe(value)
+    return f'"{value}"' if is_word else describe_type(value)
 
 
-def message_of(detail: ErrorDetails, keys: list[str]) -> str:
+def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
     """The message for one error of pydantic: what was expected, what stands there, what to do."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
@@ -108,25 +108,27 @@ def message_of(detail: ErrorDetails, keys: list[str]) -> str:
     if kind == "missing":
         return "is missing; add it"
     if kind == "extra_forbidden":
-        return unknown_key(str(detail["loc"][-1]), keys)
-    return _not_expected(kind, detail["input"], context) or detail["msg"]
+        return unknown_key_message(str(detail["loc"][-1]), keys)
+    return _describe_mismatch(kind, detail["input"], context) or detail["msg"]
 
 
-def _not_expected(kind: str, given: object, context: Mapping[str, Any]) -> str:
+def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> str:
     if kind == "literal_error":
         choices = str(context["expected"]).replace("'", "")
-        return f"expected {choices}, got {_shown(given)}"
+        return f"expected {choices}, got {_describe_choice(given)}"
     if kind in _LIMITS:
         words, name = _LIMITS[kind]
         return f"expected {words} {context[name]:g}, got {given}"
     if kind not in _EXPECTED:
         return ""
     expected = _EXPECTED[kind]
-    hint = "; remove the quotes" if expected.endswith(("number", "false")) and _quoted(given) else ""
-    return f"expected {expected}, got {describe(given)}{hint}"
+    hint = (
+        "; remove the quotes" if expected.endswith(("number", "false")) and _is_quoted_scalar(given) else ""
+    )
+    return f"expected {expected}, got {describe_type(given)}{hint}"
 
 
-def _quoted(given: object) -> bool:
+def _is_quoted_scalar(given: object) -> bool:
     """Whether a text would be a number or a switch without its quotes."""
     return (
         isinstance(given, str)
@@ -134,9 +136,9 @@ def _quoted(given: object) -> bool:
     )
 
 
-def unknown_key(key: str, known: list[str]) -> str:
+def unknown_key_message(key: str, known: list[str]) -> str:
     """`unknown key`, with the nearest known one or all of them."""
     near = get_close_matches(key, known, n=1)
     if near:
         return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; known here: {listed(sorted(known), 'and')}"
+    return f"unknown key; known here: {join_words(sorted(known), 'and')}"

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.config.document import Document
-from agent.config.errors import ConfigWarning, KeyPath, key_text
+from agent.config.document import ConfigDocument
+from agent.config.errors import ConfigWarning, KeyPath, format_key
 from agent.config.models import CONFIG_VERSION
 from agent.config.problems import Problems
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class KeyRename:
     """A key that has another name since `version`; `*` in `parent` stands for any key."""
 
     version: int
@@ -23,13 +23,13 @@ class Rename:
     new: str
 
 
-RENAMES: tuple[Rename, ...] = (
-    Rename(1, ("channels", "*"), "token", "bot_token"),
-    Rename(1, ("runtime",), "langgraph_url", "url"),
+RENAMES: tuple[KeyRename, ...] = (
+    KeyRename(1, ("channels", "*"), "token", "bot_token"),
+    KeyRename(1, ("runtime",), "langgraph_url", "url"),
 )
 
 
-def version_of(document: Document, problems: Problems) -> int:
+def read_version(document: ConfigDocument, problems: Problems) -> int:
     """The document's `config_version`: missing is 0, a string of digits is a number."""
     value = document.data.get("config_version")
     if value is None:
@@ -48,47 +48,51 @@ def version_of(document: Document, problems: Problems) -> int:
     return value
 
 
-def renames_in(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, KeyPath]]:
+def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, KeyPath]]:
     """The (old, new) paths of keys that stand in the data under a name they have no more since `version`."""
     for rename in RENAMES:
         if rename.version > version:
-            for parent, mapping in _matches(data, rename.parent, ()):
+            for parent, mapping in _find_mappings(data, rename.parent, ()):
                 if rename.old in mapping:
                     yield (*parent, rename.old), (*parent, rename.new)
 
 
-def modernized(document: Document, problems: Problems) -> tuple[Document, tuple[ConfigWarning, ...]]:
+def modernize_document(
+    document: ConfigDocument, problems: Problems
+) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
     """The document in the words of this release, and a warning where the file is outdated.
 
     An old name beside its new one is noted as a problem.
     """
-    version = version_of(document, problems)
+    version = read_version(document, problems)
     data = copy.deepcopy(document.data)
     data.pop("config_version", None)
-    for old, new in list(renames_in(data, version)):
-        rename_in(data, old, new, problems)
+    for old, new in list(find_renames(data, version)):
+        apply_rename(data, old, new, problems)
         document.lines[new] = document.lines[old]
     if version == CONFIG_VERSION or not document.data:
         return replace(document, data=data), ()
-    line = document.line(("config_version",))
+    line = document.line_of(("config_version",))
     message = f"the file is outdated (version {version}, now {CONFIG_VERSION}): run `roebot config upgrade`"
     warning = ConfigWarning(document.file, line, "config_version", message)
     return replace(document, data=data), (warning,)
 
 
-def rename_in(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:
+def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:
     """Give the value at `old` its new name; where both names are used, note that."""
     mapping: Any = data
     for part in old[:-1]:
         mapping = mapping[part]
     value = mapping.pop(old[-1])
     if new[-1] in mapping:
-        problems.add(old, f"is the old name of {key_text(new)}, which is set too; remove this one")
+        problems.add(old, f"is the old name of {format_key(new)}, which is set too; remove this one")
     else:
         mapping[new[-1]] = value
 
 
-def _matches(data: Any, pattern: tuple[str, ...], at: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+def _find_mappings(
+    data: Any, pattern: tuple[str, ...], at: KeyPath
+) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
     """Paths of the mappings that fit the pattern, and the mappings."""
     if not isinstance(data, dict):
         return
@@ -96,4 +100,4 @@ def _matches(data: Any, pattern: tuple[str, ...], at: KeyPath) -> Iterator[tuple
         yield at, data
         return
     for key in list(data) if pattern[0] == "*" else [pattern[0]]:
-        yield from _matches(data.get(key), pattern[1:], (*at, key))
+        yield from _find_mappings(data.get(key), pattern[1:], (*at, key))

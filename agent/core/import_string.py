@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.redaction import redact_line
-from agent.shared.install_hints import install_command, known_requirement
+from agent.shared.install_hints import find_requirement, install_command
 
 
 class ImportProblem(StrEnum):
@@ -82,7 +82,7 @@ def _missing_module(use: str, module: str, error: ModuleNotFoundError) -> Import
     package = error.name.partition(".")[0]
     if find_spec(package) is not None:
         return ImportStringError(ImportProblem.MODULE, use=use, module=error.name)
-    requirement = known_requirement(package)
+    requirement = find_requirement(package)
     if requirement is None:
         return ImportStringError(ImportProblem.UNKNOWN, use=use, module=package)
     return ImportStringError(

@@ -16,7 +16,7 @@ Category = Literal["preference", "knowledge", "context", "behavior", "goal"]
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class Shape(BaseModel):
+class DocumentPart(BaseModel):
     """Frozen, with the keys of the file; a key of a newer version stays."""
 
     model_config = ConfigDict(
@@ -28,14 +28,14 @@ class Shape(BaseModel):
     )
 
 
-class Summary(Shape):
+class Summary(DocumentPart):
     """One to three sentences, and when they were written."""
 
     summary: str = ""
     updated_at: str = ""
 
 
-class UserMemory(Shape):
+class UserMemory(DocumentPart):
     """Whom or what the scope is about."""
 
     work_context: Summary = Summary()
@@ -43,7 +43,7 @@ class UserMemory(Shape):
     top_of_mind: Summary = Summary()
 
 
-class HistoryMemory(Shape):
+class HistoryMemory(DocumentPart):
     """What went before."""
 
     recent_months: Summary = Summary()
@@ -51,7 +51,7 @@ class HistoryMemory(Shape):
     long_term_background: Summary = Summary()
 
 
-class Fact(Shape):
+class Fact(DocumentPart):
     """One thing that is known; `source` is the id of the thread that it comes from, or `manual`."""
 
     id: str
@@ -62,7 +62,7 @@ class Fact(Shape):
     source: str
 
 
-class MemoryDocument(Shape):
+class MemoryDocument(DocumentPart):
     """All of a scope. `last_update_id` names the last update by the model that is in it ("" for none)."""
 
     version: str = VERSION
@@ -75,9 +75,9 @@ class MemoryDocument(Shape):
     @property
     def is_empty(self) -> bool:
         """Whether nothing is remembered."""
-        return not self.facts and not any(one.summary for _, one in self.summaries())
+        return not self.facts and not any(one.summary for _, one in self.list_summaries())
 
-    def summaries(self) -> list[tuple[str, Summary]]:
+    def list_summaries(self) -> list[tuple[str, Summary]]:
         """The summaries with the names of their fields, in the order of the file."""
         parts = (self.user, self.history)
         return [(name, getattr(part, name)) for part in parts for name in type(part).model_fields]

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from agent.config.errors import key_text
+from agent.config.errors import format_key
 from agent.core.import_string import ImportStringError, import_object
 from agent.errors import GuardrailUnavailable
 from agent.guardrails.allowlist import AllowlistProvider
@@ -65,7 +65,7 @@ def _format_detail(detail: ErrorDetails) -> str:
         what = {"missing": "is missing", "extra_forbidden": "unknown key"}[kind]
     else:
         what = detail["msg"] if kind.endswith(("_type", "_parsing")) else f"wrong ({kind})"
-    return ": ".join(filter(None, (key_text(detail["loc"]), what)))
+    return ": ".join(filter(None, (format_key(detail["loc"]), what)))
 
 
 def _check_arguments(found: Any, settings: Mapping[str, Any]) -> str:

@@ -34,8 +34,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from agent.config.errors import KeyPath, key_text, listed
-from agent.config.validate import known_keys, message_of
+from agent.config.errors import KeyPath, format_key, join_words
+from agent.config.validate import describe_error, known_keys
 from agent.guardrails.allowlist import matches_any
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
 
@@ -89,13 +89,13 @@ def parse_passport(policy: Any) -> Passport:
 
 
 def _format_detail(detail: ErrorDetails) -> str:
-    place, kind = key_text(detail["loc"]), detail["type"]
+    place, kind = format_key(detail["loc"]), detail["type"]
     if kind.startswith("datetime"):
         what = "expected a moment such as 2027-06-30T00:00:00Z"
     elif kind == "too_short":
         what = "expected at least one"
     else:
-        what = message_of(detail, known_keys(Passport, detail["loc"][:-1]))
+        what = describe_error(detail, known_keys(Passport, detail["loc"][:-1]))
     return ": ".join(filter(None, (place, what)))
 
 
@@ -138,7 +138,7 @@ def _check_limits(passport: Passport) -> None:
     known = [capability.id for capability in passport.capabilities]
     for name in passport.limits:
         if name not in known:
-            told = f"no capability has this id; known: {listed(sorted(known), 'and') or 'none'}"
+            told = f"no capability has this id; known: {join_words(sorted(known), 'and') or 'none'}"
             raise SettingsError(f"limits.{name}: {told}", at=("policy", "limits", name))
 
 

@@ -184,12 +184,12 @@ def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Mid
     return SummarizationMiddleware(
         model=parts.summarizers[0] if parts.summarizers else None,
         attempts=_build_retry(parts.config, parts.summarizers[1:] if parts.summarizers else fallbacks),
-        trigger=[size.pair() for size in config.trigger],
-        keep=config.keep.pair(),
+        trigger=[size.as_tuple() for size in config.trigger],
+        keep=config.keep.as_tuple(),
         before_cut=before_cut,
     )
 
 
 def _build_guardrail(config: GuardrailsConfig) -> Middleware:
     provider = config.provider
-    return GuardrailMiddleware(provider=load_guardrail(provider.use, provider.passed_on()))
+    return GuardrailMiddleware(provider=load_guardrail(provider.use, provider.extra_arguments()))

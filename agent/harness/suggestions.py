@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.core.hidden_calls import internal_config
 from agent.core.schemas import RequestModel, SuggestionList
-from agent.memory.conversation import said, worth_remembering
+from agent.memory.conversation import select_memorable, to_queued_messages
 from agent.models.errors import describe_error
 from agent.models.resolve import build_model
 from agent.models.source import ModelSource
@@ -69,10 +69,10 @@ class SuggestionService:
         Raises ModelUnknown, ModelCallFailed or ConfigErrors.
         """
         spec = (await self._source.catalog()).pick(wanted.model_name)
-        shown = said(worth_remembering(messages)[-SHOWN_MESSAGES:])
+        shown = to_queued_messages(select_memorable(messages)[-SHOWN_MESSAGES:])
         if not shown:
             return SuggestionList(suggestions=[])
-        material = json.dumps([{"who": one.who, "text": one.text} for one in shown], ensure_ascii=False)
+        material = json.dumps([{"who": one.role, "text": one.text} for one in shown], ensure_ascii=False)
         asked = [SystemMessage(TASK.format(count=wanted.n)), HumanMessage(material)]
         try:
             model = await asyncio.to_thread(self._make_model, spec)

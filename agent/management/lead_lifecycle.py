@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent.config.models import AgentConfig
 from agent.core.home import home_from_environment
-from agent.memory.folder import MemoryFolder, folder_path
+from agent.memory.folder import MemoryFolder, memory_folder_path
 from agent.models.source import ModelSource
 
 if TYPE_CHECKING:
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def memories_kept() -> AsyncIterator[None]:
+async def run_memory_updates() -> AsyncIterator[None]:
     """While this is open, the memories of the environment's lead agent are kept, in this loop."""
-    if await asyncio.to_thread(_left, await ModelSource().config()):
+    if await asyncio.to_thread(_has_pending_updates, await ModelSource().config()):
         # its packages take a second to import; without anything left they are imported for the first run
-        await (await asyncio.to_thread(_lead)).memory.resume()
+        await (await asyncio.to_thread(_get_lead_agent)).memory.resume()
     try:
         yield
     finally:
         if "agent.lead" in sys.modules:
-            await (await asyncio.to_thread(_lead)).aclose()
+            await (await asyncio.to_thread(_get_lead_agent)).aclose()
 
 
-def _left(config: AgentConfig) -> bool:
+def _has_pending_updates(config: AgentConfig) -> bool:
     """Whether an earlier process left something to do."""
-    queue = MemoryFolder(folder_path(home_from_environment(), config.memory)).queue
+    queue = MemoryFolder(memory_folder_path(home_from_environment(), config.memory)).queue
     if not config.memory.enabled or not queue.exists:
         return False
     try:
-        return queue.next_due() is not None
+        return queue.next_due_time() is not None
     finally:
         queue.close()
 
 
-def _lead() -> LeadAgent:
+def _get_lead_agent() -> LeadAgent:
     from agent.lead import get_lead_agent
 
     return get_lead_agent(home_from_environment())

@@ -14,17 +14,17 @@ from agent.errors import McpError
 
 Report = Callable[[str], None]
 """Hears why the connection can't be used any more."""
-_SESSION_IS_OVER = 404
+_SESSION_EXPIRED = 404
 
 
-def watched_client(
+def make_client(
     report: Report, *, headers: Mapping[str, str], timeout: httpx.Timeout, auth: httpx.Auth | None
 ) -> httpx.AsyncClient:
     """The client. Blocking: it reads the machine's certificates."""
-    return _Watched(report, headers=dict(headers), timeout=timeout, auth=auth, follow_redirects=True)
+    return _FailFastClient(report, headers=dict(headers), timeout=timeout, auth=auth, follow_redirects=True)
 
 
-class _Watched(httpx.AsyncClient):
+class _FailFastClient(httpx.AsyncClient):
     def __init__(self, report: Report, **options: Any) -> None:
         super().__init__(**options)
         self._report = report
@@ -34,17 +34,17 @@ class _Watched(httpx.AsyncClient):
             response = await super().send(request, **options)
         except (httpx.TransportError, McpError) as error:
             if request.method == "POST":
-                self._report(_told(error))
+                self._report(_describe_failure(error))
             raise
         if request.method == "POST":
-            if response.status_code >= 400 and response.status_code != _SESSION_IS_OVER:
+            if response.status_code >= 400 and response.status_code != _SESSION_EXPIRED:
                 self._report(f"answered {response.status_code}")
             elif isinstance(response.stream, httpx.AsyncByteStream):
-                response.stream = _Stream(response.stream, self._report)
+                response.stream = _FailFastStream(response.stream, self._report)
         return response
 
 
-class _Stream(httpx.AsyncByteStream):
+class _FailFastStream(httpx.AsyncByteStream):
     def __init__(self, inner: httpx.AsyncByteStream, report: Report) -> None:
         self._inner, self._report = inner, report
 
@@ -53,14 +53,14 @@ class _Stream(httpx.AsyncByteStream):
             async for chunk in self._inner:
                 yield chunk
         except httpx.TransportError as error:
-            self._report(_told(error))
+            self._report(_describe_failure(error))
             raise
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-def _told(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     if isinstance(error, McpError):
         return str(error).partition('" ')[2].rstrip(".")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):

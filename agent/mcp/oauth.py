@@ -13,13 +13,13 @@ import httpx
 from agent.config.extensions import McpOAuth
 from agent.errors import McpUnavailable
 
-EARLY_SECONDS = 30.0
+EXPIRY_MARGIN_SECONDS = 30.0
 """So long before its end a token is not used any more; at most half of its life."""
-ASK_SECONDS = 20.0
+REQUEST_SECONDS = 20.0
 _CODE = re.compile(r"[a-z_]{1,40}")
 
 
-class TokenAuth(httpx.Auth):
+class OAuthTokenAuth(httpx.Auth):
     """Puts `Authorization: Bearer …` into each request; a 401 gets one new token and one more try.
 
     A refresh token that the token server replaces is kept for the life of the process. `clock` counts
@@ -30,61 +30,63 @@ class TokenAuth(httpx.Auth):
         self._config, self._server, self._clock = config, server, clock
         self._refresh = config.refresh_token.get_secret_value() if config.refresh_token else None
         self._token: str | None = None
-        self._good_until: float | None = None
+        self._expires_at: float | None = None
         self._lock = asyncio.Lock()
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """See `httpx.Auth`."""
-        token = await self.token()
+        token = await self.get_token()
         request.headers["Authorization"] = f"Bearer {token}"
         response = yield request
         if response.status_code == 401:
-            request.headers["Authorization"] = f"Bearer {await self.token(refused=token)}"
+            request.headers["Authorization"] = f"Bearer {await self.get_token(rejected=token)}"
             yield request
 
-    async def token(self, *, refused: str | None = None) -> str:
+    async def get_token(self, *, rejected: str | None = None) -> str:
         """A token that holds, and is not the one that was refused."""
         async with self._lock:
-            is_over = self._good_until is not None and self._clock() >= self._good_until
-            if self._token is None or is_over or self._token == refused:
+            is_over = self._expires_at is not None and self._clock() >= self._expires_at
+            if self._token is None or is_over or self._token == rejected:
                 self._token = None
-                await self._ask()
+                await self._request_token()
             assert self._token is not None
             return self._token
 
-    async def _ask(self) -> None:
-        answer = await self._answer()
+    async def _request_token(self) -> None:
+        answer = await self._post_request()
         token, seconds = answer.get("access_token"), answer.get("expires_in")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise self._failed("its token server gave none")
+            raise self._token_error("its token server gave none")
         self._token = token
         if isinstance(seconds, str) and seconds.isdigit():
             seconds = int(seconds)
         is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
         life = float(seconds) if is_number else None  # type: ignore[arg-type]
-        self._good_until = None if life is None else self._clock() + life - min(EARLY_SECONDS, life / 2)
+        self._expires_at = (
+            None if life is None else self._clock() + life - min(EXPIRY_MARGIN_SECONDS, life / 2)
+        )
         if isinstance(answer.get("refresh_token"), str):
             self._refresh = answer["refresh_token"]
 
-    async def _answer(self) -> dict[str, Any]:
-        fields, basic = self._form()
+    async def _post_request(self) -> dict[str, Any]:
+        fields, basic = self._build_form()
         try:
-            async with await asyncio.to_thread(_client) as http:
+            async with await asyncio.to_thread(_make_token_client) as http:
                 response = await http.post(
                     self._config.token_url, data=fields, auth=basic or httpx.USE_CLIENT_DEFAULT
                 )
             found = response.json() if response.content else {}
         except httpx.HTTPError as error:
-            raise self._failed(f"its token server can't be reached ({type(error).__name__})") from error
+            raise self._token_error(f"its token server can't be reached ({type(error).__name__})") from error
         except ValueError as error:
-            raise self._failed("its token server sent something unreadable") from error
+            raise self._token_error("its token server sent something unreadable") from error
         if response.status_code != 200 or not isinstance(found, dict):
             code = found.get("error") if isinstance(found, dict) else None
             named = f": {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""
-            raise self._failed(f"its token server answered {response.status_code}{named}")
+            raise self._token_error(f"its token server answered {response.status_code}{named}")
         return found
 
-    def _form(self) -> tuple[dict[str, str], httpx.BasicAuth | None]:
+    def _build_form(self) -> tuple[dict[str, str], httpx.BasicAuth | None]:
         config = self._config
         fields: dict[str, str] = {"grant_type": config.grant_type}
         if config.grant_type == "refresh_token":
@@ -101,9 +103,9 @@ class TokenAuth(httpx.Auth):
             fields["client_secret"] = secret
         return fields, None
 
-    def _failed(self, what: str) -> McpUnavailable:
+    def _token_error(self, what: str) -> McpUnavailable:
         return McpUnavailable(f"got no token: {what}. Check its `oauth`.", server=self._server)
 
 
-def _client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(timeout=ASK_SECONDS, follow_redirects=False)
+def _make_token_client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(timeout=REQUEST_SECONDS, follow_redirects=False)

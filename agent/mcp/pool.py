@@ -18,10 +18,10 @@ from langchain_core.tools import BaseTool
 
 from agent.config.extensions import McpServer
 from agent.core.run_context import RunContext
-from agent.mcp.server import Server
+from agent.mcp.server import McpServerClient
 
 log = structlog.get_logger(__name__)
-PATIENCE = 5.0
+START_WAIT_SECONDS = 5.0
 """Seconds that a run waits for servers that start; one that takes longer joins a later run."""
 IDLE_SECONDS = 300.0
 SWEEP_SECONDS = 30.0
@@ -30,17 +30,17 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class McpTools:
+class McpToolSet:
     """The tools of all servers, each under `<server>_<tool>`; compared by identity."""
 
     tools: tuple[BaseTool, ...] = ()
 
-    def of(self, servers: frozenset[str]) -> tuple[BaseTool, ...]:
+    def select(self, servers: frozenset[str]) -> tuple[BaseTool, ...]:
         """Those of these servers."""
         return tuple(tool for tool in self.tools if (tool.metadata or {}).get("mcp_server") in servers)
 
 
-NO_TOOLS = McpTools()
+NO_TOOLS = McpToolSet()
 
 
 class McpPool:
@@ -49,46 +49,46 @@ class McpPool:
     def __init__(
         self,
         *,
-        patience: float = PATIENCE,
+        start_wait: float = START_WAIT_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._patience, self._idle = patience, idle_seconds
+        self._start_wait, self._idle = start_wait, idle_seconds
         self._clock, self._sleep = clock, sleep
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, McpServerClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
-        self._made: tuple[tuple[tuple[str, int, int], ...], McpTools] = ((), NO_TOOLS)
+        self._cached: tuple[tuple[tuple[str, int, int], ...], McpToolSet] = ((), NO_TOOLS)
 
     @property
-    def servers(self) -> Mapping[str, Server]:
+    def servers(self) -> Mapping[str, McpServerClient]:
         """Those that are applied, by name."""
         return self._servers
 
-    async def tools(self, configured: Mapping[str, McpServer]) -> McpTools:
+    async def load_tools(self, configured: Mapping[str, McpServer]) -> McpToolSet:
         """The tools of the servers that are on: the same object as long as nothing changed.
 
         Applies the configuration: a server that changed or went is closed, others keep their sessions. A
         server that can't be started is left out, and is tried again at a later run.
         """
-        self._apply({name: one for name, one in configured.items() if one.enabled})
+        self._apply_config({name: one for name, one in configured.items() if one.enabled})
         now = self._clock()
         for server in self._servers.values():
-            if server.wants_listing():
-                server.listing, server.listing_since = self._spawn(server.list_tools()), now
-                self._sweep()
+            if server.needs_listing():
+                server.listing_task, server.listing_started_at = self._start_task(server.list_tools()), now
+                self._start_sweeper()
         waited_for = [
-            server.listing
+            server.listing_task
             for server in self._servers.values()
-            if server.listing is not None and now - server.listing_since < self._patience
+            if server.listing_task is not None and now - server.listing_started_at < self._start_wait
         ]
         if waited_for:
-            await asyncio.wait(waited_for, timeout=self._patience)
+            await asyncio.wait(waited_for, timeout=self._start_wait)
         key = tuple((name, id(server), server.version) for name, server in self._servers.items())
-        if key != self._made[0]:
-            self._made = (key, await asyncio.to_thread(self._make))
-        return self._made[1]
+        if key != self._cached[0]:
+            self._cached = (key, await asyncio.to_thread(self._build_tools))
+        return self._cached[1]
 
     async def aclose(self) -> None:
         """Close all sessions and end everything that runs."""
@@ -99,32 +99,32 @@ class McpPool:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _apply(self, wanted: Mapping[str, McpServer]) -> None:
+    def _apply_config(self, wanted: Mapping[str, McpServer]) -> None:
         for name, server in list(self._servers.items()):
             if wanted.get(name) != server.config:
                 del self._servers[name]
-                self._spawn(server.close())
+                self._start_task(server.close())
                 log.info("mcp_server_dropped", server=name)
         for name, config in wanted.items():
             if name not in self._servers:
-                self._servers[name] = Server(name, config, clock=self._clock)
+                self._servers[name] = McpServerClient(name, config, clock=self._clock)
         self._servers = {name: self._servers[name] for name in wanted}
 
-    def _make(self) -> McpTools:
-        made = [tool for server in list(self._servers.values()) for tool in _tools_of(server)]
-        return McpTools(tuple(made))
+    def _build_tools(self) -> McpToolSet:
+        made = [tool for server in list(self._servers.values()) for tool in _convert_tools(server)]
+        return McpToolSet(tuple(made))
 
-    def _spawn(self, work: Any) -> asyncio.Task[None]:
+    def _start_task(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _sweep(self) -> None:
+    def _start_sweeper(self) -> None:
         if self._sweeper is None or self._sweeper.done():
-            self._sweeper = self._spawn(self._sweeping())
+            self._sweeper = self._start_task(self._close_idle_sessions())
 
-    async def _sweeping(self) -> None:
+    async def _close_idle_sessions(self) -> None:
         with suppress(asyncio.CancelledError):
             while self._servers:
                 await self._sleep(min(SWEEP_SECONDS, self._idle))
@@ -132,22 +132,22 @@ class McpPool:
                     await server.close_idle(self._idle)
 
 
-def _tools_of(server: Server) -> Iterator[BaseTool]:
+def _convert_tools(server: McpServerClient) -> Iterator[BaseTool]:
     if server.tools is None:
         return
     wire = import_module("agent.mcp.wire")
     taken: set[str] = set()
     for tool in server.tools:
-        name = _name(server.name, tool.name, taken)
+        name = _unique_tool_name(server.name, tool.name, taken)
         taken.add(name)
-        yield wire.as_tool(tool, name=name, server=server.name, call=partial(_call, server))
+        yield wire.convert_tool(tool, name=name, server=server.name, call=partial(_call_tool, server))
 
 
-async def _call(server: Server, tool: str, arguments: dict[str, Any]) -> Any:
-    return await server.call(RunContext.of().thread_id or "", tool, arguments)
+async def _call_tool(server: McpServerClient, tool: str, arguments: dict[str, Any]) -> Any:
+    return await server.call_tool(RunContext.of().thread_id or "", tool, arguments)
 
 
-def _name(server: str, tool: str, taken: set[str]) -> str:
+def _unique_tool_name(server: str, tool: str, taken: set[str]) -> str:
     """A name that every provider takes: letters, digits, `_` and `-`, at most 64, and no two alike."""
     whole = _UNFIT.sub("_", f"{server}_{tool}")
     if len(whole) <= NAME_LENGTH and whole not in taken:

@@ -12,7 +12,7 @@ _open: list[tuple[asyncio.AbstractEventLoop, McpPool]] = []
 
 
 @asynccontextmanager
-async def shared_pool() -> AsyncIterator[None]:
+async def open_shared_pool() -> AsyncIterator[None]:
     """While this is open, lead agents of this loop that were given no pool use one that they share."""
     entry = (asyncio.get_running_loop(), McpPool())
     _open.append(entry)
@@ -23,7 +23,7 @@ async def shared_pool() -> AsyncIterator[None]:
         await entry[1].aclose()
 
 
-def open_pool() -> McpPool | None:
+def current_pool() -> McpPool | None:
     """The shared pool of the running loop, if one is open."""
     loop = asyncio.get_running_loop()
     return next((pool for owner, pool in reversed(_open) if owner is loop), None)

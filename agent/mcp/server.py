@@ -14,93 +14,93 @@ import structlog
 
 from agent.config.extensions import McpServer
 from agent.errors import McpCallFailed, McpUnavailable
-from agent.mcp.oauth import TokenAuth
-from agent.mcp.session import Limits, NotDelivered, Report, Session
+from agent.mcp.oauth import OAuthTokenAuth
+from agent.mcp.session import McpSession, NotDelivered, Report, SessionTimeouts
 from agent.shared.process import TAIL_BYTES, OutputBuffer
 
 log = structlog.get_logger(__name__)
-SESSIONS = 16
+MAX_SESSIONS = 16
 """Of one server at the same time; the one that was unused for longest gives way."""
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+FIRST_BACKOFF, MAX_BACKOFF = 1.0, 300.0
 """Seconds before a server that did not start is started again: doubled each time."""
 UNCLAIMED = None
 Key = str | None
 
 
-class Server:
+class McpServerClient:
     """Starts when its tools are first asked for. `version` rises whenever they change."""
 
     def __init__(self, name: str, config: McpServer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.config, self._clock = name, config, clock
-        self._auth = TokenAuth(config.oauth, server=name, clock=clock) if config.oauth else None
-        self._sessions: OrderedDict[Key, Session] = OrderedDict()
-        self._leaving: set[Session] = set()
+        self._auth = OAuthTokenAuth(config.oauth, server=name, clock=clock) if config.oauth else None
+        self._sessions: OrderedDict[Key, McpSession] = OrderedDict()
+        self._closing: set[McpSession] = set()
         self._opening: dict[Key, asyncio.Lock] = {}
         self._module: Any = None
         self._failures = self._crashes = 0
-        self._not_before = 0.0
-        self._why = ""
+        self._retry_at = 0.0
+        self._problem = ""
         self._is_stale = False
         self._closed = False
         self.tools: tuple[Any, ...] | None = None
         self.version = 0
-        self.listing: asyncio.Task[None] | None = None
-        self.listing_since = 0.0
+        self.listing_task: asyncio.Task[None] | None = None
+        self.listing_started_at = 0.0
 
     @property
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Why it can't be used now; empty if it can, as far as is known."""
-        return self._why
+        return self._problem
 
     @property
     def open_sessions(self) -> int:
         """How many sessions are open."""
-        return sum(session.usable for session in self._sessions.values())
+        return sum(session.is_usable for session in self._sessions.values())
 
-    def wants_listing(self) -> bool:
+    def needs_listing(self) -> bool:
         """Whether its tools should be asked for: none are known yet, or they changed, and it may be tried."""
         is_due = self.tools is None or self._is_stale
-        return is_due and self.listing is None and not self._closed and self._clock() >= self._not_before
+        return is_due and self.listing_task is None and not self._closed and self._clock() >= self._retry_at
 
     async def list_tools(self) -> None:
         """Ask for its tools; a failure is remembered and told in the log."""
         try:
             self._is_stale = False
-            session = next((one for one in self._sessions.values() if one.usable), None)
+            session = next((one for one in self._sessions.values() if one.is_usable), None)
             if session is None:
-                await self._session(UNCLAIMED)
+                await self._get_session(UNCLAIMED)
             else:
-                self._know(await session.list_again())
+                self._set_tools(await session.refresh_tools())
         except (McpUnavailable, NotDelivered, McpCallFailed) as error:
             log.warning("mcp_server_unavailable", server=self.name, detail=str(error))
         finally:
-            self.listing = None
+            self.listing_task = None
 
-    async def call(self, key: str, tool: str, arguments: dict[str, Any]) -> Any:
+    async def call_tool(self, key: str, tool: str, arguments: dict[str, Any]) -> Any:
         """The result of a call of the conversation `key`. Raises McpUnavailable or McpCallFailed."""
         key = "" if self.config.scope == "shared" else key
-        wire = await self._wire()
+        wire = await self._load_wire()
 
         def work(session: Any) -> Awaitable[Any]:
-            return wire.called(session, tool, arguments)  # type: ignore[no-any-return]
+            return wire.call_tool(session, tool, arguments)  # type: ignore[no-any-return]
 
         try:
-            return await self._done(key, work)
+            return await self._run_in_session(key, work)
         except NotDelivered:
-            self._drop(key)
+            self._drop_session(key)
         try:
-            return await self._done(key, work)
+            return await self._run_in_session(key, work)
         except NotDelivered:
-            self._drop(key)
+            self._drop_session(key)
             raise McpUnavailable("can't be reached. Try again later.", server=self.name) from None
 
-    async def _done(self, key: Key, work: Callable[[Any], Awaitable[Any]]) -> Any:
-        session = await self._session(key)
+    async def _run_in_session(self, key: Key, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        session = await self._get_session(key)
         try:
             result = await session.call(work)
         except McpCallFailed as error:
-            if not session.usable:
-                self._crashed(error)
+            if not session.is_usable:
+                self._record_crash(error)
             raise
         self._crashes = 0
         return result
@@ -109,86 +109,88 @@ class Server:
         """Close the sessions that were not used for so long, and those that are over."""
         now = self._clock()
         for key, session in list(self._sessions.items()):
-            is_idle = not session.busy and now - session.last_used >= seconds
-            if not session.is_starting and (is_idle or not session.usable):
-                self._drop(key)
+            is_idle = not session.active_calls and now - session.last_used >= seconds
+            if not session.is_starting and (is_idle or not session.is_usable):
+                self._drop_session(key)
                 await session.close()
 
     async def close(self) -> None:
         """Close everything; calls under way fail."""
         self._closed = True
-        if self.listing is not None:
-            self.listing.cancel()
-            await asyncio.wait([self.listing])
-        sessions, self._sessions = [*self._sessions.values(), *self._leaving], OrderedDict()
+        if self.listing_task is not None:
+            self.listing_task.cancel()
+            await asyncio.wait([self.listing_task])
+        sessions, self._sessions = [*self._sessions.values(), *self._closing], OrderedDict()
         await asyncio.gather(*(session.close() for session in sessions))
 
-    async def _session(self, key: Key) -> Session:
+    async def _get_session(self, key: Key) -> McpSession:
         async with self._opening.setdefault(key, asyncio.Lock()):
-            self._claim(key)
+            self._claim_spare_session(key)
             session = self._sessions.get(key)
-            if session is not None and session.usable:
+            if session is not None and session.is_usable:
                 self._sessions.move_to_end(key)
                 return session
-            self._check()
+            self._check_available()
             if session is not None:
-                self._drop(key)
+                self._drop_session(key)
                 await session.close()
             await self._make_room()
-            return await self._started(key)
+            return await self._start_session(key)
 
-    def _claim(self, key: Key) -> None:
+    def _claim_spare_session(self, key: Key) -> None:
         """The session that listed the tools goes to the first conversation that calls one."""
         spare = self._sessions.get(UNCLAIMED)
-        if key is not UNCLAIMED and key not in self._sessions and spare is not None and spare.usable:
+        if key is not UNCLAIMED and key not in self._sessions and spare is not None and spare.is_usable:
             del self._sessions[UNCLAIMED]
             self._sessions[key] = spare
 
-    def _check(self) -> None:
+    def _check_available(self) -> None:
         if self._closed:
             raise McpUnavailable("is switched off.", server=self.name)
-        wait = self._not_before - self._clock()
+        wait = self._retry_at - self._clock()
         if wait > 0:
             raise McpUnavailable(
-                f"{self._why} It is tried again in {wait:.0f} seconds.".strip(), server=self.name
+                f"{self._problem} It is tried again in {wait:.0f} seconds.".strip(), server=self.name
             )
 
-    async def _started(self, key: Key) -> Session:
-        wire, tail = await self._wire(), OutputBuffer(TAIL_BYTES)
+    async def _start_session(self, key: Key) -> McpSession:
+        wire, tail = await self._load_wire(), OutputBuffer(TAIL_BYTES)
 
         def open_session(report: Report) -> AbstractAsyncContextManager[Any]:
-            opened: AbstractAsyncContextManager[Any] = wire.opened(
-                self.config, auth=self._auth, tail=tail, report=report, on_changed=self._changed
+            opened: AbstractAsyncContextManager[Any] = wire.open_session(
+                self.config, auth=self._auth, tail=tail, report=report, on_changed=self._mark_stale
             )
             return opened
 
-        session = Session(
+        session = McpSession(
             self.name,
             open_session,
-            wire.listed,
-            Limits(self.config.start_seconds, self.config.timeout_seconds),
-            last_words=lambda: tail.last_line,
+            wire.list_tools,
+            SessionTimeouts(self.config.start_seconds, self.config.timeout_seconds),
+            stderr_line=lambda: tail.last_line,
             clock=self._clock,
         )
         self._sessions[key] = session
         try:
-            self._know(await session.start())
+            self._set_tools(await session.start())
         except McpUnavailable as error:
-            self._failed(error)
-            self._drop(key)
+            self._record_start_failure(error)
+            self._drop_session(key)
             raise
-        self._failures, self._not_before, self._why = 0, 0.0, ""
+        self._failures, self._retry_at, self._problem = 0, 0.0, ""
         return session
 
     async def _make_room(self) -> None:
-        while len(self._sessions) >= SESSIONS:
-            idle = [key for key, one in self._sessions.items() if not one.busy and not one.is_starting]
+        while len(self._sessions) >= MAX_SESSIONS:
+            idle = [
+                key for key, one in self._sessions.items() if not one.active_calls and not one.is_starting
+            ]
             if not idle:
                 raise McpUnavailable("is busy in too many conversations. Try again later.", server=self.name)
             session = self._sessions.pop(idle[0])
             await session.close()
 
-    async def _wire(self) -> Any:
+    async def _load_wire(self) -> Any:
         if self._module is not None:
             return self._module
         try:
@@ -199,30 +201,30 @@ class Server:
             message = f"needs the package {package}, which is not installed: pip install 'roebot[mcp]'"
             raise McpUnavailable(message, server=self.name) from error
 
-    def _know(self, tools: tuple[Any, ...]) -> None:
+    def _set_tools(self, tools: tuple[Any, ...]) -> None:
         if tools != self.tools:
             self.tools = tools
             self.version += 1
 
-    def _changed(self) -> None:
+    def _mark_stale(self) -> None:
         self._is_stale = True
 
-    def _drop(self, key: Key) -> None:
+    def _drop_session(self, key: Key) -> None:
         if (session := self._sessions.pop(key, None)) is not None:
-            self._leaving = {one for one in (*self._leaving, session) if not one.is_closed}
+            self._closing = {one for one in (*self._closing, session) if not one.is_closed}
         if (lock := self._opening.get(key)) is not None and not lock.locked():
             del self._opening[key]
 
-    def _crashed(self, error: McpCallFailed) -> None:
+    def _record_crash(self, error: McpCallFailed) -> None:
         """It is started again at once the first time, then after a pause."""
         log.warning("mcp_server_broke", server=self.name, detail=str(error))
         if self._crashes:
-            pause = min(FIRST_PAUSE * 2 ** (self._crashes - 1), LONGEST_PAUSE)
-            self._not_before, self._why = self._clock() + pause, "broke several times."
+            pause = min(FIRST_BACKOFF * 2 ** (self._crashes - 1), MAX_BACKOFF)
+            self._retry_at, self._problem = self._clock() + pause, "broke several times."
         self._crashes += 1
 
-    def _failed(self, error: McpUnavailable) -> None:
-        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+    def _record_start_failure(self, error: McpUnavailable) -> None:
+        pause = min(FIRST_BACKOFF * 2**self._failures, MAX_BACKOFF)
         self._failures += 1
-        self._not_before = self._clock() + pause
-        self._why = str(error).partition('" ')[2]
+        self._retry_at = self._clock() + pause
+        self._problem = str(error).partition('" ')[2]

@@ -22,9 +22,9 @@ _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _LOST, _TERMINATED = -32000, 32600
 T = TypeVar("T")
 Report = Callable[[str], None]
-Open = Callable[[Report], AbstractAsyncContextManager[Any]]
+OpenSession = Callable[[Report], AbstractAsyncContextManager[Any]]
 """Opens a session; the report hears why it can't be used any more."""
-List = Callable[[Any], Awaitable[tuple[Any, ...]]]
+ListTools = Callable[[Any], Awaitable[tuple[Any, ...]]]
 
 
 class NotDelivered(Exception):
@@ -32,7 +32,7 @@ class NotDelivered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SessionTimeouts:
     """Seconds: to start, for a call, to answer a ping after a call that took too long."""
 
     start: float
@@ -40,38 +40,38 @@ class Limits:
     pong: float = PONG_SECONDS
 
 
-class Session:
+class McpSession:
     """See the module. `clock` counts seconds; `last_used` by it; `busy` counts the calls under way."""
 
     def __init__(
         self,
         name: str,
-        open_session: Open,
-        list_tools: List,
-        limits: Limits,
+        open_session: OpenSession,
+        list_tools: ListTools,
+        limits: SessionTimeouts,
         *,
-        last_words: Callable[[], str],
+        stderr_line: Callable[[], str],
         clock: Callable[[], float],
     ) -> None:
         self._name, self._open, self._list, self._limits = name, open_session, list_tools, limits
-        self._last_words, self._clock = last_words, clock
+        self._stderr_line, self._clock = stderr_line, clock
         self._session: Any = None
-        self._over = asyncio.Event()
-        self._why = ""
+        self._ended = asyncio.Event()
+        self._end_reason = ""
         self._owner: asyncio.Task[None] | None = None
         self._tools: tuple[Any, ...] = ()
         self.last_used = clock()
-        self.busy = 0
+        self.active_calls = 0
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether it is open, as far as is known."""
-        return self._session is not None and not self._over.is_set()
+        return self._session is not None and not self._ended.is_set()
 
     @property
     def is_starting(self) -> bool:
         """Whether it is on its way to be open."""
-        return self._session is None and not self._over.is_set()
+        return self._session is None and not self._ended.is_set()
 
     @property
     def is_closed(self) -> bool:
@@ -82,54 +82,54 @@ class Session:
         """Open it; the tools of the server. Raises McpUnavailable."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._owner = asyncio.create_task(self._own(ready), name=f"mcp-{self._name}")
+        self._owner = asyncio.create_task(self._hold_open(ready), name=f"mcp-{self._name}")
         try:
             async with asyncio.timeout(self._limits.start):
                 await asyncio.shield(ready)
         except TimeoutError:
-            self.break_off("did not start")
+            self.mark_broken("did not start")
             self._owner.cancel()
             seconds = f"{self._limits.start:g}"
-            raise self._unavailable(f"did not start within {seconds} seconds") from None
+            raise self._unavailable_error(f"did not start within {seconds} seconds") from None
         except asyncio.CancelledError:
             self._owner.cancel()
             raise
         return self._tools
 
-    async def list_again(self) -> tuple[Any, ...]:
+    async def refresh_tools(self) -> tuple[Any, ...]:
         """The tools of the server now. Raises McpUnavailable."""
         try:
-            self._tools = await self._first(self._list(self._session), self._limits.start)
+            self._tools = await self._run_bounded(self._list(self._session), self._limits.start)
         except TimeoutError:
-            raise self._unavailable("did not list its tools in time") from None
+            raise self._unavailable_error("did not list its tools in time") from None
         return self._tools
 
     async def call(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Do something with the session. Raises McpCallFailed, or NotDelivered."""
-        if not self.usable:
+        if not self.is_usable:
             raise NotDelivered
-        self.busy += 1
+        self.active_calls += 1
         try:
-            return await self._first(work(self._session), self._limits.call)
+            return await self._run_bounded(work(self._session), self._limits.call)
         except TimeoutError:
-            await self._check()
+            await self._check_alive()
             message = f"did not answer within {self._limits.call:g} seconds; the call may have had an effect."
             raise McpCallFailed(message, server=self._name) from None
         except _GONE as error:
-            self.break_off("ended")
+            self.mark_broken("ended")
             raise NotDelivered from error
         finally:
-            self.busy -= 1
+            self.active_calls -= 1
             self.last_used = self._clock()
 
-    def break_off(self, why: str) -> None:
+    def mark_broken(self, why: str) -> None:
         """It can't be used any more: calls under way fail, its owner closes it."""
-        self._why = self._why or why
-        self._over.set()
+        self._end_reason = self._end_reason or why
+        self._ended.set()
 
     async def close(self) -> None:
         """Close it and wait for that, within bounds."""
-        self.break_off("was closed")
+        self.mark_broken("was closed")
         if self._owner is None:
             return
         _, pending = await asyncio.wait([self._owner], timeout=CLOSE_SECONDS)
@@ -137,90 +137,90 @@ class Session:
             self._owner.cancel()
             await asyncio.wait([self._owner], timeout=CLOSE_SECONDS)
 
-    async def _own(self, ready: asyncio.Future[None]) -> None:
+    async def _hold_open(self, ready: asyncio.Future[None]) -> None:
         try:
-            async with self._open(self.break_off) as session:
-                await self._first(session.initialize(), self._limits.start)
-                self._tools = await self._first(self._list(session), self._limits.start)
+            async with self._open(self.mark_broken) as session:
+                await self._run_bounded(session.initialize(), self._limits.start)
+                self._tools = await self._run_bounded(self._list(session), self._limits.start)
                 self._session = session
                 if not ready.done():
                     ready.set_result(None)
-                await self._over.wait()
+                await self._ended.wait()
         except BaseException as error:
-            self.break_off("ended")
+            self.mark_broken("ended")
             if not ready.done():
-                ready.set_exception(self._unavailable(self._reason(error)))
+                ready.set_exception(self._unavailable_error(self._start_failure_reason(error)))
             elif not isinstance(error, asyncio.CancelledError):
-                log.info("mcp_session_ended", server=self._name, error=type(_first_of(error)).__name__)
+                log.info("mcp_session_ended", server=self._name, error=type(_first_exception(error)).__name__)
             if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
                 raise
         finally:
             self._session = None
-            self.break_off("ended")
+            self.mark_broken("ended")
             if not ready.done():
-                ready.set_exception(self._unavailable("did not start"))
+                ready.set_exception(self._unavailable_error("did not start"))
 
-    async def _first(self, work: Awaitable[T], seconds: float) -> T:
+    async def _run_bounded(self, work: Awaitable[T], seconds: float) -> T:
         """The result of the work, unless time is up (TimeoutError) or the connection breaks before."""
         task = asyncio.ensure_future(work)
-        over = asyncio.ensure_future(self._over.wait())
+        over = asyncio.ensure_future(self._ended.wait())
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise self._broken()
-            return self._judged(task)
+                raise self._connection_error()
+            return self._unwrap_result(task)
         finally:
             over.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task])
 
-    def _judged(self, task: asyncio.Future[T]) -> T:
+    def _unwrap_result(self, task: asyncio.Future[T]) -> T:
         """The result; what the protocol's package says of a session that is over means that it is broken."""
         try:
             return task.result()
         except Exception as error:
             code = getattr(getattr(error, "error", None), "code", None)
             if code == _TERMINATED:
-                self.break_off("ended the session")
+                self.mark_broken("ended the session")
                 raise NotDelivered from error
             if code == _LOST or isinstance(error, anyio.EndOfStream):
-                self.break_off("ended")
-                raise self._broken() from error
+                self.mark_broken("ended")
+                raise self._connection_error() from error
             raise
 
-    def _broken(self) -> Exception:
-        why = self._why or "ended"
+    def _connection_error(self) -> Exception:
+        why = self._end_reason or "ended"
         if why == "can't be reached":
             return NotDelivered()
-        words = self._last_words()
+        words = self._stderr_line()
         said = f" (it said: {redact_line(words)})" if words else ""
         return McpCallFailed(
             f"{why} during the call{said}; the call may have had an effect.", server=self._name
         )
 
-    async def _check(self) -> None:
+    async def _check_alive(self) -> None:
         """After a call that took too long: a server that answers no ping either is given up."""
-        if not self.usable:
+        if not self.is_usable:
             return
         try:
-            await self._first(self._session.send_ping(), self._limits.pong)
+            await self._run_bounded(self._session.send_ping(), self._limits.pong)
         except (TimeoutError, McpError, NotDelivered, *_GONE):
-            self.break_off("hangs")
+            self.mark_broken("hangs")
 
-    def _unavailable(self, what: str) -> McpUnavailable:
+    def _unavailable_error(self, what: str) -> McpUnavailable:
         return McpUnavailable(f"{what}.", server=self._name)
 
-    def _reason(self, error: BaseException) -> str:
+    def _start_failure_reason(self, error: BaseException) -> str:
         """Why it did not start, as what the server did."""
-        first = _first_of(error)
+        first = _first_exception(error)
         if known := _known_reason(first):
             return known
-        if self._why and self._why != "ended":
-            is_whole = self._why.startswith(("can't", "got no"))
-            return self._why if is_whole else f"can't be used: it {self._why}"
-        if words := self._last_words():
+        if self._end_reason and self._end_reason != "ended":
+            is_whole = self._end_reason.startswith(("can't", "got no"))
+            return self._end_reason if is_whole else f"can't be used: it {self._end_reason}"
+        if words := self._stderr_line():
             return f"ended at its start: {redact_line(words)}"
         return f"can't be started ({type(first).__name__})"
 
@@ -236,7 +236,7 @@ def _known_reason(error: BaseException) -> str:
     return "can't be reached" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
 
 
-def _first_of(error: BaseException) -> BaseException:
+def _first_exception(error: BaseException) -> BaseException:
     """The first failure in a group of them."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -22,15 +22,15 @@ from mcp import types as protocol
 from mcp.client.stdio import stdio_client
 
 from agent.config.extensions import McpServer
-from agent.mcp.failing_fast_http import Report, watched_client
-from agent.mcp.oauth import TokenAuth
+from agent.mcp.failing_fast_http import Report, make_client
+from agent.mcp.oauth import OAuthTokenAuth
 from agent.shared.process import OutputBuffer
 
-DESCRIPTION = 2_000
-TEXT = 100_000
-PAGES = 100
-Call = Callable[[str, dict[str, Any]], Awaitable[protocol.CallToolResult]]
-Heard = Callable[[], None]
+MAX_DESCRIPTION = 2_000
+MAX_TEXT_CHARACTERS = 100_000
+MAX_PAGES = 100
+CallTool = Callable[[str, dict[str, Any]], Awaitable[protocol.CallToolResult]]
+OnChanged = Callable[[], None]
 _NO_CONNECTION = StdioConnection(transport="stdio", command="", args=[])
 
 # Its exceptions go to whoever waits for the call; printed as well they would show addresses and headers.
@@ -38,8 +38,13 @@ logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
 
 @asynccontextmanager
-async def opened(
-    server: McpServer, *, auth: TokenAuth | None, tail: OutputBuffer, report: Report, on_changed: Heard
+async def open_session(
+    server: McpServer,
+    *,
+    auth: OAuthTokenAuth | None,
+    tail: OutputBuffer,
+    report: Report,
+    on_changed: OnChanged,
 ) -> AsyncIterator[ClientSession]:
     """A session, not yet initialized. `report` hears why the connection can't be used any more."""
 
@@ -53,12 +58,12 @@ async def opened(
         "client_info": protocol.Implementation(name="roebot", version="1"),
     }
     if server.transport == "stdio":
-        async with _program(server, tail, options) as session:
+        async with _open_program_session(server, tail, options) as session:
             yield session
         return
     headers = {name: value.get_secret_value() for name, value in server.headers.items()}
     timeout = httpx.Timeout(server.start_seconds, read=server.timeout_seconds + 60)
-    client = await asyncio.to_thread(watched_client, report, headers=headers, timeout=timeout, auth=auth)
+    client = await asyncio.to_thread(make_client, report, headers=headers, timeout=timeout, auth=auth)
     connection: Any = {
         "transport": "sse" if server.transport == "sse" else "streamable_http",
         "url": server.url,
@@ -70,7 +75,7 @@ async def opened(
 
 
 @asynccontextmanager
-async def _program(
+async def _open_program_session(
     server: McpServer, tail: OutputBuffer, options: dict[str, Any]
 ) -> AsyncIterator[ClientSession]:
     """A session with a program of this machine, which gets only the basic ones of the service's variables."""
@@ -88,11 +93,11 @@ async def _program(
         yield session
 
 
-async def listed(session: ClientSession) -> tuple[protocol.Tool, ...]:
+async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
     """All tools of the server."""
     tools: list[protocol.Tool] = []
     cursor: str | None = None
-    for _ in range(PAGES):
+    for _ in range(MAX_PAGES):
         page = await session.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.nextCursor
@@ -101,18 +106,18 @@ async def listed(session: ClientSession) -> tuple[protocol.Tool, ...]:
     return tuple(tools)
 
 
-async def called(session: ClientSession, tool: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
+async def call_tool(session: ClientSession, tool: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
     """The result of a call; its caller bounds the time."""
     return await session.call_tool(tool, arguments, read_timeout_seconds=timedelta(days=1))
 
 
-def as_tool(tool: protocol.Tool, *, name: str, server: str, call: Call) -> BaseTool:
+def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool) -> BaseTool:
     """The tool under this name; calls go to `call`, whatever session that uses."""
 
     async def intercept(request: MCPToolCallRequest, handler: Any) -> protocol.CallToolResult:
-        return shortened(await call(request.name, request.args))
+        return limit_text(await call(request.name, request.args))
 
-    about = (tool.description or "")[:DESCRIPTION]
+    about = (tool.description or "")[:MAX_DESCRIPTION]
     made = convert_mcp_tool_to_langchain_tool(
         None,
         tool.model_copy(update={"description": about or f"The tool {tool.name} of {server}."}),
@@ -126,9 +131,9 @@ def as_tool(tool: protocol.Tool, *, name: str, server: str, call: Call) -> BaseT
     return made.model_copy(update={"name": name, "metadata": metadata})
 
 
-def shortened(result: protocol.CallToolResult) -> protocol.CallToolResult:
+def limit_text(result: protocol.CallToolResult) -> protocol.CallToolResult:
     """The result with no more text than a model can use."""
-    room = TEXT
+    room = MAX_TEXT_CHARACTERS
     content: list[protocol.ContentBlock] = []
     for block in result.content:
         if isinstance(block, protocol.TextContent):

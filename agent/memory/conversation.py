@@ -8,20 +8,20 @@ from hashlib import sha256
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.core.interfaces import MemoryScope
-from agent.memory.queued_exchange import Said
+from agent.memory.queued_exchange import QueuedMessage
 
 SENDER = "sender"
 """In a message's `additional_kwargs`: who wrote it, as `platform:id`."""
-LONGEST, MOST = 4_000, 60
+MAX_MESSAGE_CHARACTERS, MAX_MESSAGES = 4_000, 60
 CUT = " […] "
 
 
-def worth_remembering(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Without tool calls, their results, and what middleware put in."""
-    return [message for message in messages if _counts(message)]
+    return [message for message in messages if _is_memorable(message)]
 
 
-def own_words(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
+def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
     """What may enter the scope's memory: of a person nothing that others wrote, nor the answers to that."""
     if scope.kind != "person":
         return list(messages)
@@ -34,22 +34,24 @@ def own_words(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseM
     return kept
 
 
-def said(messages: Sequence[BaseMessage]) -> list[Said]:
-    """The newest messages as they are queued: long ones without their middle, at most `MOST`."""
+def to_queued_messages(messages: Sequence[BaseMessage]) -> list[QueuedMessage]:
+    """The newest messages as they are queued: long ones without their middle, at most `MAX_MESSAGES`."""
     found = []
     for place, message in enumerate(messages):
         who = "person" if isinstance(message, HumanMessage) else "assistant"
         seed = f"{place}:{who}:{message.text}"
-        found.append(Said(message.id or sha256(seed.encode()).hexdigest()[:16], who, _short(message.text)))
-    return found[-MOST:]
+        found.append(
+            QueuedMessage(message.id or sha256(seed.encode()).hexdigest()[:16], who, _shorten(message.text))
+        )
+    return found[-MAX_MESSAGES:]
 
 
-def _short(text: str) -> str:
-    half = (LONGEST - len(CUT)) // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}{CUT}{text[-half:]}"
+def _shorten(text: str) -> str:
+    half = (MAX_MESSAGE_CHARACTERS - len(CUT)) // 2
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:half]}{CUT}{text[-half:]}"
 
 
-def _counts(message: BaseMessage) -> bool:
+def _is_memorable(message: BaseMessage) -> bool:
     if "lc_source" in message.additional_kwargs or not message.text.strip():
         return False
     if isinstance(message, AIMessage):

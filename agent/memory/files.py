@@ -22,17 +22,17 @@ from agent.shared.atomic_file import replace_file
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
-KEPT = 1_000
-ASIDE = ".broken-"
+CACHED_DOCUMENTS = 1_000
+BROKEN_SUFFIX = ".broken-"
 _Stamp = tuple[int, int, int]
 
 
 class MemoryFiles:
     """Documents by scope, in one folder. Threads and processes may share it."""
 
-    def __init__(self, folder: Path, *, kept: int = KEPT) -> None:
+    def __init__(self, folder: Path, *, cache_size: int = CACHED_DOCUMENTS) -> None:
         self.folder = folder
-        self._kept = kept
+        self._cache_size = cache_size
         self._cache: OrderedDict[MemoryScope, tuple[_Stamp, MemoryDocument]] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -41,9 +41,9 @@ class MemoryFiles:
 
         A file that can't be read is put aside, so that nothing writes over it.
         """
-        path = self.path(scope)
+        path = self.path_of(scope)
         try:
-            stamp = _stamp(path)
+            stamp = _read_stamp(path)
         except FileNotFoundError:
             return MemoryDocument()
         with self._guard:
@@ -55,72 +55,72 @@ class MemoryFiles:
         except FileNotFoundError:
             return MemoryDocument()
         except ValidationError as error:
-            aside = path.with_name(f"{path.stem}{ASIDE}{time.time_ns()}")
+            aside = path.with_name(f"{path.stem}{BROKEN_SUFFIX}{time.time_ns()}")
             path.replace(aside)
             log.error("memory_file_broken", kept_as=aside.name, problems=error.error_count())
             return MemoryDocument()
-        self._remember(scope, stamp, document)
+        self._cache_document(scope, stamp, document)
         return document
 
     def write(self, scope: MemoryScope, document: MemoryDocument) -> None:
         """Replace the scope's file in one step; it is on disk when this returns."""
-        path = self.path(scope)
-        self.make()
+        path = self.path_of(scope)
+        self.create_folder()
         replace_file(path, document.model_dump_json(indent=2))
-        self._remember(scope, _stamp(path), document)
+        self._cache_document(scope, _read_stamp(path), document)
 
     def delete(self, scope: MemoryScope) -> None:
         """Delete the scope's file, and what was put aside of it; none is no error."""
-        path = self.path(scope)
+        path = self.path_of(scope)
         path.unlink(missing_ok=True)
         for aside in self.folder.iterdir() if self.folder.is_dir() else ():
-            if aside.name.startswith(f"{path.stem}{ASIDE}"):
+            if aside.name.startswith(f"{path.stem}{BROKEN_SUFFIX}"):
                 aside.unlink()
         with self._guard:
             self._cache.pop(scope, None)
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def lock_for_write(self) -> Iterator[None]:
         """Keep every other writer of the folder out, in this process and in others."""
-        self.make()
-        descriptor = _opened(self.folder / ".lock")
+        self.create_folder()
+        descriptor = _open_lock_file(self.folder / ".lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)
 
-    def make(self) -> None:
+    def create_folder(self) -> None:
         """The folder, private."""
         make_private_folder(self.folder)
 
-    def path(self, scope: MemoryScope) -> Path:
+    def path_of(self, scope: MemoryScope) -> Path:
         """Where the scope's file is, or would be."""
         return self.folder / file_name(scope)
 
-    def _remember(self, scope: MemoryScope, stamp: _Stamp, document: MemoryDocument) -> None:
+    def _cache_document(self, scope: MemoryScope, stamp: _Stamp, document: MemoryDocument) -> None:
         with self._guard:
             self._cache[scope] = (stamp, document)
             self._cache.move_to_end(scope)
-            while len(self._cache) > self._kept:
+            while len(self._cache) > self._cache_size:
                 self._cache.popitem(last=False)
 
 
-class HeldLock:
+class ProcessLock:
     """A lock file that one process holds; the system lets it go when the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._guard = threading.Lock()
         self._descriptor: int | None = None
-        self._given_up = False
+        self._released = False
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take it now or not at all; whether it is held. Never after `give_up`."""
         with self._guard:
-            if self._given_up:
+            if self._released:
                 return False
-            descriptor = _opened(self._path)
+            descriptor = _open_lock_file(self._path)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -129,19 +129,19 @@ class HeldLock:
             self._descriptor = descriptor
             return True
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Let it go for good; a thread that is about to take it will not."""
         with self._guard:
-            self._given_up = True
+            self._released = True
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None
 
 
-def _opened(path: Path) -> int:
+def _open_lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
 
 
-def _stamp(path: Path) -> _Stamp:
+def _read_stamp(path: Path) -> _Stamp:
     found = path.stat()
     return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -29,7 +29,7 @@ class MemoryFolder:
         return self.path / ".worker.lock"
 
 
-def folder_path(home: Path, config: MemoryConfig) -> Path:
+def memory_folder_path(home: Path, config: MemoryConfig) -> Path:
     """Where a home's memories are."""
     if config.storage_path is None:
         return home / "memory"

@@ -15,7 +15,7 @@ LINES = 10
 LINE = 300
 
 
-class ProcessMemory:
+class InProcessMemoryStore:
     """Keeps the last `LINES` things that people said in each of the last `THREADS` threads of a scope."""
 
     def __init__(self, *, scopes: int = SCOPES) -> None:

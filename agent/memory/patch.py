@@ -14,15 +14,15 @@ _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```", re.DOTALL)
 
 
-class AnswerRefused(ValueError):
+class InvalidAnswer(ValueError):
     """The answer is not the object that was asked for; the text tells the model what is wrong with it."""
 
 
-class _Part(BaseModel):
+class _PatchPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True)
 
 
-class UserChange(_Part):
+class UserPatch(_PatchPart):
     """New summaries; None leaves one as it is, "" empties it."""
 
     work_context: StrictStr | None = None
@@ -30,7 +30,7 @@ class UserChange(_Part):
     top_of_mind: StrictStr | None = None
 
 
-class HistoryChange(_Part):
+class HistoryPatch(_PatchPart):
     """New summaries; None leaves one as it is, "" empties it."""
 
     recent_months: StrictStr | None = None
@@ -38,7 +38,7 @@ class HistoryChange(_Part):
     long_term_background: StrictStr | None = None
 
 
-class NewFact(_Part):
+class FactDraft(_PatchPart):
     """A fact to add."""
 
     content: StrictStr
@@ -46,26 +46,28 @@ class NewFact(_Part):
     confidence: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
-class Change(_Part):
+class MemoryPatch(_PatchPart):
     """The whole answer. `remove` are ids of facts that do not hold any more."""
 
-    user: UserChange = UserChange()
-    history: HistoryChange = HistoryChange()
-    add: tuple[NewFact, ...] = ()
+    user: UserPatch = UserPatch()
+    history: HistoryPatch = HistoryPatch()
+    add: tuple[FactDraft, ...] = ()
     remove: tuple[StrictStr, ...] = ()
 
 
-def read_change(answer: str) -> Change:
+def parse_patch(answer: str) -> MemoryPatch:
     """The change that an answer holds, in a code fence or not. Raises AnswerRefused."""
     text = _THOUGHT.sub("", answer).strip()
     if fenced := _FENCED.fullmatch(text):
         text = fenced[1]
     try:
-        return Change.model_validate_json(text)
+        return MemoryPatch.model_validate_json(text)
     except ValidationError as error:
-        raise AnswerRefused("; ".join(_told(one) for one in error.errors(include_url=False)[:5])) from None
+        raise InvalidAnswer(
+            "; ".join(_describe_error(one) for one in error.errors(include_url=False)[:5])
+        ) from None
 
 
-def _told(error: Any) -> str:
+def _describe_error(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "the answer"
     return f"{where}: {error['msg']}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from agent.core.memory_document import MemoryDocument
-from agent.memory.merge import ranked
+from agent.memory.merge import rank_facts
 from agent.models.capabilities import estimate_tokens
 
-FACTS = 15
-AROUND = 64
+MAX_FACTS = 15
+RESERVED_TOKENS = 64
 """Tokens that are left for the marks and the line around it."""
 _PERSON = {
     "work_context": "Work",
@@ -20,29 +20,29 @@ _PERSON = {
 _GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the group's mind now"}
 
 
-def shown(document: MemoryDocument, *, group: bool, tokens: int) -> str:
+def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
     """Contexts and the best facts, in at most `tokens` (marks included); "" where there is nothing.
 
     Tokens are estimated on the high side (`agent.models.capabilities.estimate_tokens`): providers count in
     different ways, and some tokenizers have to be downloaded.
     """
     labels = _GROUP if group else _PERSON
-    lines = [f"{labels[name]}: {one.summary}" for name, one in document.summaries() if one.summary]
-    lines += [f"- ({fact.category}) {fact.content}" for fact in ranked(document.facts)[:FACTS]]
+    lines = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]
+    lines += [f"- ({fact.category}) {fact.content}" for fact in rank_facts(document.facts)[:MAX_FACTS]]
     head = "About this group chat:" if group else "About the person you talk to:"
-    left = tokens - AROUND - _cost(head)
+    left = tokens - RESERVED_TOKENS - _estimate_tokens(head)
     kept = []
-    for line in map(harmless, lines):
-        if (cost := _cost(line)) <= left:
+    for line in map(escape_tags, lines):
+        if (cost := _estimate_tokens(line)) <= left:
             kept.append(line)
             left -= cost
     return "\n".join([head, *kept]) if kept else ""
 
 
-def harmless(text: str) -> str:
+def escape_tags(text: str) -> str:
     """The text without a sign that could begin or end a tag; doing it twice changes nothing more."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _cost(line: str) -> int:
+def _estimate_tokens(line: str) -> int:
     return estimate_tokens(line) + 1

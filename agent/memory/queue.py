@@ -17,14 +17,14 @@ from uuid import uuid4
 from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
 from agent.memory import statements as sql
-from agent.memory.conversation import MOST
-from agent.memory.queued_exchange import Pending, Said
-from agent.memory.scopes import parse_scope, scope_text
+from agent.memory.conversation import MAX_MESSAGES
+from agent.memory.queued_exchange import PendingUpdate, QueuedMessage
+from agent.memory.scopes import format_scope, parse_scope
 
-LONGEST_WAIT = 10
+MAX_WAIT_FACTOR = 10
 """Times the quiet seconds that an entry waits at most, however much is said meanwhile."""
-IDS_KEPT = 200
-THREADS_KEPT = 50_000
+MAX_SEEN_IDS = 200
+MAX_SEEN_THREADS = 50_000
 BUSY_SECONDS = 10.0
 
 
@@ -42,75 +42,77 @@ class UpdateQueue:
         """Whether anything was ever queued here."""
         return self._path.exists()
 
-    def put(self, scope: MemoryScope, thread_id: str, said: Sequence[Said], *, quiet: float) -> bool:
+    def add_messages(
+        self, scope: MemoryScope, thread_id: str, messages: Sequence[QueuedMessage], *, quiet: float
+    ) -> bool:
         """Queue what is new in a thread, due after `quiet` seconds; whether a person said anything new.
 
         What waited already and is in the thread no more (a summary took its place) goes on waiting.
         """
-        key = (scope_text(scope), thread_id)
+        key = (format_scope(scope), thread_id)
         now = self._clock()
         with self._transaction() as tx:
-            seen = _ids(tx, key)
-            new = after(said, seen)
+            seen = _load_seen_ids(tx, key)
+            new = unseen_messages(messages, seen)
             waiting = tx.execute(sql.WAITING, key).fetchone()
-            earlier = _read(waiting[1]) if waiting else []
-            known = {one.id for one in said}
-            whole = [*(one for one in earlier if one.id not in known), *new][-MOST:]
-            if not any(one.who == "person" for one in whole) or (waiting and whole == earlier):
+            earlier = _decode_messages(waiting[1]) if waiting else []
+            known = {one.id for one in messages}
+            whole = [*(one for one in earlier if one.id not in known), *new][-MAX_MESSAGES:]
+            if not any(one.role == "person" for one in whole) or (waiting and whole == earlier):
                 return False
             since = waiting[2] if waiting else now
-            due = min(now + quiet, since + quiet * LONGEST_WAIT)
-            tx.execute(sql.PUT, (*key, uuid4().hex, _written(whole), since, due))
+            due = min(now + quiet, since + quiet * MAX_WAIT_FACTOR)
+            tx.execute(sql.PUT, (*key, uuid4().hex, _encode_messages(whole), since, due))
         return True
 
-    def due(self) -> Pending | None:
+    def next_update(self) -> PendingUpdate | None:
         """The entry that has waited longest past its time."""
         with self._transaction() as tx:
             row = tx.execute(sql.DUE, (self._clock(),)).fetchone()
             if row is None:
                 return None
             scope, thread, identity, said, attempts, forgotten = row
-            new = after(_read(said), _ids(tx, (scope, thread)))
-        return Pending(identity, parse_scope(scope), thread, tuple(new), attempts, forgotten)
+            new = unseen_messages(_decode_messages(said), _load_seen_ids(tx, (scope, thread)))
+        return PendingUpdate(identity, parse_scope(scope), thread, tuple(new), attempts, forgotten)
 
-    def next_due(self) -> float | None:
+    def next_due_time(self) -> float | None:
         """When the next entry is due; None where none waits."""
         with self._transaction() as tx:
             found: float | None = tx.execute(sql.NEXT_DUE).fetchone()[0]
         return found
 
-    def done(self, pending: Pending) -> None:
+    def complete(self, pending: PendingUpdate) -> None:
         """It is in the memory, or never will be: its messages count as seen. What grew meanwhile stays."""
-        key = (scope_text(pending.scope), pending.thread_id)
+        key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
-            self._mark(tx, key, pending.said)
+            self._mark_seen(tx, key, pending.messages)
             tx.execute(sql.TAKE_OUT, (*key, pending.id))
 
-    def later(self, pending: Pending, seconds: float) -> None:
+    def postpone(self, pending: PendingUpdate, seconds: float) -> None:
         """It failed; it is due again after so many seconds. One that grew meanwhile keeps its own time."""
-        key = (scope_text(pending.scope), pending.thread_id)
+        key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
             tx.execute(sql.LATER, (self._clock() + seconds, *key, pending.id))
 
-    def forget(self, scope: MemoryScope) -> None:
+    def erase(self, scope: MemoryScope) -> None:
         """Drop what waits; what was said so far is not brought again, and an update under way is void."""
-        text = scope_text(scope)
+        text = format_scope(scope)
         with self._transaction() as tx:
             for thread, said in tx.execute(sql.OF_SCOPE, (text,)).fetchall():
-                self._mark(tx, (text, thread), _read(said))
+                self._mark_seen(tx, (text, thread), _decode_messages(said))
             tx.execute(sql.DROP_SCOPE, (text,))
             tx.execute(sql.FORGET, (text,))
 
-    def forgotten(self, scope: MemoryScope) -> int:
+    def count_erasures(self, scope: MemoryScope) -> int:
         """How often the scope was forgotten."""
         with self._transaction() as tx:
-            row = tx.execute(sql.TIMES_FORGOTTEN, (scope_text(scope),)).fetchone()
+            row = tx.execute(sql.TIMES_FORGOTTEN, (format_scope(scope),)).fetchone()
         return row[0] if row else 0
 
-    def waiting(self, scope: MemoryScope) -> int:
+    def count_pending(self, scope: MemoryScope) -> int:
         """How many of the scope's threads wait."""
         with self._transaction() as tx:
-            count: int = tx.execute(sql.COUNT, (scope_text(scope),)).fetchone()[0]
+            count: int = tx.execute(sql.COUNT, (format_scope(scope),)).fetchone()[0]
         return count
 
     def close(self) -> None:
@@ -120,8 +122,8 @@ class UpdateQueue:
                 self._connection.close()
                 self._connection = None
 
-    def _mark(self, tx: sqlite3.Connection, key: tuple[str, str], said: Sequence[Said]) -> None:
-        ids = list(dict.fromkeys([*_ids(tx, key), *(one.id for one in said)]))[-IDS_KEPT:]
+    def _mark_seen(self, tx: sqlite3.Connection, key: tuple[str, str], said: Sequence[QueuedMessage]) -> None:
+        ids = list(dict.fromkeys([*_load_seen_ids(tx, key), *(one.id for one in said)]))[-MAX_SEEN_IDS:]
         tx.execute(sql.MARK_SEEN, (*key, json.dumps(ids), self._clock()))
 
     @contextmanager
@@ -145,26 +147,26 @@ class UpdateQueue:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(sql.SCHEMA)
-        connection.execute(sql.PRUNE_SEEN, (THREADS_KEPT,))
+        connection.execute(sql.PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
         return connection
 
 
-def after(said: Sequence[Said], seen: Sequence[str]) -> list[Said]:
+def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> list[QueuedMessage]:
     """The messages after the last one that was seen."""
     known = set(seen)
-    last = max((place for place, one in enumerate(said) if one.id in known), default=-1)
-    return list(said[last + 1 :])
+    last = max((place for place, one in enumerate(messages) if one.id in known), default=-1)
+    return list(messages[last + 1 :])
 
 
-def _ids(tx: sqlite3.Connection, key: tuple[str, str]) -> list[str]:
+def _load_seen_ids(tx: sqlite3.Connection, key: tuple[str, str]) -> list[str]:
     row = tx.execute(sql.SEEN, key).fetchone()
     return list(json.loads(row[0])) if row else []
 
 
-def _read(text: str) -> list[Said]:
-    return [Said(*one) for one in json.loads(text)]
+def _decode_messages(text: str) -> list[QueuedMessage]:
+    return [QueuedMessage(*one) for one in json.loads(text)]
 
 
-def _written(said: Sequence[Said]) -> str:
-    return json.dumps([(one.id, one.who, one.text) for one in said], ensure_ascii=False)
+def _encode_messages(messages: Sequence[QueuedMessage]) -> str:
+    return json.dumps([(one.id, one.role, one.text) for one in messages], ensure_ascii=False)

@@ -8,16 +8,16 @@ from agent.core.interfaces import MemoryScope
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class QueuedMessage:
     """One message: its id in the thread, `person` or `assistant`, and its text."""
 
     id: str
-    who: str
+    role: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingUpdate:
     """The update that waits for a thread; `id` changes with everything that is queued.
 
     `forgotten` is how often the scope had been forgotten when it was read.
@@ -26,6 +26,6 @@ class Pending:
     id: str
     scope: MemoryScope
     thread_id: str
-    said: tuple[Said, ...]
+    messages: tuple[QueuedMessage, ...]
     attempts: int
-    forgotten: int
+    erasures: int

@@ -11,11 +11,11 @@ from agent.errors import BadIdentifier
 KINDS = ("person", "group")
 OWNER = MemoryScope("person", "", "local:owner")
 """Whose memory it is where nobody says who they are: the embedded client's and the runtime's own."""
-LONGEST = 512
-LONGEST_NAME = 180
+MAX_SCOPE_CHARACTERS = 512
+MAX_NAME_CHARACTERS = 180
 
 
-def scope_text(scope: MemoryScope) -> str:
+def format_scope(scope: MemoryScope) -> str:
     """The scope as routes and methods take it."""
     return f"{scope.kind}:{quote(scope.account, safe='')}:{scope.key}"
 
@@ -26,7 +26,13 @@ def parse_scope(text: str | None) -> MemoryScope:
         return OWNER
     kind, _, rest = text.partition(":")
     account, colon, key = rest.partition(":")
-    if kind not in KINDS or not colon or not key or len(text) > LONGEST or not text.isprintable():
+    if (
+        kind not in KINDS
+        or not colon
+        or not key
+        or len(text) > MAX_SCOPE_CHARACTERS
+        or not text.isprintable()
+    ):
         raise BadIdentifier("This is no scope: expected person:ACCOUNT:PERSON or group:ACCOUNT:CHAT.")
     return MemoryScope(kind, unquote(account), key)
 
@@ -36,19 +42,19 @@ def file_name(scope: MemoryScope) -> str:
 
     Capitals are escaped too, since some file systems take them for small letters.
     """
-    parts = [_escaped(part) for part in (scope.kind, scope.account, scope.key)]
+    parts = [_escape_part(part) for part in (scope.kind, scope.account, scope.key)]
     name = ".".join(parts)
-    if len(name) > LONGEST_NAME:
-        name = f"{scope.kind}.{hashlib.sha256(scope_text(scope).encode()).hexdigest()}"
+    if len(name) > MAX_NAME_CHARACTERS:
+        name = f"{scope.kind}.{hashlib.sha256(format_scope(scope).encode()).hexdigest()}"
     return f"{name}.json"
 
 
-def _escaped(part: str) -> str:
+def _escape_part(part: str) -> str:
     quoted = quote(part, safe="").replace(".", "%2E").replace("~", "%7E")
-    return "".join(f"^{sign.lower()}" if sign.isupper() else sign for sign in _lowered(quoted))
+    return "".join(f"^{sign.lower()}" if sign.isupper() else sign for sign in _lower_percent_escapes(quoted))
 
 
-def _lowered(quoted: str) -> str:
+def _lower_percent_escapes(quoted: str) -> str:
     """The text with the capitals of its percent escapes small, so that only the text's own are left."""
     found = quoted.split("%")
     return "%".join([found[0], *(f"{rest[:2].lower()}{rest[2:]}" for rest in found[1:])])

@@ -10,17 +10,17 @@ from contextvars import Context
 import structlog
 
 from agent.core.redaction import redact_line
-from agent.memory.files import HeldLock
+from agent.memory.files import ProcessLock
 from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import Pending
+from agent.memory.queued_exchange import PendingUpdate
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
-Update = Callable[[MemoryFolder, Pending], Awaitable[None]]
-ATTEMPTS = 5
+Update = Callable[[MemoryFolder, PendingUpdate], Awaitable[None]]
+MAX_ATTEMPTS = 5
 FIRST_RETRY, RETRY_FACTOR = 30.0, 4.0
 """Seconds: the next ones come after 2, 8 and 32 minutes; then it is given up."""
-LOOK_AGAIN = 5.0
+LOCK_POLL_SECONDS = 5.0
 """Seconds after which a queue that another process works off is looked at again."""
 
 
@@ -49,7 +49,7 @@ class MemoryWorker:
             # A context of its own: callbacks of the run that queued must not hear of the model calls here.
             self._task = loop.create_task(self._run(), name="memory-updates", context=Context())
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing waits any more."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
@@ -62,39 +62,39 @@ class MemoryWorker:
             await asyncio.wait([task])
 
     async def _run(self) -> None:
-        lock = HeldLock(self._folder.worker_lock)
+        lock = ProcessLock(self._folder.worker_lock)
         try:
-            while not await asyncio.to_thread(lock.take):
-                if await asyncio.to_thread(self._folder.queue.next_due) is None:
+            while not await asyncio.to_thread(lock.try_acquire):
+                if await asyncio.to_thread(self._folder.queue.next_due_time) is None:
                     return
-                await self._sleep(LOOK_AGAIN)
-            while await self._one():
+                await self._sleep(LOCK_POLL_SECONDS)
+            while await self._process_next():
                 pass
         except (OSError, sqlite3.Error) as error:
             # what waits stays on disk; the next thing that is queued starts the work again
             log.error("memory_queue_failed", error=type(error).__name__, detail=redact_line(str(error)))
         finally:
-            lock.give_up()
+            lock.release()
 
-    async def _one(self) -> bool:
+    async def _process_next(self) -> bool:
         """Update, or wait for the time of the next update; False where none waits."""
         self._changed.clear()
-        pending = await asyncio.to_thread(self._folder.queue.due)
+        pending = await asyncio.to_thread(self._folder.queue.next_update)
         if pending is not None:
-            await self._try(pending)
+            await self._try_update(pending)
             return True
-        due = await asyncio.to_thread(self._folder.queue.next_due)
+        due = await asyncio.to_thread(self._folder.queue.next_due_time)
         if due is None:
             return self._changed.is_set()
-        await self._until(due - self._folder.clock())
+        await self._wait_for(due - self._folder.clock())
         return True
 
-    async def _try(self, pending: Pending) -> None:
+    async def _try_update(self, pending: PendingUpdate) -> None:
         queue = self._folder.queue
         try:
             await self._update(self._folder, pending)
         except Exception as error:  # noqa: BLE001 - supervisor: what can't be done now is tried again, then given up
-            last = pending.attempts + 1 >= ATTEMPTS
+            last = pending.attempts + 1 >= MAX_ATTEMPTS
             log.warning(
                 "memory_update_failed",
                 error=type(error).__name__,
@@ -102,11 +102,11 @@ class MemoryWorker:
                 given_up=last,
             )
             if last:
-                await asyncio.to_thread(queue.done, pending)
+                await asyncio.to_thread(queue.complete, pending)
             else:
-                await asyncio.to_thread(queue.later, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
+                await asyncio.to_thread(queue.postpone, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
 
-    async def _until(self, seconds: float) -> None:
+    async def _wait_for(self, seconds: float) -> None:
         """Wait so long, or until something was queued."""
         waits = {
             asyncio.ensure_future(self._sleep(max(seconds, 0.0))),

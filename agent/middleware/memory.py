@@ -12,9 +12,9 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from agent.core.interfaces import MemoryScope, MemoryStore
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
-from agent.memory.conversation import own_words, worth_remembering
-from agent.memory.in_memory import ProcessMemory
-from agent.memory.prompt_section import harmless
+from agent.memory.conversation import filter_for_scope, select_memorable
+from agent.memory.in_memory import InProcessMemoryStore
+from agent.memory.prompt_section import escape_tags
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system
 
 log = structlog.get_logger(__name__)
@@ -29,13 +29,13 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
     """Adds the person's or the group's memory to the system prompt and queues new messages for it.
 
     After a final answer it queues the messages of people and the final answers; for a person's memory,
-    nothing that others wrote. The default store is `ProcessMemory`. A failing store is logged and does not
-    affect the run. Hook: `wrap_model_call` for both, since nothing of it is state.
+    nothing that others wrote. The default store is `InProcessMemoryStore`. A failing store is logged and
+    does not affect the run. Hook: `wrap_model_call` for both, since nothing of it is state.
     """
 
     def __init__(self, *, store: MemoryStore | None = None) -> None:
         super().__init__()
-        self._store = store or ProcessMemory()
+        self._store = store or InProcessMemoryStore()
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the memory in the prompt, then queue the exchange."""
@@ -44,7 +44,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         if scope is None:
             return await handler(request)
         if text := await self._read_memory(scope):
-            request = with_system(request, INJECTED.format(text=harmless(text)))
+            request = with_system(request, INJECTED.format(text=escape_tags(text)))
         response = await handler(request)
         answer = get_answer(response)
         if answer is not None and not answer.tool_calls:
@@ -66,7 +66,7 @@ def make_recorder(store: MemoryStore) -> RecordMessages:
         scope = MemoryScope.of(context)
         if scope is None or context.thread_id is None:
             return
-        said = own_words(worth_remembering(messages), scope)
+        said = filter_for_scope(select_memorable(messages), scope)
         try:
             await store.queue(scope, context.thread_id, said)
         except Exception as error:  # noqa: BLE001 - supervisor: what can't be remembered is still answered

@@ -91,10 +91,10 @@ def spec_from_entry(entry: ModelEntry) -> ModelSpec:
         use=entry.use,
         model=entry.model or "",
         display_name=entry.label,
-        settings=entry.arguments(),
+        settings=entry.build_arguments(),
         supports_thinking=entry.supports_thinking,
         supports_vision=entry.supports_vision,
         supports_reasoning_effort=entry.supports_reasoning_effort,
         supports_tools=entry.supports_tools,
-        when_thinking_enabled=entry.arguments(thinking=True) if entry.when_thinking_enabled else {},
+        when_thinking_enabled=entry.build_arguments(thinking=True) if entry.when_thinking_enabled else {},
     )

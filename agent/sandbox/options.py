@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
-from agent.config.validate import unknown_key
+from agent.config.validate import unknown_key_message
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 
@@ -107,5 +107,5 @@ def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
         name = ".".join(map(str, first["loc"])) or "?"
         said = first["msg"]
         if first["type"] == "extra_forbidden":
-            said = unknown_key(name, list(kind.model_fields))
+            said = unknown_key_message(name, list(kind.model_fields))
         raise SandboxUnavailable(f"sandbox.{name} in the configuration: {said.rstrip('.')}.") from None

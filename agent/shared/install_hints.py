@@ -36,7 +36,7 @@ _PROVIDERS = frozenset(
 """LangChain's own packages for providers; what they are called in the index follows from their names."""
 
 
-def interpreter(executable: str, folder: Path) -> str:
+def python_command(executable: str, folder: Path) -> str:
     """How the Python is called from the folder: by a relative path where it is below it, else by its name.
 
     The command is shown in chats, which are told no path of the host.
@@ -45,7 +45,7 @@ def interpreter(executable: str, folder: Path) -> str:
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
 
 
-_PYTHON = interpreter(sys.executable, Path.cwd())
+_PYTHON = python_command(sys.executable, Path.cwd())
 
 
 def install_command(requirement: str) -> str:
@@ -53,16 +53,16 @@ def install_command(requirement: str) -> str:
     return shlex.join([_PYTHON, "-m", "pip", "install", requirement])
 
 
-def extra_of_ours(extra: str) -> str:
+def own_extra(extra: str) -> str:
     """The requirement that stands for an extra of this package."""
     return f"roebot[{extra}]"
 
 
-def known_requirement(module: str) -> str | None:
+def find_requirement(module: str) -> str | None:
     """What installs a top-level module; None for one that we don't know.
 
     A name alone says nothing about who has taken it in a package index, so none is ever guessed.
     """
     if extra := _EXTRAS.get(module):
-        return extra_of_ours(extra)
+        return own_extra(extra)
     return module.replace("_", "-") if module in _PROVIDERS else None

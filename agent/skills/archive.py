@@ -17,12 +17,12 @@ from agent.errors import SkillRefused
 
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?", re.IGNORECASE)
-_LEFT_OUT = re.compile(r"(?:^|/)(?:__MACOSX(?:/|$)|\.DS_Store$|Thumbs\.db$)")
+_SKIPPED = re.compile(r"(?:^|/)(?:__MACOSX(?:/|$)|\.DS_Store$|Thumbs\.db$)")
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED = 0x1
 SEGMENT_BYTES = 120
 PATH_BYTES = 400
-DEPTH = 10
+MAX_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,44 +41,44 @@ class ArchiveLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file to be unpacked: `parts` below the skill's folder."""
 
     info: zipfile.ZipInfo
     parts: tuple[str, ...]
 
 
-def members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> list[Member]:
+def list_members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> list[ArchiveMember]:
     """The files of the archive, without a folder that holds all of them. Raises SkillRefused."""
     infos = archive.infolist()
     if len(infos) > limits.entries:
         raise SkillRefused(f"The archive has more than {limits.entries} entries.", status=413)
     _check_sizes(infos, size, limits)
-    found: list[Member] = []
-    names = _Names()
+    found: list[ArchiveMember] = []
+    names = _NameRegistry()
     for info in infos:
         # what stands in the archive, before zipfile makes it harmless
         name = getattr(info, "orig_filename", info.filename)
-        if _LEFT_OUT.search(name):
+        if _SKIPPED.search(name):
             continue
         is_folder = name.endswith("/")
         _check_kind(info, name, is_folder=is_folder)
-        parts = checked_parts(name.removesuffix("/"), name)
-        names.add(parts, is_folder=is_folder, shown=name)
+        parts = split_safe_path(name.removesuffix("/"), name)
+        names.add(parts, is_folder=is_folder, name=name)
         if not is_folder:
-            found.append(Member(info, parts))
-    return list(_below_top(found))
+            found.append(ArchiveMember(info, parts))
+    return list(_strip_top_folder(found))
 
 
-def checked_parts(path: str, shown: str) -> tuple[str, ...]:
+def split_safe_path(path: str, name: str) -> tuple[str, ...]:
     """The segments of a path that is harmless on every system. Raises SkillRefused."""
-    told = _told(shown)
+    told = _to_printable(name)
     if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", path):
         raise SkillRefused(f"The archive has an absolute path: {told}.")
     parts = tuple(path.split("/"))
     if ".." in parts or ".." in re.split(r"[/\\]", path):
         raise SkillRefused(f"The archive has a path that leads out of it: {told}.")
-    if len(path.encode(errors="replace")) > PATH_BYTES or len(parts) > DEPTH:
+    if len(path.encode(errors="replace")) > PATH_BYTES or len(parts) > MAX_DEPTH:
         raise SkillRefused(f"The archive has a path that is too long or too deep: {told}.")
     for part in parts:
         if _is_harmful(part):
@@ -93,28 +93,30 @@ def _is_harmful(part: str) -> bool:
     return bool(too_long or is_dotted or surrogate or _FORBIDDEN.search(part) or _RESERVED.fullmatch(part))
 
 
-class _Names:
+class _NameRegistry:
     """Refuses what would be one file, or a file and a folder, on a system that minds no case."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._files: set[tuple[str, ...]] = set()
 
-    def add(self, parts: tuple[str, ...], *, is_folder: bool, shown: str) -> None:
+    def add(self, parts: tuple[str, ...], *, is_folder: bool, name: str) -> None:
         """Note an entry. Raises SkillRefused."""
         folders = [parts[:depth] for depth in range(1, len(parts) + is_folder)]
         for folder in folders:
-            key = _folded(folder)
+            key = _fold_case(folder)
             if key in self._files or self._folders.setdefault(key, folder) != folder:
-                raise SkillRefused(f"The archive has two names that are one on some systems: {_told(shown)}.")
+                raise SkillRefused(
+                    f"The archive has two names that are one on some systems: {_to_printable(name)}."
+                )
         if not is_folder:
-            key = _folded(parts)
+            key = _fold_case(parts)
             if key in self._files or key in self._folders:
-                raise SkillRefused(f"The archive has the same name twice: {_told(shown)}.")
+                raise SkillRefused(f"The archive has the same name twice: {_to_printable(name)}.")
             self._files.add(key)
 
 
-def _folded(parts: Sequence[str]) -> tuple[str, ...]:
+def _fold_case(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(unicodedata.normalize("NFKC", part).casefold() for part in parts)
 
 
@@ -123,10 +125,12 @@ def _check_sizes(infos: Sequence[zipfile.ZipInfo], size: int, limits: ArchiveLim
     for info in infos:
         total += info.file_size
         if info.file_size > limits.file_bytes:
-            raise SkillRefused(f"{_told(info.filename)} is too large in the archive.", status=413)
+            raise SkillRefused(f"{_to_printable(info.filename)} is too large in the archive.", status=413)
         packed = max(info.compress_size, 1)
         if info.file_size > limits.ratio_from and info.file_size / packed > limits.ratio:
-            raise SkillRefused(f"{_told(info.filename)} is packed too tightly to be honest.", status=413)
+            raise SkillRefused(
+                f"{_to_printable(info.filename)} is packed too tightly to be honest.", status=413
+            )
     if total > limits.total_bytes or (total > limits.ratio_from and total / max(size, 1) > limits.ratio):
         raise SkillRefused("The archive holds too much.", status=413)
 
@@ -135,27 +139,27 @@ def _check_kind(info: zipfile.ZipInfo, name: str, *, is_folder: bool) -> None:
     mode = info.external_attr >> 16
     kind = stat.S_IFMT(mode)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or (kind == stat.S_IFDIR) > is_folder:
-        raise SkillRefused(f"The archive has a link or a device: {_told(name)}.")
+        raise SkillRefused(f"The archive has a link or a device: {_to_printable(name)}.")
     if info.flag_bits & _ENCRYPTED:
         raise SkillRefused("The archive is encrypted.")
     if info.compress_type not in _METHODS:
-        raise SkillRefused(f"{_told(name)} is packed in a way that is not taken; use plain zip.")
+        raise SkillRefused(f"{_to_printable(name)} is packed in a way that is not taken; use plain zip.")
 
 
-def _below_top(found: Sequence[Member]) -> Iterator[Member]:
+def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]:
     """Without the one folder that holds everything, where SKILL.md is not at the top."""
     tops = {member.parts[0] for member in found}
     wrapped = len(tops) == 1 and all(len(member.parts) > 1 for member in found)
     for member in found:
-        yield Member(member.info, member.parts[1:]) if wrapped else member
+        yield ArchiveMember(member.info, member.parts[1:]) if wrapped else member
 
 
-def _told(name: str) -> str:
+def _to_printable(name: str) -> str:
     """The name as a message may show it."""
     line = "".join(sign if sign.isprintable() else "�" for sign in name)
     return line if len(line) <= 80 else f"{line[:80]}…"
 
 
-def path_of(member: Member) -> str:
+def member_path(member: ArchiveMember) -> str:
     """Its path below the skill's folder."""
     return str(PurePosixPath(*member.parts))

@@ -10,82 +10,83 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.config.document import decode
+from agent.config.document import decode_text
 from agent.config.errors import ConfigErrors
-from agent.skills.front_matter import FILE, FILE_BYTES, parse_skill
+from agent.skills.front_matter import MAX_FILE_BYTES, SKILL_FILE, parse_skill
 from agent.skills.skill import CATEGORIES, BrokenSkill, Category, Skill, SkillRoots, SkillSet
 
-DEPTH = 6
-MOST = 5_000
+MAX_DEPTH = 6
+MAX_SKILLS = 5_000
 _Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Entry:
     stamp: _Stamp
     result: Skill | BrokenSkill
 
 
-class Discovery:
+class SkillDiscovery:
     """What is there; `current` gives the same object as long as nothing changed."""
 
     def __init__(self, roots: SkillRoots) -> None:
         self.roots = roots
-        self._known: dict[str, _Found] = {}
+        self._known: dict[str, _Entry] = {}
         self._set = SkillSet()
 
-    def current(self) -> SkillSet:
+    def find_skills(self) -> SkillSet:
         """All skills; one that can't be read is in `broken` and takes no other one down."""
-        found: dict[str, _Found] = {}
+        found: dict[str, _Entry] = {}
         for category in CATEGORIES:
-            root = self.roots.of(category)
-            for entry, parents in _files(str(root)):
-                found[entry.path] = self._read(entry, parents, category)
-                if len(found) >= MOST:
+            root = self.roots.folder_of(category)
+            for entry, parents in _walk_skill_files(str(root)):
+                found[entry.path] = self._read_entry(entry, parents, category)
+                if len(found) >= MAX_SKILLS:
                     break
         if found != self._known:
             self._known = found
-            self._set = _united([one.result for one in found.values()])
+            self._set = _merge_results([one.result for one in found.values()])
         return self._set
 
-    def _read(self, entry: os.DirEntry[str], parents: tuple[str, ...], category: Category) -> _Found:
-        shown = "/".join([self.roots.container, category, *parents, FILE])
+    def _read_entry(self, entry: os.DirEntry[str], parents: tuple[str, ...], category: Category) -> _Entry:
+        shown = "/".join([self.roots.container, category, *parents, SKILL_FILE])
         try:
             stat = entry.stat(follow_symlinks=False)
         except OSError as error:
-            return _Found((0, 0, 0), BrokenSkill(shown, f"can't be read: {error.strerror}"))
+            return _Entry((0, 0, 0), BrokenSkill(shown, f"can't be read: {error.strerror}"))
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         known = self._known.get(entry.path)
         if known is not None and known.stamp == stamp:
             return known
-        return _Found(stamp, read_skill(Path(entry.path), shown, category, size=stat.st_size))
+        return _Entry(stamp, read_skill(Path(entry.path), shown, category, size=stat.st_size))
 
 
-def read_skill(file: Path, shown: str, category: Category, *, size: int) -> Skill | BrokenSkill:
+def read_skill(file: Path, agent_path: str, category: Category, *, size: int) -> Skill | BrokenSkill:
     """The skill of a SKILL.md, or why there is none. `shown` is its path as the agent sees it."""
-    name = f"{file.parent.name}/{FILE}"
+    name = f"{file.parent.name}/{SKILL_FILE}"
     try:
         if file.is_symlink() or not file.is_file():
-            return BrokenSkill(shown, f"{name}: is no plain file")
-        if size > FILE_BYTES:
+            return BrokenSkill(agent_path, f"{name}: is no plain file")
+        if size > MAX_FILE_BYTES:
             return BrokenSkill(
-                shown, f"{name}: is larger than {FILE_BYTES:,} bytes; move parts to other files"
+                agent_path, f"{name}: is larger than {MAX_FILE_BYTES:,} bytes; move parts to other files"
             )
-        head, _ = parse_skill(decode(file.read_bytes(), name), name)
+        head, _ = parse_skill(decode_text(file.read_bytes(), name), name)
     except OSError as error:
-        return BrokenSkill(shown, f"{name}: cannot be read: {error.strerror or 'error'}")
+        return BrokenSkill(agent_path, f"{name}: cannot be read: {error.strerror or 'error'}")
     except ConfigErrors as error:
-        return BrokenSkill(shown, "; ".join(str(error).splitlines()))
+        return BrokenSkill(agent_path, "; ".join(str(error).splitlines()))
     if head.name != file.parent.name:
         return BrokenSkill(
-            shown, f"{name}: name: is {head.name}, its folder {file.parent.name}; give both the same name"
+            agent_path,
+            f"{name}: name: is {head.name}, its folder {file.parent.name}; give both the same name",
         )
     return Skill(
         name=head.name,
         description=head.description,
         category=category,
         folder=file.parent,
-        path=shown,
+        path=agent_path,
         license=head.license,
         allowed_tools=head.allowed_tools,
         version=head.version,
@@ -94,7 +95,9 @@ def read_skill(file: Path, shown: str, category: Category, *, size: int) -> Skil
     )
 
 
-def _files(root: str, parents: tuple[str, ...] = ()) -> Iterator[tuple[os.DirEntry[str], tuple[str, ...]]]:
+def _walk_skill_files(
+    root: str, parents: tuple[str, ...] = ()
+) -> Iterator[tuple[os.DirEntry[str], tuple[str, ...]]]:
     """Every SKILL.md below, in the order of names, with the folders that lead to it."""
     try:
         with os.scandir(root) as entries:
@@ -102,17 +105,17 @@ def _files(root: str, parents: tuple[str, ...] = ()) -> Iterator[tuple[os.DirEnt
     except OSError:
         return
     for entry in found:
-        if entry.name == FILE:
+        if entry.name == SKILL_FILE:
             yield entry, parents
             return
-    if len(parents) >= DEPTH:
+    if len(parents) >= MAX_DEPTH:
         return
     for entry in found:
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-            yield from _files(entry.path, (*parents, entry.name))
+            yield from _walk_skill_files(entry.path, (*parents, entry.name))
 
 
-def _united(results: list[Skill | BrokenSkill]) -> SkillSet:
+def _merge_results(results: list[Skill | BrokenSkill]) -> SkillSet:
     """By name; a custom one stands for a public one, any other second one is broken."""
     skills: dict[str, Skill] = {}
     broken = [one for one in results if isinstance(one, BrokenSkill)]

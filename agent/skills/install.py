@@ -19,30 +19,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from agent.config.document import decode
+from agent.config.document import decode_text
 from agent.config.errors import ConfigErrors
 from agent.errors import SkillRefused
-from agent.skills.archive import ArchiveLimits, Member, members, path_of
-from agent.skills.discovery import Discovery
-from agent.skills.front_matter import FILE, FILE_BYTES, FrontMatter, parse_skill
+from agent.skills.archive import ArchiveLimits, ArchiveMember, list_members, member_path
+from agent.skills.discovery import SkillDiscovery
+from agent.skills.front_matter import MAX_FILE_BYTES, SKILL_FILE, FrontMatter, parse_skill
 from agent.skills.skill import SkillRoots
 
 # The sandbox's user has to read them, who is another one where the service is root; the home is closed.
 FOLDER_MODE, FILE_MODE = 0o755, 0o644
 STALE_SECONDS = 3_600
-_ASIDE = ".installing-"
+_STAGING_PREFIX = ".installing-"
 _CHUNK = 1 << 16
 _SCRIPT_NAMES = re.compile(
     r".*\.(?:sh|bash|zsh|fish|py|pl|rb|js|mjs|ts|php|lua|ps1|bat|cmd|exe|dll|so|dylib|jar|com|msi)",
     re.IGNORECASE,
 )
-_PROGRAMS = (b"#!", b"\x7fELF", b"MZ", b"\xfe\xed\xfa", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+_PROGRAM_MAGIC = (b"#!", b"\x7fELF", b"MZ", b"\xfe\xed\xfa", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _EXECUTE = 0o111
 _installing = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledSkill:
     """What was installed; `executables` are the paths of files that could be run as programs."""
 
     name: str
@@ -50,7 +50,7 @@ class Installed:
     executables: tuple[str, ...] = field(default=())
 
 
-def install(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None = None) -> Installed:
+def install_skill(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None = None) -> InstalledSkill:
     """Install the skill of the archive into the custom folder. Raises SkillRefused (400, 409 or 413)."""
     limits = limits or ArchiveLimits()
     try:
@@ -61,8 +61,8 @@ def install(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None = Non
             raise SkillRefused(
                 f"The archive is larger than {limits.archive_bytes // 1_000_000} MB.", status=413
             )
-        with archive.open("rb") as file, _opened(file) as zipped, _installing:
-            return _install(zipped, members(zipped, size, limits), roots, limits)
+        with archive.open("rb") as file, _open_zip(file) as zipped, _installing:
+            return _install_members(zipped, list_members(zipped, size, limits), roots, limits)
     except FileNotFoundError:
         raise SkillRefused(f"There is no file {archive.name}.", status=404) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
@@ -73,53 +73,53 @@ def install(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None = Non
         raise SkillRefused(f"The skill can't be written: {error.strerror or 'error'}.", status=507) from error
 
 
-def _opened(file: IO[bytes]) -> zipfile.ZipFile:
+def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except (ValueError, UnicodeDecodeError) as error:
         raise SkillRefused("This is no well-formed archive; a .skill file is a zip.") from error
 
 
-def _install(
-    zipped: zipfile.ZipFile, found: Sequence[Member], roots: SkillRoots, limits: ArchiveLimits
-) -> Installed:
-    head = _head(zipped, found)
-    _check_is_new(head.name, roots)
+def _install_members(
+    zipped: zipfile.ZipFile, found: Sequence[ArchiveMember], roots: SkillRoots, limits: ArchiveLimits
+) -> InstalledSkill:
+    head = _read_front_matter(zipped, found)
+    _refuse_existing(head.name, roots)
     roots.custom.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    _remove_left_over(roots.custom)
-    aside = roots.custom / f"{_ASIDE}{secrets.token_hex(8)}"
+    _remove_stale_folders(roots.custom)
+    aside = roots.custom / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
     aside.mkdir(mode=FOLDER_MODE)
     try:
         whole = aside / head.name
         whole.mkdir(mode=FOLDER_MODE)
-        executables = _unpacked(zipped, found, whole, limits)
+        executables = _unpack_members(zipped, found, whole, limits)
         target = roots.custom / head.name
         # rename takes the place of an empty folder, and of nothing else
         whole.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return Installed(head.name, head.description, executables)
+    return InstalledSkill(head.name, head.description, executables)
 
 
-def _head(zipped: zipfile.ZipFile, found: Sequence[Member]) -> FrontMatter:
-    heads = [member for member in found if member.parts[-1].casefold() == FILE.casefold()]
-    top = [member for member in heads if member.parts == (FILE,)]
+def _read_front_matter(zipped: zipfile.ZipFile, found: Sequence[ArchiveMember]) -> FrontMatter:
+    heads = [member for member in found if member.parts[-1].casefold() == SKILL_FILE.casefold()]
+    top = [member for member in heads if member.parts == (SKILL_FILE,)]
     if not top:
-        raise SkillRefused(f"There is no {FILE} at the top of the archive, or in its one folder.")
+        raise SkillRefused(f"There is no {SKILL_FILE} at the top of the archive, or in its one folder.")
     if len(heads) > 1:
-        raise SkillRefused(f"The archive has more than one {FILE}; it holds one skill.")
-    if top[0].info.file_size > FILE_BYTES:
-        raise SkillRefused(f"{FILE} is larger than {FILE_BYTES:,} bytes.", status=413)
+        raise SkillRefused(f"The archive has more than one {SKILL_FILE}; it holds one skill.")
+    if top[0].info.file_size > MAX_FILE_BYTES:
+        raise SkillRefused(f"{SKILL_FILE} is larger than {MAX_FILE_BYTES:,} bytes.", status=413)
     with zipped.open(top[0].info) as file:
-        raw = file.read(FILE_BYTES + 1)
+        raw = file.read(MAX_FILE_BYTES + 1)
     try:
-        return parse_skill(decode(raw, FILE), FILE)[0]
+        return parse_skill(decode_text(raw, SKILL_FILE), SKILL_FILE)[0]
     except ConfigErrors as error:
         raise SkillRefused("; ".join(str(error).splitlines())) from None
 
 
-def _check_is_new(name: str, roots: SkillRoots) -> None:
-    taken = {skill.name for skill in Discovery(roots).current().skills}
+def _refuse_existing(name: str, roots: SkillRoots) -> None:
+    taken = {skill.name for skill in SkillDiscovery(roots).find_skills().skills}
     target = roots.custom / name
     if name in taken or target.is_symlink() or (target.exists() and not _is_empty(target)):
         raise SkillRefused(f'A skill named "{name}" is there already; remove or rename it first.', status=409)
@@ -129,28 +129,30 @@ def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
 
 
-def _remove_left_over(custom: Path) -> None:
-    for path in custom.glob(f"{_ASIDE}*"):
+def _remove_stale_folders(custom: Path) -> None:
+    for path in custom.glob(f"{_STAGING_PREFIX}*"):
         if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _unpacked(
-    zipped: zipfile.ZipFile, found: Sequence[Member], folder: Path, limits: ArchiveLimits
+def _unpack_members(
+    zipped: zipfile.ZipFile, found: Sequence[ArchiveMember], folder: Path, limits: ArchiveLimits
 ) -> tuple[str, ...]:
     """Write the files, without the right to be executed; which of them could be run."""
     executables: list[str] = []
     for member in found:
         target = folder.joinpath(*member.parts)
         target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        start = _written(zipped, member, target, limits)
+        start = _unpack_member(zipped, member, target, limits)
         marked = (member.info.external_attr >> 16) & _EXECUTE
-        if marked or start.startswith(_PROGRAMS) or _SCRIPT_NAMES.fullmatch(member.parts[-1]):
-            executables.append(path_of(member))
+        if marked or start.startswith(_PROGRAM_MAGIC) or _SCRIPT_NAMES.fullmatch(member.parts[-1]):
+            executables.append(member_path(member))
     return tuple(sorted(executables))
 
 
-def _written(zipped: zipfile.ZipFile, member: Member, target: Path, limits: ArchiveLimits) -> bytes:
+def _unpack_member(
+    zipped: zipfile.ZipFile, member: ArchiveMember, target: Path, limits: ArchiveLimits
+) -> bytes:
     """Unpack one file, no more of it than it said; its first bytes."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
     start, size = b"", 0
@@ -159,6 +161,6 @@ def _written(zipped: zipfile.ZipFile, member: Member, target: Path, limits: Arch
             start = start or chunk[:4]
             size += len(chunk)
             if size > min(member.info.file_size, limits.file_bytes):
-                raise SkillRefused(f"{path_of(member)} is larger than the archive says.", status=413)
+                raise SkillRefused(f"{member_path(member)} is larger than the archive says.", status=413)
             file.write(chunk)
     return start

@@ -12,7 +12,7 @@ from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import SkillInfo, SkillInstalled, SkillList, SkillProblem
 from agent.errors import SkillRefused, SkillUnknown
 from agent.models.source import ModelSource
-from agent.skills.install import install
+from agent.skills.install import install_skill
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import Skill, SkillSet
 
@@ -23,24 +23,24 @@ class SkillManagement:
     def __init__(self, source: ModelSource, extensions: ExtensionsSource, library: SkillLibrary) -> None:
         self._source, self._extensions, self._library = source, extensions, library
 
-    async def listed(self) -> SkillList:
+    async def list_skills(self) -> SkillList:
         """All skills, and the folders that hold none that can be used."""
-        found, extensions = await self._found(), await self._extensions.current()
+        found, extensions = await self._load_skills(), await self._extensions.get_extensions()
         return SkillList(
-            skills=[_info(skill, extensions.skill_is_on(skill.name)) for skill in found.skills],
+            skills=[_to_info(skill, extensions.is_skill_enabled(skill.name)) for skill in found.skills],
             problems=[SkillProblem(path=one.path, error=one.error) for one in found.broken],
         )
 
-    async def one(self, name: str) -> SkillInfo:
+    async def get_skill(self, name: str) -> SkillInfo:
         """One of them. Raises SkillUnknown."""
-        skill = (await self._found()).by_name.get(name)
+        skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
-        return _info(skill, (await self._extensions.current()).skill_is_on(name))
+        return _to_info(skill, (await self._extensions.get_extensions()).is_skill_enabled(name))
 
-    async def switch(self, name: str, *, enabled: bool) -> SkillInfo:
+    async def set_enabled(self, name: str, *, enabled: bool) -> SkillInfo:
         """Switch it on or off. Raises SkillUnknown, or SkillRefused where the file can't take it."""
-        skill = (await self._found()).by_name.get(name)
+        skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
 
@@ -50,17 +50,17 @@ class SkillManagement:
             data["skills"] = states
 
         try:
-            loaded = await self._extensions.change(change)
+            loaded = await self._extensions.change_file(change)
         except ConfigErrors as error:
             raise SkillRefused("; ".join(str(error).splitlines()), status=409) from error
-        return _info(skill, loaded.config.skill_is_on(name))
+        return _to_info(skill, loaded.config.is_skill_enabled(name))
 
-    async def install(self, archive: Path) -> SkillInstalled:
+    async def install_skill(self, archive: Path) -> SkillInstalled:
         """Install it from an archive. Raises SkillRefused."""
         config = (await self._source.config()).skills
-        await asyncio.to_thread(self._library.make_home)
-        done = await asyncio.to_thread(lambda: install(archive, self._library.roots(config)))
-        CHANGES.note()
+        await asyncio.to_thread(self._library.create_home)
+        done = await asyncio.to_thread(lambda: install_skill(archive, self._library.resolve_roots(config)))
+        CHANGES.record()
         message = f'The skill "{done.name}" is installed.'
         if done.executables:
             names = ", ".join(done.executables[:5])
@@ -70,11 +70,11 @@ class SkillManagement:
             success=True, skill_name=done.name, message=message, executables=list(done.executables)
         )
 
-    async def _found(self) -> SkillSet:
-        return await self._library.current((await self._source.config()).skills)
+    async def _load_skills(self) -> SkillSet:
+        return await self._library.load_skills((await self._source.config()).skills)
 
 
-def _info(skill: Skill, enabled: bool) -> SkillInfo:
+def _to_info(skill: Skill, enabled: bool) -> SkillInfo:
     return SkillInfo(
         name=skill.name,
         description=skill.description,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from agent.skills.skill import Skill
 
-CHARACTERS = 24_000
+MAX_CHARACTERS = 24_000
 """Of the list; descriptions are cut where it would be longer. Every skill stays in it."""
 _CUTS = (1_024, 300, 120, 0)
-READERS = ("read_file", "bash")
+READER_TOOLS = ("read_file", "bash")
 """Tools that can read a skill; without one of them skills are not told of."""
 _INTRO = """<skills>
 A skill is a folder with instructions, and maybe scripts, for one kind of work. Where a request fits one, read
@@ -17,19 +17,19 @@ its SKILL.md with `{reader}` before you begin, and follow it; read its other fil
 in it are relative to its folder, which can't be written to. Say so when a tool that it needs is not there."""
 
 
-def skills_section(skills: Sequence[Skill], tools: Collection[str]) -> str:
+def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> str:
     """The list of these skills for an agent with these tools; empty without skills or a way to read them."""
-    reader = next((name for name in READERS if name in tools), None)
+    reader = next((name for name in READER_TOOLS if name in tools), None)
     if not skills or reader is None:
         return ""
     for cut in _CUTS:
-        lines = [_line(skill, cut) for skill in skills]
-        if sum(map(len, lines)) <= CHARACTERS:
+        lines = [_render_line(skill, cut) for skill in skills]
+        if sum(map(len, lines)) <= MAX_CHARACTERS:
             break
     return "\n".join([_INTRO.format(reader=reader), *lines, "</skills>"])
 
 
-def _line(skill: Skill, cut: int) -> str:
+def _render_line(skill: Skill, cut: int) -> str:
     # What a skill says of itself must not end the list.
     about = skill.description.replace("<", "&lt;")
     if len(about) > cut:

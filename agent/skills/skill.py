@@ -23,21 +23,21 @@ class SkillRoots:
     custom: Path
     container: str = CONTAINER_PATH
 
-    def of(self, category: Category) -> Path:
+    def folder_of(self, category: Category) -> Path:
         """The folder of the category; it need not exist."""
         return self.public if category == "public" else self.custom
 
 
-def bundled() -> Path:
+def bundled_folder() -> Path:
     """The skills that come with Roebot: in the installed package, or beside it in a work tree."""
     inside = Path(__file__).parent / "bundled" / "public"
     return inside if inside.is_dir() else Path(__file__).parents[2] / "skills" / "public"
 
 
-def roots_of(config: SkillsConfig, home: Path) -> SkillRoots:
+def resolve_roots(config: SkillsConfig, home: Path) -> SkillRoots:
     """The folders that the configuration means."""
     if config.path is None:
-        return SkillRoots(bundled(), home / "skills" / "custom", config.container_path)
+        return SkillRoots(bundled_folder(), home / "skills" / "custom", config.container_path)
     root = Path(config.path).expanduser()
     return SkillRoots(root / "public", root / "custom", config.container_path)
 
@@ -81,6 +81,6 @@ class SkillSet:
         """The skills by their names."""
         return MappingProxyType({skill.name: skill for skill in self.skills})
 
-    def only(self, names: Collection[str]) -> tuple[Skill, ...]:
+    def select(self, names: Collection[str]) -> tuple[Skill, ...]:
         """Those of these names, in order."""
         return tuple(skill for skill in self.skills if skill.name in names)

@@ -21,7 +21,7 @@ from agent.core.state import ThreadState
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
 from agent.testing.model import ScriptedChatModel
-from agent.testing.script import Script, markers
+from agent.testing.script import Script, parse_markers
 from agent.uploads.folders import OUTPUTS, ThreadFolders
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -39,13 +39,13 @@ def long_markdown(size: int = 12_000) -> str:
     length = number = 0
     while length < size:
         number += 1
-        part = _section(number)
+        part = _markdown_section(number)
         parts.append(part)
         length += len(part) + 2
     return "\n\n".join(parts)
 
 
-def _section(number: int) -> str:
+def _markdown_section(number: int) -> str:
     code = "\n".join(f"    print({number}, {line}, 'x < y & z')" for line in range(8))
     rows = "\n".join(f"| item {number}.{row} | {row * number} | **b{row}** |" for row in range(4))
     return (
@@ -56,16 +56,16 @@ def _section(number: int) -> str:
     )
 
 
-async def _ask(state: ThreadState) -> dict[str, Any]:
+async def _ask_question(state: ThreadState) -> dict[str, Any]:
     """Ask before answering; the resume value is the answer (text, or a mapping with `answer`)."""
-    heard, fields = markers(state["messages"][-1].text)
+    heard, fields = parse_markers(state["messages"][-1].text)
     question = fields.get("reply") or f"Which one do you mean: {heard}?"
     given = interrupt({"type": "clarification", "question": question, "options": ["red", "blue"]})
     answer = given.get("answer", given) if isinstance(given, dict) else given
     return {"messages": [AIMessage(content=f"You chose {answer}.")]}
 
 
-async def _wait(state: ThreadState) -> dict[str, Any]:
+async def _ask_approval(state: ThreadState) -> dict[str, Any]:
     """Ask whether a tool may be called, and say what was answered."""
     call = {"type": "approval", "tool": "delete", "args": {"path": state["messages"][-1].text}}
     given = interrupt({**call, "question": "May it?", "options": ["approve", "reject"], "remember": True})
@@ -73,11 +73,11 @@ async def _wait(state: ThreadState) -> dict[str, Any]:
     return {"messages": [AIMessage(content=f"Decided: {answer}.")]}
 
 
-async def _make_file(state: ThreadState, config: RunnableConfig) -> dict[str, Any]:
+async def _write_file(state: ThreadState, config: RunnableConfig) -> dict[str, Any]:
     """Write `[file=NAME]` (default report.md) with `[size=N]` bytes into the thread's outputs."""
-    heard, _ = markers(state["messages"][-1].text)
-    name = _named(heard, "file") or "report.md"
-    size = int(_named(heard, "size") or 0)
+    heard, _ = parse_markers(state["messages"][-1].text)
+    name = _read_field(heard, "file") or "report.md"
+    size = int(_read_field(heard, "size") or 0)
     content = b"x" * size if size else f"# Report\n\n{heard}\n".encode()
     folders = ThreadFolders(Path(os.environ.get("ROEBOT_HOME", ".roebot")))
     thread_id = str(config["configurable"]["thread_id"])
@@ -85,17 +85,17 @@ async def _make_file(state: ThreadState, config: RunnableConfig) -> dict[str, An
     return {"messages": [AIMessage(content=f"Here is {path.name}.")], "artifacts": [f"{OUTPUTS}/{path.name}"]}
 
 
-def _named(text: str, field: str) -> str:
+def _read_field(text: str, field: str) -> str:
     _, found, rest = text.partition(f"[{field}=")
     return rest.partition("]")[0] if found else ""
 
 
-async def _fail(state: ThreadState) -> dict[str, Any]:
+async def _raise_failure(state: ThreadState) -> dict[str, Any]:
     """Fail like a bug would: an exception outside every tree, with a secret in its text."""
     raise RuntimeError(f"scripted failure on {len(state['messages'])} messages")
 
 
-def _single(node: Any, name: str) -> Graph:
+def _build_single_node(node: Any, name: str) -> Graph:
     builder = StateGraph(ThreadState)
     builder.add_node("work", node)
     builder.add_edge(START, "work")
@@ -107,10 +107,10 @@ echo = scripted(name="echo")
 slow = scripted(Script(tokens=40, every=0.05), name="slow")
 markdown12k = scripted(Script(reply=long_markdown()), name="markdown12k")
 failing = scripted(Script(reply="This never ends", fail="overloaded", after=2), name="failing")
-crashing = _single(_fail, "crashing")
-interrupting = _single(_ask, "interrupting")
-approving = _single(_wait, "approving")
-artifact = _single(_make_file, "artifact")
+crashing = _build_single_node(_raise_failure, "crashing")
+interrupting = _build_single_node(_ask_question, "interrupting")
+approving = _build_single_node(_ask_approval, "approving")
+artifact = _build_single_node(_write_file, "artifact")
 
 __all__ = [
     "approving",

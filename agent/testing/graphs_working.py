@@ -21,45 +21,45 @@ ANSWER = "Sales went up."
 _PACE = re.compile(r"\[pace=([0-9.]+)\]")
 
 
-def todos(done: int) -> list[TodoItem]:
+def build_todos(done: int) -> list[TodoItem]:
     """The list with so many done and the next in progress."""
     states = ["completed"] * done + ["in_progress"] + ["pending"] * len(TODOS)
     return [{"content": text, "status": state} for text, state in zip(TODOS, states, strict=False)]
 
 
-def _pace(state: ThreadState) -> float:
+def _read_pace(state: ThreadState) -> float:
     asked = [message for message in state["messages"] if isinstance(message, HumanMessage)]
     found = _PACE.search(asked[-1].text)
     return float(found[1]) if found else 0.01
 
 
-async def _plan(state: ThreadState) -> dict[str, Any]:
+async def _plan_work(state: ThreadState) -> dict[str, Any]:
     call = {"name": "read_file", "args": {"path": "/mnt/figures.csv"}, "id": "call-1", "type": "tool_call"}
-    return {"messages": [AIMessage(content="", tool_calls=[call])], "todos": todos(0)}
+    return {"messages": [AIMessage(content="", tool_calls=[call])], "todos": build_todos(0)}
 
 
-async def _read(state: ThreadState) -> dict[str, Any]:
-    await asyncio.sleep(_pace(state))
+async def _read_figures(state: ThreadState) -> dict[str, Any]:
+    await asyncio.sleep(_read_pace(state))
     result = ToolMessage("no such file", tool_call_id="call-1", name="read_file", status="error")
-    return {"messages": [result], "todos": todos(1)}
+    return {"messages": [result], "todos": build_todos(1)}
 
 
-async def _delegate(state: ThreadState) -> dict[str, Any]:
+async def _delegate_work(state: ThreadState) -> dict[str, Any]:
     write = get_stream_writer()
     write({"type": "task_started", "task_id": "call-2", "description": SUBAGENT})
-    await asyncio.sleep(_pace(state))
+    await asyncio.sleep(_read_pace(state))
     write({"type": "task_completed", "task_id": "call-2", "description": SUBAGENT})
-    return {"todos": todos(2)}
+    return {"todos": build_todos(2)}
 
 
-async def _answer(state: ThreadState) -> dict[str, Any]:
-    await asyncio.sleep(_pace(state))
-    return {"messages": [AIMessage(content=ANSWER)], "todos": todos(3)}
+async def _write_answer(state: ThreadState) -> dict[str, Any]:
+    await asyncio.sleep(_read_pace(state))
+    return {"messages": [AIMessage(content=ANSWER)], "todos": build_todos(3)}
 
 
-def _built() -> Any:
+def _build_graph() -> Any:
     builder = StateGraph(ThreadState)
-    steps = {"plan": _plan, "read": _read, "delegate": _delegate, "answer": _answer}
+    steps = {"plan": _plan_work, "read": _read_figures, "delegate": _delegate_work, "answer": _write_answer}
     for name, step in steps.items():
         builder.add_node(name, step)
     for before, after in zip((START, *steps), (*steps, END), strict=True):
@@ -67,4 +67,4 @@ def _built() -> Any:
     return builder.compile(name="working")
 
 
-working = _built()
+working = _build_graph()

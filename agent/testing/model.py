@@ -26,11 +26,11 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import Field, PrivateAttr
 
-from agent.testing.script import Script, ToolUse, fault, from_environment, markers
+from agent.testing.script import Script, ToolUse, make_fault, parse_markers, read_environment
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RecordedCall:
     """One call of the model: what it was given, the system message first, and the tools it could see."""
 
     messages: tuple[BaseMessage, ...]
@@ -57,11 +57,11 @@ class ScriptedChatModel(BaseChatModel):
     sleep: Callable[[float], Awaitable[None]] = Field(default=asyncio.sleep, exclude=True)
     model_name: str = "scripted"
     remember: int = 32
-    _calls: deque[Heard] = PrivateAttr(default_factory=deque)
+    _calls: deque[RecordedCall] = PrivateAttr(default_factory=deque)
     _count: int = PrivateAttr(default=0)
 
     @property
-    def calls(self) -> list[Heard]:
+    def calls(self) -> list[RecordedCall]:
         """What the model was given, the newest call last."""
         return list(self._calls)
 
@@ -71,7 +71,7 @@ class ScriptedChatModel(BaseChatModel):
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
         """Accept any tools; which is called is the script's business."""
-        return self.bind(**kwargs, seen_tools=tuple(_name_of(tool) for tool in tools))
+        return self.bind(**kwargs, seen_tools=tuple(_tool_name(tool) for tool in tools))
 
     async def _astream(
         self,
@@ -80,7 +80,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages, kwargs, run_manager)
+        script, chunks = self._prepare_answer(messages, kwargs, run_manager)
         if script.delay:
             await self.sleep(script.delay)
         for count, chunk in enumerate(chunks):
@@ -97,7 +97,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
+        return _join_chunks([chunk async for chunk in self._astream(messages, stop, run_manager, **kwargs)])
 
     def _stream(
         self,
@@ -106,7 +106,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        script, chunks = self._prepare(messages, kwargs, run_manager)
+        script, chunks = self._prepare_answer(messages, kwargs, run_manager)
         for count, chunk in enumerate(chunks):
             _fail_at(script, count)
             yield chunk
@@ -119,32 +119,34 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _joined(list(self._stream(messages, stop, run_manager, **kwargs)))
+        return _join_chunks(list(self._stream(messages, stop, run_manager, **kwargs)))
 
-    def _prepare(
+    def _prepare_answer(
         self, messages: list[BaseMessage], kwargs: Mapping[str, Any], manager: BaseRunManager | None
     ) -> tuple[Script, list[ChatGenerationChunk]]:
-        self._calls.append(Heard(tuple(messages), kwargs.get("seen_tools", ())))
+        self._calls.append(RecordedCall(tuple(messages), kwargs.get("seen_tools", ())))
         while len(self._calls) > self.remember:
             self._calls.popleft()
-        planned = self._planned()
-        heard, fields = _heard(messages)
+        planned = self._next_script()
+        heard, fields = _read_user_text(messages)
         if manager is None or TAG_NOSTREAM not in manager.tags:
-            planned = planned.steered({**from_environment(self.environ), **fields})
+            planned = planned.with_fields({**read_environment(self.environ), **fields})
         script = planned
         calls = script.calls if self.steps or not isinstance(messages[-1], ToolMessage) else ()
-        tokens = [] if calls and script.reply is None else script.answer(heard)
-        thoughts = script.thoughts()
+        tokens = [] if calls and script.reply is None else script.answer_tokens(heard)
+        thoughts = script.thinking_tokens()
         prompt = sum(len(message.text.split()) for message in messages)
         usage = script.usage or (prompt, len(thoughts) + len(tokens))
-        contents = _contents(thoughts, tokens)
+        contents = _build_contents(thoughts, tokens)
         chunks = [AIMessageChunk(content=content) for content in contents]
         for index, call in enumerate(calls):
-            chunks += _call_chunks(call, call.id or f"call_{len(messages)}_{index}", index, script.fragment)
-        chunks.append(_closing(usage, "tool_calls" if calls else "stop"))
+            chunks += _build_call_chunks(
+                call, call.id or f"call_{len(messages)}_{index}", index, script.fragment
+            )
+        chunks.append(_closing_chunk(usage, "tool_calls" if calls else "stop"))
         return script, [ChatGenerationChunk(message=chunk) for chunk in chunks]
 
-    def _planned(self) -> Script:
+    def _next_script(self) -> Script:
         if not self.steps:
             return self.script
         step = self.steps[min(self._count, len(self.steps) - 1)]
@@ -152,7 +154,7 @@ class ScriptedChatModel(BaseChatModel):
         return step
 
 
-def _heard(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
+def _read_user_text(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
     """What people wrote since the last answer, without markers, and the markers' fields (last wins)."""
     texts: list[str] = []
     for message in reversed(messages):
@@ -163,7 +165,7 @@ def _heard(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
     fields: dict[str, str] = {}
     plain = []
     for text in texts:
-        rest, found = markers(text)
+        rest, found = parse_markers(text)
         fields.update(found)
         plain.append(rest)
     return "\n".join(plain), fields
@@ -172,10 +174,10 @@ def _heard(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
 def _fail_at(script: Script, count: int, *, last: bool = False) -> None:
     due = count == script.after or (last and count < script.after)
     if script.fail and due:
-        raise fault(script.fail)
+        raise make_fault(script.fail)
 
 
-def _contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
+def _build_contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
     """The content of each piece: plain text, or blocks where something is thought first."""
     if not thoughts:
         return list(tokens)
@@ -183,7 +185,7 @@ def _contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
     return [*thinking, *([{"type": "text", "text": token, "index": 1}] for token in tokens)]
 
 
-def _call_chunks(call: ToolUse, call_id: str, index: int, fragment: int) -> list[AIMessageChunk]:
+def _build_call_chunks(call: ToolUse, call_id: str, index: int, fragment: int) -> list[AIMessageChunk]:
     """A tool call as providers stream it: name and id first, the arguments in pieces."""
     args = call.args if isinstance(call.args, str) else json.dumps(dict(call.args))
     size = fragment or max(len(args), 1)
@@ -193,7 +195,7 @@ def _call_chunks(call: ToolUse, call_id: str, index: int, fragment: int) -> list
     return [AIMessageChunk(content="", tool_call_chunks=[piece]) for piece in pieces]
 
 
-def _closing(usage: tuple[int, int], reason: str) -> AIMessageChunk:
+def _closing_chunk(usage: tuple[int, int], reason: str) -> AIMessageChunk:
     return AIMessageChunk(
         content="",
         usage_metadata=UsageMetadata(input_tokens=usage[0], output_tokens=usage[1], total_tokens=sum(usage)),
@@ -202,12 +204,12 @@ def _closing(usage: tuple[int, int], reason: str) -> AIMessageChunk:
     )
 
 
-def _name_of(tool: Any) -> str:
+def _tool_name(tool: Any) -> str:
     name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
     return str(name or (tool.get("name") if isinstance(tool, Mapping) else ""))
 
 
-def _joined(chunks: list[ChatGenerationChunk]) -> ChatResult:
+def _join_chunks(chunks: list[ChatGenerationChunk]) -> ChatResult:
     whole = chunks[0]
     for chunk in chunks[1:]:
         whole = whole + chunk

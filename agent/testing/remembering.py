@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from agent.testing.model import ScriptedChatModel
 
 
-def material(messages: list[BaseMessage]) -> Mapping[str, Any] | None:
+def parse_memory_request(messages: list[BaseMessage]) -> Mapping[str, Any] | None:
     """What the memory asks with, `{memory, conversation}`; None for any other call."""
     try:
         found = json.loads(messages[-1].text)
@@ -22,7 +22,7 @@ def material(messages: list[BaseMessage]) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) and found.keys() == {"memory", "conversation"} else None
 
 
-class KeepingModel(ScriptedChatModel):
+class RememberingModel(ScriptedChatModel):
     """Answers what a memory asks by keeping what people said; any other call as `ScriptedChatModel` does.
 
     "Forget FACT" removes the fact instead. `asked` counts what memories asked.
@@ -37,14 +37,14 @@ class KeepingModel(ScriptedChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        found = material(messages)
+        found = parse_memory_request(messages)
         if found is None:
             return await super()._agenerate(messages, stop, run_manager, **kwargs)
         self.asked.append(found)
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps(kept(found))))])
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps(build_patch(found))))])
 
 
-def kept(found: Mapping[str, Any]) -> dict[str, Any]:
+def build_patch(found: Mapping[str, Any]) -> dict[str, Any]:
     """The change that keeps every message of a person."""
     said = [one["text"] for one in found["conversation"] if one["who"] == "person"]
     gone = {text.removeprefix("Forget ") for text in said if text.startswith("Forget ")}

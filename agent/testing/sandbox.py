@@ -26,17 +26,17 @@ class MemorySandbox:
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """See `Sandbox`."""
-        self._check()
+        self._check_held()
         self.commands.append(command)
         output, left = "", SECONDS if seconds is None else seconds
         for part in command.split(";"):
             word, _, rest = part.strip().partition(" ")
             if word == "exit":
-                return _result(output, int(rest))
+                return _build_result(output, int(rest))
             if word == "sleep":
                 left -= float(rest)
                 if left < 0:
-                    return _result(output, None)
+                    return _build_result(output, None)
             elif word == "echo":
                 output += f"{rest}\n"
             elif word == "seq":
@@ -44,27 +44,27 @@ class MemorySandbox:
             elif word == "cat":
                 output += (await self.read_file(rest)).decode()
             else:
-                return _result(f"{output}{word}: not found\n", 127)
-        return _result(output, 0)
+                return _build_result(f"{output}{word}: not found\n", 127)
+        return _build_result(output, 0)
 
     async def read_file(self, path: str) -> bytes:
         """See `Sandbox`."""
-        name = self._at(path)
+        name = self._resolve_path(path)
         if name not in self.files:
             raise SandboxError("There is no such file.")
         return self.files[name]
 
     async def write_file(self, path: str, content: bytes, *, append: bool = False) -> None:
         """See `Sandbox`."""
-        name = self._at(path)
-        if self._below(name):
+        name = self._resolve_path(path)
+        if self._names_in(name):
             raise SandboxError("This is a folder.")
         self.files[name] = (self.files.get(name, b"") if append else b"") + content
 
     async def list_dir(self, path: str) -> Sequence[DirEntry]:
         """See `Sandbox`."""
-        folder = self._at(path)
-        below = self._below(folder)
+        folder = self._resolve_path(path)
+        below = self._names_in(folder)
         if not below and folder not in AREAS:
             raise SandboxError("There is no such folder.")
         found: dict[str, DirEntry] = {}
@@ -73,15 +73,15 @@ class MemorySandbox:
             found[first] = DirEntry(first, bool(more), 0 if more else len(self.files[name]))
         return [found[name] for name in sorted(found)]
 
-    def _below(self, folder: str) -> list[str]:
+    def _names_in(self, folder: str) -> list[str]:
         return [name for name in self.files if name.startswith(f"{folder}/")]
 
-    def _check(self) -> None:
+    def _check_held(self) -> None:
         if self.released:
             raise SandboxGone("The sandbox was released.")
 
-    def _at(self, path: str) -> str:
-        self._check()
+    def _resolve_path(self, path: str) -> str:
+        self._check_held()
         parts = [part for part in PurePosixPath(path).parts if part != "."]
         if not path.startswith("/"):
             parts = [*PurePosixPath(VIRTUAL_ROOT).parts, "workspace", *parts]
@@ -133,7 +133,7 @@ class MemorySandboxProvider:
         self.log.append(("closed", ""))
 
 
-def _result(output: str, code: int | None) -> CommandResult:
+def _build_result(output: str, code: int | None) -> CommandResult:
     if len(output) <= OUTPUT_BYTES:
         return CommandResult(output, code)
     half = OUTPUT_BYTES // 2

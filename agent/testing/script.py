@@ -66,7 +66,7 @@ class Script:
         """The tool calls that come with the answer."""
         return self.tools or ((self.tool,) if self.tool else ())
 
-    def steered(self, fields: Mapping[str, str]) -> Script:
+    def with_fields(self, fields: Mapping[str, str]) -> Script:
         """This script with the given fields (as text) replaced; raises ValueError for what can't be read."""
         changes: dict[str, Any] = {}
         for name, text in fields.items():
@@ -75,41 +75,41 @@ class Script:
             changes["tokens"] = 0
         return replace(self, **changes)
 
-    def answer(self, heard: str) -> list[str]:
+    def answer_tokens(self, heard: str) -> list[str]:
         """The tokens of the answer to `heard` (the user's text without markers)."""
         if self.tokens:
             return [f"word{number} " for number in range(1, self.tokens + 1)]
         return _TOKEN.findall(heard if self.reply is None else self.reply)
 
-    def thoughts(self) -> list[str]:
+    def thinking_tokens(self) -> list[str]:
         """The tokens of what is thought before."""
         return _TOKEN.findall(self.thinking)
 
 
-def markers(text: str) -> tuple[str, dict[str, str]]:
+def parse_markers(text: str) -> tuple[str, dict[str, str]]:
     """Split a text into what is left without markers and the fields that they name."""
     fields = {match[1]: match[2] for match in _MARKER.finditer(text)}
     return _MARKER.sub("", text).strip(), fields
 
 
-def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The fields that the environment sets."""
     names = {ENVIRONMENT_PREFIX + name.upper(): name for name in _READERS if name != "tool"}
     return {names[key]: value for key, value in environ.items() if key in names and value}
 
 
-def fault(kind: str) -> Exception:
+def make_fault(kind: str) -> Exception:
     """The exception that stands for a kind of failure, of the classes that providers' packages raise."""
     kind_class, text = FAULTS[kind]
     return kind_class(text)
 
 
-def _tool(text: str) -> ToolUse:
+def _parse_tool_use(text: str) -> ToolUse:
     name, _, args = text.partition(" ")
     return ToolUse(name, json.loads(args or "{}"))
 
 
-def _fault_name(text: str) -> str:
+def _check_fault_name(text: str) -> str:
     if text not in FAULTS:
         raise ValueError(f"unknown fault {text!r}; known: {', '.join(FAULTS)}")
     return text
@@ -129,7 +129,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "tokens": int,
     "delay": float,
     "every": float,
-    "fail": _fault_name,
+    "fail": _check_fault_name,
     "after": int,
-    "tool": _tool,
+    "tool": _parse_tool_use,
 }

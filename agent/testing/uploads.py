@@ -49,7 +49,7 @@ class MemoryUploadStore:
         made = {record.markdown for record in records.values()}
         names = [name for name in sorted(files) if name not in made]
         return await asyncio.to_thread(
-            lambda: [_described(thread_id, name, files, records.get(name)) for name in names]
+            lambda: [_describe_upload(thread_id, name, files, records.get(name)) for name in names]
         )
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
@@ -65,7 +65,9 @@ class MemoryUploadStore:
         )
 
 
-def _described(thread_id: str, name: str, files: Mapping[str, bytes], record: Record | None) -> UploadInfo:
+def _describe_upload(
+    thread_id: str, name: str, files: Mapping[str, bytes], record: Record | None
+) -> UploadInfo:
     virtual = f"{UPLOADS}/{name}"
     return UploadInfo(
         filename=name,

@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 import structlog
 from langchain_core.tools import BaseTool
 
-from agent.acp.runner import AcpAgents
-from agent.acp.tool import enabled, invoke_tool
-from agent.config.custom_agents import Profile, groups_of
+from agent.acp.runner import AcpRunner
+from agent.acp.tool import enabled_agents, make_invoke_tool
+from agent.config.custom_agents import CustomAgent, check_tool_groups
 from agent.config.models import AgentConfig
 from agent.config.tool_groups import ACP_GROUP, MCP_GROUP
 from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
 from agent.errors import ToolUnavailable
-from agent.mcp.pool import McpTools
+from agent.mcp.pool import McpToolSet
 from agent.tools.loading import load_tools
 from agent.tools.sandbox import sandbox_tools
 
@@ -22,14 +22,14 @@ log = structlog.get_logger(__name__)
 
 
 def agent_tools(
-    config: AgentConfig, profile: Profile | None, mcp: McpTools, acp: AcpAgents | None = None
+    config: AgentConfig, profile: CustomAgent | None, mcp: McpToolSet, acp: AcpRunner | None = None
 ) -> list[BaseTool]:
     """The tools that the agent gets: those of the configuration, of ACP agents, then of MCP servers.
 
     An agent of one's own that names `tool_groups` gets these alone. A configured tool wins over one of the
     others that has its name. Blocking. Raises ToolUnavailable or ProfileBroken.
     """
-    groups = groups_of(profile, config) if profile else None
+    groups = check_tool_groups(profile, config) if profile else None
     own = load_tools(config.tools, groups)
     taken = {tool.name for tool in own}
     for tool in _of_acp(config, acp, groups):
@@ -47,7 +47,7 @@ def agent_tools(
     return own
 
 
-def sandbox_tools_for(config: AgentConfig, profile: Profile | None) -> list[BaseTool]:
+def sandbox_tools_for(config: AgentConfig, profile: CustomAgent | None) -> list[BaseTool]:
     """The tools of the sandbox that the agent gets, but for those that the configuration has by itself."""
     return sandbox_tools(profile.tool_groups if profile else None, [tool.name for tool in config.tools])
 
@@ -79,14 +79,14 @@ def is_mcp(tool: BaseTool) -> bool:
     return "mcp_server" in (tool.metadata or {})
 
 
-def _of_acp(config: AgentConfig, acp: AcpAgents | None, groups: Sequence[str] | None) -> list[BaseTool]:
-    agents = enabled(config.acp_agents)
+def _of_acp(config: AgentConfig, acp: AcpRunner | None, groups: Sequence[str] | None) -> list[BaseTool]:
+    agents = enabled_agents(config.acp_agents)
     wanted = groups is None or ACP_GROUP in groups
-    return [invoke_tool(acp, agents)] if acp is not None and agents and wanted else []
+    return [make_invoke_tool(acp, agents)] if acp is not None and agents and wanted else []
 
 
-def _of_groups(mcp: McpTools, groups: Sequence[str] | None) -> Sequence[BaseTool]:
+def _of_groups(mcp: McpToolSet, groups: Sequence[str] | None) -> Sequence[BaseTool]:
     if groups is None or MCP_GROUP in groups:
         return mcp.tools
     prefix = f"{MCP_GROUP}:"
-    return mcp.of(frozenset(group.removeprefix(prefix) for group in groups if group.startswith(prefix)))
+    return mcp.select(frozenset(group.removeprefix(prefix) for group in groups if group.startswith(prefix)))

@@ -47,7 +47,7 @@ def load_tool(entry: ToolEntry) -> BaseTool:
 
 
 def _made(found: Any, entry: ToolEntry) -> BaseTool:
-    keys = entry.passed_on()
+    keys = entry.extra_arguments()
     if isinstance(found, type) and issubclass(found, BaseTool):
         made: Any = found(**keys)
     elif callable(found) and not isinstance(found, type | BaseTool) and _makes_tools(found):

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
-from agent.shared.install_hints import extra_of_ours, install_command
+from agent.shared.install_hints import install_command, own_extra
 from bot.bus.admission import Admissions
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
@@ -53,7 +53,7 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
     try:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        command = install_command(extra_of_ours(manifest.extra))
+        command = install_command(own_extra(manifest.extra))
         raise StartError(
             f"{manifest.title} needs the package {error.name}."
             f" Install it, then restart the service: {command}"

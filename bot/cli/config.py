@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent.config.errors import ConfigErrors
 from agent.config.reader import find_config
-from agent.config.upgrade import upgrade
+from agent.config.upgrade import upgrade_file
 from bot.cli.common import configuration, home_folder
 from bot.cli.doctor import agent
 from bot.config import schema
@@ -47,7 +47,7 @@ def upgrade_command(file: Path | None) -> None:
     path = find_config(file, os.environ, Path.cwd())
     if path is None:
         raise StartError("there is no config.yaml to upgrade; the zero configuration needs none")
-    result = upgrade(path)
+    result = upgrade_file(path)
     if not result.changed:
         print(f"{path} is up to date")
         return

@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from agent.config.types import ManyIds, Section
-from agent.config.validate import describe
+from agent.config.validate import describe_type
 
 # What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
 # user group, a Feishu department.
@@ -43,7 +43,7 @@ class AccessEntry:
         if isinstance(value, dict) and len(value) == 1:
             raise ValueError(f"{_WANTED}, got a mapping; write it without the space after the colon")
         if not isinstance(value, str):
-            raise ValueError(f"{_WANTED}, got {describe(value)}")
+            raise ValueError(f"{_WANTED}, got {describe_type(value)}")
         if match := _ENTRY.fullmatch(value):
             return cls(match["scope"], match["id"], match["kind"] or "")
         if re.search(r"[,;\s]", value.strip()):

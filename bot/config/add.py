@@ -9,7 +9,14 @@ from typing import Any
 
 import yaml
 
-from agent.config.edit import entry_at, root_of, with_children, with_entries, with_paragraphs, with_value
+from agent.config.edit import (
+    add_children,
+    add_entries,
+    add_paragraphs,
+    find_entry,
+    replace_value,
+    root_mapping,
+)
 from agent.config.errors import one_error
 from agent.config.models import CONFIG_VERSION
 from agent.shared.atomic_file import mode_of, replace_file
@@ -20,8 +27,8 @@ MODE = 0o600
 
 def new_account(text: str, file: str, name: str) -> None:
     """Raises ConfigErrors where an account of this name is there already."""
-    root = root_of(text, file) if text.strip() else None
-    if root is not None and entry_at(root, ("channels", name)) is not None:
+    root = root_mapping(text, file) if text.strip() else None
+    if root is not None and find_entry(root, ("channels", name)) is not None:
         raise one_error(file, f"channels.{name} is there already; choose another name with --name")
 
 
@@ -33,13 +40,13 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
     if not text.strip():
         return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
     new_account(text, file, name)
-    return _with_line(text, root_of(text, file), "channels", line)
+    return _with_line(text, root_mapping(text, file), "channels", line)
 
 
 def with_owner(text: str, file: str, owner: str) -> str | None:
     """The text with an owner; None where `owners` is there already, for people to add to."""
-    root = root_of(text, file)
-    if root is not None and entry_at(root, ("access", "owners")) is not None:
+    root = root_mapping(text, file)
+    if root is not None and find_entry(root, ("access", "owners")) is not None:
         return None
     return _with_line(text, root, "access", f"owners: [{json.dumps(owner)}]")
 
@@ -47,11 +54,11 @@ def with_owner(text: str, file: str, owner: str) -> str | None:
 def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
     """The text with one model, where it names none."""
     line = f"  - {json.dumps(entry, ensure_ascii=False)}"
-    root = root_of(text, file) if text.strip() else None
-    found = entry_at(root, ("models",)) if root is not None else None
+    root = root_mapping(text, file) if text.strip() else None
+    found = find_entry(root, ("models",)) if root is not None else None
     if found is None:
-        return with_paragraphs(text, root, [f"models:\n{line}"])
-    return with_value(text, found, json.dumps([entry], ensure_ascii=False))
+        return add_paragraphs(text, root, [f"models:\n{line}"])
+    return replace_value(text, found, json.dumps([entry], ensure_ascii=False))
 
 
 def escaped(value: str) -> str:
@@ -73,9 +80,9 @@ def save(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def _with_line(text: str, root: yaml.MappingNode | None, section: str, line: str) -> str:
-    entry = entry_at(root, (section,)) if root is not None else None
+    entry = find_entry(root, (section,)) if root is not None else None
     if entry is None:
-        return with_paragraphs(text, root, [f"{section}:\n  {line}"])
+        return add_paragraphs(text, root, [f"{section}:\n  {line}"])
     if isinstance(entry[1], yaml.MappingNode) and (entry[1].value or entry[1].flow_style):
-        return with_entries(text, entry[1], [line])
-    return with_children(text, entry, [line])
+        return add_entries(text, entry[1], [line])
+    return add_children(text, entry, [line])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import SecretStr
 
-from agent.config.errors import KeyPath, listed
+from agent.config.errors import KeyPath, join_words
 from agent.config.problems import Problems
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import PLATFORMS, AccountConfig
@@ -70,13 +70,13 @@ def _check_models(config: Config, problems: Problems) -> None:
     for account in config.accounts:
         if account.model is not None and account.model not in names:
             path = ("channels", account.name, "model")
-            problems.add(path, f"there is no such model; expected {listed(sorted(names))}")
+            problems.add(path, f"there is no such model; expected {join_words(sorted(names))}")
 
 
 def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> None:
     for account in config.accounts:
         if account.agent is not None and account.agent.strip().lower() not in agents:
-            known = f"expected {listed(agents)}, or make" if agents else "make"
+            known = f"expected {join_words(agents)}, or make" if agents else "make"
             message = f"there is no such agent; {known} the folder agents/{account.agent} in the home"
             problems.add(("channels", account.name, "agent"), message)
 
@@ -95,7 +95,7 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     kind = type(account) if account else PLATFORMS.get(entry.scope)
     if kind is None:
         known = sorted({*PLATFORMS, *config.channels})
-        return f"{entry.scope} is neither a platform nor an account; expected {listed(known)}"
+        return f"{entry.scope} is neither a platform nor an account; expected {join_words(known)}"
     if path[0] == "channels":
         own = config.channels[str(path[1])]
         if entry.scope not in {own.name, own.platform}:
@@ -138,7 +138,8 @@ def _wrong_kind(kind: type[AccountConfig], entry: AccessEntry) -> str | None:
     pattern = kind.kind_patterns.get(entry.kind)
     if pattern is None:
         known = [f"{entry.scope}:{name}:id" for name in kind.kind_patterns]
-        return f"there is no {entry.kind} on this platform; expected {listed(known or [f'{entry.scope}:id'])}"
+        expected = join_words(known or [f"{entry.scope}:id"])
+        return f"there is no {entry.kind} on this platform; expected {expected}"
     if re.fullmatch(pattern, entry.id) is None:
         return f"expected the id of a {entry.kind} after {entry.scope}:{entry.kind}:"
     return None

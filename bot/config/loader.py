@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agent.config.document import Document
+from agent.config.document import ConfigDocument
 from agent.config.env import resolve_env
-from agent.config.errors import ConfigWarning, listed
-from agent.config.loader import prepared, take_out_unknown
+from agent.config.errors import ConfigWarning, join_words
+from agent.config.loader import prepare_document, reject_unknown_keys
 from agent.config.models import AgentConfig
 from agent.config.problems import Problems
-from agent.config.profile import profile_names
-from agent.config.reader import find_config, read_document, shown
+from agent.config.profile import list_custom_agents
+from agent.config.reader import display_path, find_config, read_document
 from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern
-from agent.config.validate import load
+from agent.config.validate import load_section
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check
 from bot.config.models import Config, ServerConfig
@@ -70,10 +70,10 @@ def load_file(
 
     Raises ConfigErrors.
     """
-    document = read_document(path, shown=shown(path, cwd), may_be_empty=may_be_empty)
+    document = read_document(path, display_name=display_path(path, cwd), may_be_empty=may_be_empty)
     problems = Problems(document)
-    document, warnings = prepared(document, problems, _KEYS, _VALUES)
-    take_out_unknown(document, Config.model_fields.keys(), problems)
+    document, warnings = prepare_document(document, problems, _KEYS, _VALUES)
+    reject_unknown_keys(document, Config.model_fields.keys(), problems)
     document = resolve_env(document, env, idle=_idle(document), problems=problems)
     config = _sections(document, problems)
     problems.raise_if_any()
@@ -89,12 +89,12 @@ def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Ser
     path = find_config(explicit, env, cwd)
     if path is None:
         return ServerConfig()
-    document = read_document(path, shown=shown(path, cwd))
-    document, _ = prepared(document, Problems(document), _KEYS, _VALUES)
+    document = read_document(path, display_name=display_path(path, cwd))
+    document, _ = prepare_document(document, Problems(document), _KEYS, _VALUES)
     problems = Problems(document)
     part = replace(document, data={key: value for key, value in document.data.items() if key == "server"})
     part = resolve_env(part, env, problems=problems)
-    server = load(ServerConfig, part.data.get("server"), part, ("server",), problems)
+    server = load_section(ServerConfig, part.data.get("server"), part, ("server",), problems)
     problems.raise_if_any()
     return server or ServerConfig()
 
@@ -104,33 +104,33 @@ def _agents(home: Path | None) -> tuple[str, ...] | None:
     if home is None:
         return None
     try:
-        return profile_names(home)
+        return list_custom_agents(home)
     except OSError:
         return None
 
 
-def _idle(document: Document) -> frozenset[str]:
+def _idle(document: ConfigDocument) -> frozenset[str]:
     """The sections that are another server's business, where the runtime is not ours."""
     runtime = document.data.get("runtime")
     foreign = isinstance(runtime, dict) and runtime.get("url") is not None
     return frozenset({"models", "checkpointer", "tools", "guardrails"}) if foreign else frozenset()
 
 
-def _sections(document: Document, problems: Problems) -> Config:
+def _sections(document: ConfigDocument, problems: Problems) -> Config:
     data = document.data
     agent = {key: value for key, value in data.items() if key in AgentConfig.model_fields}
     parts: dict[str, Any] = {}
-    if loaded := load(AgentConfig, agent, document, (), problems):
+    if loaded := load_section(AgentConfig, agent, document, (), problems):
         parts |= {name: getattr(loaded, name) for name in AgentConfig.model_fields}
     for name, model in _SECTIONS.items():
-        section = load(model, data.get(name), document, (name,), problems)
+        section = load_section(model, data.get(name), document, (name,), problems)
         if section is not None:
             parts[name] = section
     parts["channels"] = _channels(document, problems)
     return Config.model_validate(parts)
 
 
-def _channels(document: Document, problems: Problems) -> dict[str, AccountConfig]:
+def _channels(document: ConfigDocument, problems: Problems) -> dict[str, AccountConfig]:
     given = document.data.get("channels")
     if given is None:
         given = {}
@@ -145,7 +145,7 @@ def _channels(document: Document, problems: Problems) -> dict[str, AccountConfig
     return accounts
 
 
-def _account(name: str, entry: Any, document: Document, problems: Problems) -> AccountConfig | None:
+def _account(name: str, entry: Any, document: ConfigDocument, problems: Problems) -> AccountConfig | None:
     path = ("channels", name)
     if not ACCOUNT_NAME.fullmatch(name):
         problems.add(path, "expected a name of lower-case letters, digits, - and _, beginning with a letter")
@@ -158,7 +158,7 @@ def _account(name: str, entry: Any, document: Document, problems: Problems) -> A
     if model is None:
         problems.add(
             path if "platform" not in entry else (*path, "platform"),
-            f"expected `platform` to be {listed(sorted(PLATFORMS))}",
+            f"expected `platform` to be {join_words(sorted(PLATFORMS))}",
         )
         return None
     if name != platform and (name in PLATFORMS or platform in BUILT_IN):
@@ -167,7 +167,7 @@ def _account(name: str, entry: Any, document: Document, problems: Problems) -> A
     if "name" in entry:
         problems.add((*path, "name"), "unknown key; the name of an account is the key of its entry")
         return None
-    return load(model, {**entry, "name": name, "platform": platform}, document, path, problems)
+    return load_section(model, {**entry, "name": name, "platform": platform}, document, path, problems)
 
 
 def _platform(name: str, entry: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from agent.config.harness import GuardrailProvider, SandboxConfig
+from agent.config.harness import GuardrailProviderConfig, SandboxConfig
 from agent.config.models import CONFIG_VERSION, ModelEntry
 from agent.config.tools import ToolEntry
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
@@ -24,7 +24,7 @@ def schema() -> dict[str, Any]:
     definitions = {name: _section(shape, generated["$defs"]) for name, shape in generated["$defs"].items()}
     whole = definitions.pop("Config")
     definitions.pop("AccountConfig")
-    for entry in (ModelEntry, ToolEntry, GuardrailProvider, SandboxConfig):
+    for entry in (ModelEntry, ToolEntry, GuardrailProviderConfig, SandboxConfig):
         definitions[entry.__name__]["properties"].pop("extra")
         definitions[entry.__name__]["additionalProperties"] = True
     for platform, model in PLATFORMS.items():

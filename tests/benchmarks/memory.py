@@ -27,8 +27,8 @@ from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.factory import create_agent_graph
 from agent.memory.files import MemoryFiles
 from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import Said
-from agent.memory.store import FileMemory
+from agent.memory.queued_exchange import QueuedMessage
+from agent.memory.store import FileMemoryStore
 from agent.middleware.memory import MemoryMiddleware
 from agent.testing import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
@@ -99,15 +99,15 @@ async def measured(folder: Path) -> list[Figure]:
     async def nobody(_: Any) -> Any:
         return AIMessage("{}")
 
-    memory = FileMemory(folder, settings, nobody)
+    memory = FileMemoryStore(folder, settings, nobody)
     kept = MemoryFolder(folder / "memory")
     await asyncio.to_thread(kept.files.write, ADA, DOCUMENT)
     fresh = MemoryFiles(folder / "memory")
-    said = [Said("1", "person", SAID), Said("2", "assistant", SAID)]
+    said = [QueuedMessage("1", "person", SAID), QueuedMessage("2", "assistant", SAID)]
     pairs: dict[str, tuple[Callable[[], Awaitable[Any]], Callable[[], Awaitable[Any]], float]] = {
         "a run with its memory": (agent(MemoryMiddleware(store=memory)), agent(), 3.0),
         "a queued turn": (
-            lambda: asyncio.to_thread(kept.queue.put, ADA, str(uuid4()), said, quiet=3600),
+            lambda: asyncio.to_thread(kept.queue.add_messages, ADA, str(uuid4()), said, quiet=3600),
             transaction(folder / "peer.db"),
             4.0,
         ),

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from agent.testing.script import Script, markers
+from agent.testing.script import Script, parse_markers
 from bot.testing.emulators.http import answer, read_body
 from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send, until_signalled
 
@@ -25,9 +25,9 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await answer(send, 404, {"error": {"message": "not found"}})
         return
     body = orjson.loads(await read_body(receive))
-    heard, fields = markers(_asked(body["messages"]))
-    script = Script().steered(fields)
-    tokens = script.answer(heard) or ["…"]
+    heard, fields = parse_markers(_asked(body["messages"]))
+    script = Script().with_fields(fields)
+    tokens = script.answer_tokens(heard) or ["…"]
     if body.get("stream"):
         await _stream(send, script, tokens, body)
     else:

@@ -23,8 +23,8 @@ from agent.core.run_options import RunOptions
 from agent.harness.prompt import system_prompt
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
-from agent.skills.discovery import Discovery
-from agent.skills.section import skills_section
+from agent.skills.discovery import SkillDiscovery
+from agent.skills.section import render_skills_section
 from agent.skills.skill import SkillRoots
 from tests.benchmarks.figures import Figure, table
 
@@ -101,29 +101,29 @@ def main() -> int:
         folder = Path(name)
         roots = made(folder)
         paths = files(roots)
-        known = Discovery(roots)
-        skills = known.current().skills
+        known = SkillDiscovery(roots)
+        skills = known.find_skills().skills
         if len(skills) != COUNT:
             print(f"{len(skills)} of {COUNT} skills were found")
             return 1
         today = date(2026, 11, 22)
-        section = skills_section(skills, ["read_file"])
+        section = render_skills_section(skills, ["read_file"])
         figures = [
             ratio(
                 f"{COUNT} skills found first",
-                lambda: Discovery(roots).current(),
+                lambda: SkillDiscovery(roots).find_skills(),
                 lambda: [path.read_text() for path in paths],
                 150,
             ),
             ratio(
                 f"{COUNT} skills looked for again",
-                known.current,
+                known.find_skills,
                 lambda: [path.stat() for path in paths],
                 25,
             ),
             ratio(
                 f"the list of {COUNT} in the prompt",
-                lambda: skills_section(skills, ["read_file"]),
+                lambda: render_skills_section(skills, ["read_file"]),
                 lambda: "\n".join(f"- {one.name}: {one.description} ({one.path})" for one in skills),
                 15,
             ),

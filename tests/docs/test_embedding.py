@@ -8,7 +8,7 @@ import pytest
 
 from agent.client import AgentClient
 from agent.config.document import parse_document
-from agent.config.profile import ProfileConfig
+from agent.config.profile import CustomAgentConfig
 from tests.docs.blocks import ROOT, Block, blocks
 from tests.docs.programs import expected, on_page, printed
 
@@ -52,5 +52,5 @@ def test_program_prints_the_documented_output(block: Block, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("block", blocks("yaml agent"), ids=str)
 def test_agent_file_loads_and_shows_every_key(block: Block) -> None:
-    config = ProfileConfig.model_validate(parse_document(block.body, "config.yaml").data)
-    assert config.model_fields_set == set(ProfileConfig.model_fields)
+    config = CustomAgentConfig.model_validate(parse_document(block.body, "config.yaml").data)
+    assert config.model_fields_set == set(CustomAgentConfig.model_fields)

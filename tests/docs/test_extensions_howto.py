@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agent.config.extensions import Extensions, McpOAuth, McpServer
-from agent.config.extensions_file import checked
+from agent.config.extensions_file import check_extensions
 from agent.config.json_document import parse_json
 from agent.skills.front_matter import FrontMatter, parse_skill
-from agent.skills.skill import bundled
+from agent.skills.skill import bundled_folder
 from tests.docs.blocks import ROOT, Block, blocks
 
 pytestmark = pytest.mark.may_block
@@ -26,7 +26,7 @@ def test_the_examples_can_be_used() -> None:
     found = [*on("connect-mcp-servers.md", "json"), *on("write-skills.md", "json")]
     assert len(found) == 3
     for block in found:
-        assert isinstance(checked(parse_json(block.body, str(block)), ENV), Extensions)
+        assert isinstance(check_extensions(parse_json(block.body, str(block)), ENV), Extensions)
 
 
 def test_the_example_of_a_skill_is_one() -> None:
@@ -46,6 +46,6 @@ def test_every_key_is_told() -> None:
 
 def test_every_bundled_skill_is_told() -> None:
     skills = (HOWTO / "write-skills.md").read_text()
-    names = [Path(path).parent.name for path in bundled().glob("*/SKILL.md")]
+    names = [Path(path).parent.name for path in bundled_folder().glob("*/SKILL.md")]
     assert names
     assert all(f"`{name}`" in skills for name in names)

@@ -31,7 +31,7 @@ def test_what_a_configuration_names_decides(
     path.write_text(block.body)
     guardrails = load_agent_config(path, {}, tmp_path).config.guardrails
     assert guardrails.enabled
-    assert load_guardrail(guardrails.provider.use, guardrails.provider.passed_on())
+    assert load_guardrail(guardrails.provider.use, guardrails.provider.extra_arguments())
 
 
 def test_the_program_prints_what_the_page_says(tmp_path: Path) -> None:

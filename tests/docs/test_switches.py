@@ -12,7 +12,7 @@ from agent.config import AgentConfig
 from agent.core.run_options import MODEL_HEADER, RunOptions
 from agent.features import RuntimeFeatures
 from agent.harness.lead_chain import ChainParts, select_features
-from agent.memory.in_memory import ProcessMemory
+from agent.memory.in_memory import InProcessMemoryStore
 from agent.models.spec import ModelSpec
 from agent.uploads.folders import ThreadFolders
 from bot.commands.core_commands import builtin
@@ -67,7 +67,7 @@ def test_accounts_and_chats_have_what_the_table_gives_them() -> None:
 def test_a_feature_is_as_the_table_says_where_nothing_is_configured() -> None:
     spec = ModelSpec(name="m", use="x:Y", model="m", display_name="M")
     parts = ChainParts(
-        AgentConfig(), spec, RunOptions(), ThreadFolders.__new__(ThreadFolders), ProcessMemory()
+        AgentConfig(), spec, RunOptions(), ThreadFolders.__new__(ThreadFolders), InProcessMemoryStore()
     )
     found = select_features(parts)
     told = {row.feature: row.default.partition(":")[0] for row in ROWS if row.feature}

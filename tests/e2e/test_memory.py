@@ -16,7 +16,9 @@ from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
 
-MODEL = 'models: [{name: scripted, use: "agent.testing.remembering:KeepingModel"}]\ntitle: {enabled: false}'
+MODEL = (
+    'models: [{name: scripted, use: "agent.testing.remembering:RememberingModel"}]\ntitle: {enabled: false}'
+)
 MINE = "person.telegram.telegram%3a1001.json"
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent.acp.runner import AcpAgents
+from agent.acp.runner import AcpRunner
 from agent.config.acp import AcpAgent
 from agent.uploads.folders import ThreadFolders
 
@@ -34,7 +34,7 @@ def steps(*each: Any) -> str:
     return json.dumps([one if isinstance(one, list) else [one] for one in each])
 
 
-def agents(home: Path, **environ: str) -> AcpAgents:
+def agents(home: Path, **environ: str) -> AcpRunner:
     """What hands tasks over; the agents get the search path and `environ`."""
     known = {"PATH": os.environ.get("PATH", os.defpath), **environ}
-    return AcpAgents(ThreadFolders(home), environ=known)
+    return AcpRunner(ThreadFolders(home), environ=known)

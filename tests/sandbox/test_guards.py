@@ -20,7 +20,7 @@ from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.resource_watch import Watch
 from agent.sandbox.run_as import FIRST, user_of
-from agent.testing.conformance.attacks_base import SECRET, gone, python, running
+from agent.testing.conformance.attacks_base import SECRET, list_marked_processes, run_python, wait_until_gone
 from tests.sandbox.sandbox_fixtures import local, one
 
 pytestmark = pytest.mark.bubblewrap
@@ -192,7 +192,7 @@ async def test_files_without_a_name_are_counted(tmp_path: Path) -> None:
         "import os, time\nfor n in range(2):\n fd = os.open('x', os.O_RDWR | os.O_CREAT); os.unlink('x')\n"
         " os.write(fd, bytes(20_000_000))\ntime.sleep(15)"
     )
-    result = await python(await one(local(tmp_path, limits=LIMITS)), text)
+    result = await run_python(await one(local(tmp_path, limits=LIMITS)), text)
     assert result.stopped == "The thread's folders would hold more than 30 MB."
 
 
@@ -223,18 +223,18 @@ async def test_a_service_that_is_killed_takes_its_commands_with_it(tmp_path: Pat
     job = Job(mounts=mounts, user=user_of("thread-1"), limits=LIMITS, file_bytes=1_000)
     line = await asyncio.to_thread(arguments, job, ["sleep", mark])
     begun = await asyncio.to_thread(subprocess.Popen, line)
-    while len(await asyncio.to_thread(running, f"sleep {mark}")) < 3:
+    while len(await asyncio.to_thread(list_marked_processes, f"sleep {mark}")) < 3:
         await asyncio.sleep(0.02)
     begun.kill()
     await asyncio.to_thread(begun.wait)
-    assert await gone(f"sleep {mark}")
+    assert await wait_until_gone(f"sleep {mark}")
 
 
 async def test_an_end_comes_to_all(tmp_path: Path) -> None:
     mark = f"5{os.getpid()}.5"
     sandbox = await one(local(tmp_path))
     await sandbox.execute_command(f"setsid sleep {mark} > /dev/null 2>&1 < /dev/null & sleep 0.1")
-    assert await gone(f"sleep {mark}")
+    assert await wait_until_gone(f"sleep {mark}")
 
 
 async def test_a_cancelled_command_ends(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ async def test_a_cancelled_command_ends(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await gone(f"sleep {mark}")
+    assert await wait_until_gone(f"sleep {mark}")
 
 
 async def test_paths_of_the_host_are_masked(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ async def test_calls_of_the_kernel_are_refused(tmp_path: Path) -> None:
     column = 0 if platform.machine() == "x86_64" else 1
     numbers = [(name, both[column]) for name, both in seccomp.DENIED.items()]
     script = CALLS.format(numbers=numbers, clone=(56, 220)[column])
-    result = await python(await one(local(tmp_path)), script)
+    result = await run_python(await one(local(tmp_path)), script)
     answers = dict(line.split() for line in result.output.splitlines())
     assert answers.pop("clone3") == "38", "not there, so that programs fall back"
     assert set(answers.values()) == {"1"}

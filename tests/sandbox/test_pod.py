@@ -16,7 +16,7 @@ import pytest
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.pod import PodBackend, first_process
 from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import gone
+from agent.testing.conformance.attacks_base import wait_until_gone
 from tests.sandbox.provisioning import TOKEN, Provisioner, command, environment, port_of, remote, serving
 from tests.sandbox.sandbox_fixtures import one
 
@@ -90,7 +90,7 @@ async def test_nothing_is_left_of_a_command(pod: Provisioner, home: Path, left: 
     sandbox = await one(remote(home, pod.url))
     mark = f"6413.{abs(hash(left)) % 10_000}"
     await sandbox.execute_command(left.format(mark=mark), seconds=1)
-    assert await gone(f"sleep {mark}")
+    assert await wait_until_gone(f"sleep {mark}")
     result = await sandbox.execute_command("cat /proc/[0-9]*/stat | grep -c ' Z '")
     assert result.output == "0\n"
 
@@ -133,7 +133,7 @@ async def test_a_cancelled_command_ends(pod: Provisioner, home: Path) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await gone(mark)
+    assert await wait_until_gone(mark)
 
 
 async def test_no_secret_is_handed_down(pod: Provisioner, home: Path) -> None:

@@ -26,7 +26,7 @@ from agent.sandbox.options import Surroundings
 from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
 from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import gone
+from agent.testing.conformance.attacks_base import wait_until_gone
 from tests.sandbox.provisioning import (
     TOKEN,
     Provisioner,
@@ -81,7 +81,7 @@ async def test_a_service_that_dies_in_mid_command(tmp_path: Path, service: Provi
     await asyncio.to_thread(service.kill)
     with pytest.raises(SandboxError, match="broke off"):
         await running
-    assert await gone(mark)
+    assert await wait_until_gone(mark)
     assert [entry.name for entry in await sandbox.list_dir(".")] == ["kept"]
     async with serving(bubblewrapped(service.home / "sandbox" / "provisioner")) as (url, stations):
         assert len(stations.names) == 1, "it takes over what the first one left"
@@ -99,7 +99,7 @@ async def test_a_cancelled_command_ends_there(tmp_path: Path, url: str) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await gone(mark)
+    assert await wait_until_gone(mark)
     assert (await sandbox.execute_command("ls")).output == "", "what it made is thrown away"
 
 

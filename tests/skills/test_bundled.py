@@ -20,10 +20,10 @@ from agent.config.skills import SkillsConfig
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.source import ModelSource
-from agent.skills.discovery import Discovery
+from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import parse_skill
-from agent.skills.section import skills_section
-from agent.skills.skill import SkillRoots, bundled
+from agent.skills.section import render_skills_section
+from agent.skills.skill import SkillRoots, bundled_folder
 from agent.testing import Script, ScriptedChatModel, ToolUse
 
 pytestmark = pytest.mark.may_block
@@ -41,7 +41,13 @@ TOOLS = {"ls", "read_file", "write_file", "bash", "present_files", "view_image"}
 def script(skill: str, name: str, *arguments: object, code: int = 0) -> str:
     """What the script prints; its exit code has to be this one."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(bundled() / skill / "scripts" / name), *map(str, arguments)],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            str(bundled_folder() / skill / "scripts" / name),
+            *map(str, arguments),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -51,7 +57,7 @@ def script(skill: str, name: str, *arguments: object, code: int = 0) -> str:
 
 
 def found(tmp_path: Path) -> Any:
-    return Discovery(SkillRoots(bundled(), tmp_path)).current()
+    return SkillDiscovery(SkillRoots(bundled_folder(), tmp_path)).find_skills()
 
 
 def test_all_are_there_and_sound(tmp_path: Path) -> None:
@@ -70,7 +76,7 @@ def test_what_they_name_is_there(tmp_path: Path) -> None:
     for one in found(tmp_path).skills:
         _, body = parse_skill((one.folder / "SKILL.md").read_text(), one.name)
         named = set(re.findall(r"/mnt/skills/public/([\w./-]+\.py)", body))
-        there = {str(path.relative_to(bundled())) for path in one.folder.rglob("*.py")}
+        there = {str(path.relative_to(bundled_folder())) for path in one.folder.rglob("*.py")}
         assert named <= there
         assert all(path in body or Path(path).name in body for path in there), "nothing lies there unused"
         assert "material. An instruction" in body, "what is worked on is no instruction"
@@ -104,7 +110,7 @@ class Stage:
 @tool
 def read_file(path: str) -> str:
     """Read a file."""
-    return (bundled() / path.removeprefix("/mnt/skills/public/")).read_text()
+    return (bundled_folder() / path.removeprefix("/mnt/skills/public/")).read_text()
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
@@ -118,9 +124,9 @@ async def test_an_agent_is_told_of_it_and_reads_it(tmp_path: Path, name: str) ->
 
 def test_all_together_are_a_short_part_of_the_prompt(tmp_path: Path) -> None:
     extensions, config = Extensions(), SkillsConfig()
-    assert extensions.skill_is_on("thread-summary")
+    assert extensions.is_skill_enabled("thread-summary")
     assert config.container_path == "/mnt/skills"
-    assert len(skills_section(found(tmp_path).skills, ["read_file"])) < 4_000
+    assert len(render_skills_section(found(tmp_path).skills, ["read_file"])) < 4_000
 
 
 # thread-summary ------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.config.errors import ConfigError, ConfigWarning
-from agent.config.harness import GuardrailProvider
+from agent.config.harness import GuardrailProviderConfig
 from agent.config.loader import LoadedAgentConfig
 from agent.config.problems import Problems
 from agent.core.import_string import ImportProblem, ImportStringError
@@ -25,7 +25,7 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
     A ConfigWarning is what leaves the configuration usable: the package of one model's provider is not
     installed, or the passport of the guardrail does not count any more.
     """
-    problems = Problems(loaded.places)
+    problems = Problems(loaded.source)
     config = loaded.config
     for index, model in enumerate(config.models):
         try:
@@ -40,13 +40,13 @@ def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
             problems.add(("tools", index), _advised(error, TOOL_ADVICE))
     if config.guardrails.enabled:
         _try_guardrail(config.guardrails.provider, problems)
-    return problems.found
+    return problems.errors
 
 
-def _try_guardrail(config: GuardrailProvider, problems: Problems) -> None:
+def _try_guardrail(config: GuardrailProviderConfig, problems: Problems) -> None:
     at = ("guardrails", "provider")
     try:
-        provider = load_guardrail(config.use, config.passed_on())
+        provider = load_guardrail(config.use, config.extra_arguments())
     except GuardrailUnavailable as error:
         problems.add((*at, *error.at), _advised(error, GUARDRAIL_ADVICE))
         return

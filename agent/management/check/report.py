@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent.config.custom_agents import Offer, describe_profiles
+from agent.config.custom_agents import AvailableOptions, describe_custom_agents
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.extensions_source import ExtensionsSource
 from agent.config.models import AgentConfig
-from agent.config.profile import FOLDER, profile_names
+from agent.config.profile import FOLDER, list_custom_agents
 from agent.core.schemas import ConfigProblem, ConfigReport
 from agent.management.check.parts import tried
 from agent.management.check.sandbox import sandbox_problems
 from agent.models.source import ModelSource
-from agent.skills.discovery import Discovery
-from agent.skills.skill import roots_of
+from agent.skills.discovery import SkillDiscovery
+from agent.skills.skill import resolve_roots
 
 
-async def offer_of(source: ModelSource) -> Offer:
+async def offer_of(source: ModelSource) -> AvailableOptions:
     """What agents of one's own can ask for now. Raises ConfigErrors."""
-    return Offer((await source.catalog()).names, await source.config())
+    return AvailableOptions((await source.catalog()).names, await source.config())
 
 
 async def report(
@@ -35,8 +35,8 @@ async def report(
     loaded = await source.loaded()
     refusal = source.refusal.errors if source.refusal else ()
     found = [_problem(error) for error in (*refusal, *await asyncio.to_thread(tried, loaded))]
-    if await asyncio.to_thread(profile_names, home):
-        agents = await asyncio.to_thread(describe_profiles, home, env, await offer_of(source))
+    if await asyncio.to_thread(list_custom_agents, home):
+        agents = await asyncio.to_thread(describe_custom_agents, home, env, await offer_of(source))
         found += [
             ConfigProblem(where=f"{FOLDER}/{one.name}", what=one.problem)
             for one in agents.agents
@@ -53,7 +53,7 @@ async def report(
 def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
     """Why the file of extensions can't be read as it is now; what was good before may still be in force."""
     try:
-        extensions.load()
+        extensions.reload()
     except ConfigErrors as errors:
         return [_problem(error) for error in errors.errors]
     return []
@@ -61,7 +61,7 @@ def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
 
 def _of_skills(config: AgentConfig, home: Path) -> list[ConfigProblem]:
     """Skills that can't be read."""
-    broken = Discovery(roots_of(config.skills, home)).current().broken
+    broken = SkillDiscovery(resolve_roots(config.skills, home)).find_skills().broken
     return [
         ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
         for one in broken

@@ -35,7 +35,7 @@ async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProb
 
 def _provider(config: SandboxConfig, home: Path, folder: Path) -> SandboxProvider:
     around = Surroundings(UploadStore(ThreadFolders(folder)).folders, home.absolute())
-    return load_provider(config.use, around, config.passed_on())
+    return load_provider(config.use, around, config.extra_arguments())
 
 
 async def _missing(provider: SandboxProvider) -> str:

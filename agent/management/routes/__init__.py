@@ -43,7 +43,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     for error in refused(source.verify()):
         log.error("config_part_unusable", detail=str(error))
     extensions = ExtensionsSource()
-    extensions.load()
+    extensions.reload()
     skills = SkillManagement(source, extensions, SkillLibrary(home))
     routes = [
         Route("/health", guarded(_health), methods=["GET"]),

@@ -11,13 +11,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agent.config.custom_agent_changes import (
-    NewProfileBody,
-    ProfileBody,
-    change_profile,
-    make_profile,
-    remove_profile,
+    CustomAgentBody,
+    NewCustomAgentBody,
+    change_custom_agent,
+    create_custom_agent,
+    delete_custom_agent,
 )
-from agent.config.custom_agents import describe_profile, describe_profiles
+from agent.config.custom_agents import describe_custom_agent, describe_custom_agents
 from agent.management.check.report import offer_of
 from agent.management.routes.endpoints import answer, body_of, guarded
 from agent.management.routes.pagination import paged
@@ -52,29 +52,29 @@ class AgentRoutes:
     async def listing(self, request: Request) -> Response:
         """All agents of one's own."""
         offer = await offer_of(self._source)
-        found = await asyncio.to_thread(describe_profiles, self._home, os.environ, offer)
+        found = await asyncio.to_thread(describe_custom_agents, self._home, os.environ, offer)
         return paged(request, found, "agents")
 
     async def one(self, request: Request) -> Response:
         """One agent with its personality."""
         name, offer = request.path_params["name"], await offer_of(self._source)
-        return answer(await asyncio.to_thread(describe_profile, self._home, name, os.environ, offer))
+        return answer(await asyncio.to_thread(describe_custom_agent, self._home, name, os.environ, offer))
 
     async def make(self, request: Request) -> Response:
         """Make an agent."""
-        body = NewProfileBody.of(await body_of(request, LARGEST_BODY))
+        body = NewCustomAgentBody.of(await body_of(request, LARGEST_BODY))
         offer = await offer_of(self._source)
-        made = await asyncio.to_thread(make_profile, self._home, body, os.environ, offer)
+        made = await asyncio.to_thread(create_custom_agent, self._home, body, os.environ, offer)
         response = answer(made, 201)
         response.headers["location"] = f"/api/agents/{made.name}"
         return response
 
     async def change(self, request: Request) -> Response:
         """Change an agent; what is absent stays as it is."""
-        body = ProfileBody.of(await body_of(request, LARGEST_BODY))
+        body = CustomAgentBody.of(await body_of(request, LARGEST_BODY))
         name, offer = request.path_params["name"], await offer_of(self._source)
-        return answer(await asyncio.to_thread(change_profile, self._home, name, body, os.environ, offer))
+        return answer(await asyncio.to_thread(change_custom_agent, self._home, name, body, os.environ, offer))
 
     async def remove(self, request: Request) -> Response:
         """Delete an agent with its folder."""
-        return answer(await asyncio.to_thread(remove_profile, self._home, request.path_params["name"]))
+        return answer(await asyncio.to_thread(delete_custom_agent, self._home, request.path_params["name"]))

@@ -33,18 +33,18 @@ def mcp_routes(servers: McpManagement) -> list[BaseRoute]:
     """`/api/mcp/config`, `/api/mcp/servers` and `/api/mcp/servers/{name}`."""
 
     async def shown(_: Request) -> Response:
-        return answer(await servers.config())
+        return answer(await servers.load_config())
 
     async def update(request: Request) -> Response:
         body = validate(McpUpdate, await read_json(request))
-        return answer(await servers.update(body.mcp_servers))
+        return answer(await servers.replace_servers(body.mcp_servers))
 
     async def states(request: Request) -> Response:
-        return paged(request, await servers.servers(), "servers")
+        return paged(request, await servers.list_servers(), "servers")
 
     async def switch(request: Request) -> Response:
         body = validate(McpSwitch, await read_json(request))
-        return answer(await servers.switch(request.path_params["name"], enabled=body.enabled))
+        return answer(await servers.set_enabled(request.path_params["name"], enabled=body.enabled))
 
     return [
         Route("/api/mcp/config", guarded(shown), methods=["GET"]),

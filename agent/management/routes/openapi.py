@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from starlette.routing import BaseRoute, Route
 
-from agent.config.custom_agent_changes import NewProfileBody, ProfileBody
+from agent.config.custom_agent_changes import CustomAgentBody, NewCustomAgentBody
 from agent.core import schemas
 from agent.core.memory_document import MemoryDocument
 from agent.harness.suggestions import SuggestionsBody
@@ -25,10 +25,10 @@ TOLD: Mapping[str, Told] = {
     "POST /api/models/{name:path}/probe": Told("Ask a model for a word.", answer=schemas.ModelProbe),
     "GET /api/config/problems": Told("What of the configuration can't be used.", answer=schemas.ConfigReport),
     "GET /api/agents": Told("Agents of one's own.", answer=schemas.AgentList, query=PAGING),
-    "POST /api/agents": Told("Make an agent.", NewProfileBody, schemas.AgentInfo, 201),
+    "POST /api/agents": Told("Make an agent.", NewCustomAgentBody, schemas.AgentInfo, 201),
     "GET /api/agents/{name}": Told("One agent with its personality.", answer=schemas.AgentInfo),
     "PUT /api/agents/{name}": Told(
-        "Change an agent: what is absent stays, null is the usual again.", ProfileBody, schemas.AgentInfo
+        "Change an agent: what is absent stays, null is the usual again.", CustomAgentBody, schemas.AgentInfo
     ),
     "DELETE /api/agents/{name}": Told("Delete an agent with its folder.", answer=schemas.OperationResult),
     "GET /api/mcp/config": Told("MCP servers as configured, secrets hidden.", answer=schemas.McpConfig),

@@ -59,16 +59,16 @@ class SkillRoutes:
 
     async def listing(self, request: Request) -> Response:
         """All skills."""
-        return paged(request, await self._skills.listed(), "skills")
+        return paged(request, await self._skills.list_skills(), "skills")
 
     async def one(self, request: Request) -> Response:
         """One skill."""
-        return answer(await self._skills.one(request.path_params["name"]))
+        return answer(await self._skills.get_skill(request.path_params["name"]))
 
     async def switch(self, request: Request) -> Response:
         """Switch a skill on or off."""
         body = validate(SkillSwitch, await read_json(request))
-        return answer(await self._skills.switch(request.path_params["name"], enabled=body.enabled))
+        return answer(await self._skills.set_enabled(request.path_params["name"], enabled=body.enabled))
 
     async def install(self, request: Request) -> Response:
         """Install a skill."""
@@ -76,9 +76,9 @@ class SkillRoutes:
             body = validate(FromThread, await read_json(request))
             path = await asyncio.to_thread(self._folders.find, body.thread_id, body.path)
             _check_suffix(path.name)
-            return answer(await self._skills.install(path))
+            return answer(await self._skills.install_skill(path))
         with tempfile.TemporaryDirectory(prefix="roebot-skill-") as folder:
-            return answer(await self._skills.install(await _received(request, Path(folder))))
+            return answer(await self._skills.install_skill(await _received(request, Path(folder))))
 
 
 async def _received(request: Request, folder: Path) -> Path:

@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, SecretStr
 from agent.errors import ModelUnavailable
 from agent.models.local.bundled import ANSWER_TOKENS
 from agent.models.local.process import SHARED, Endpoint, LocalServer
-from agent.shared.install_hints import extra_of_ours, install_command
+from agent.shared.install_hints import install_command, own_extra
 
 FIRST_TOKEN_SECONDS = 600.0
 
@@ -78,7 +78,7 @@ class LocalChatModel(BaseChatModel):
             from langchain_openai import ChatOpenAI
         except ImportError as error:
             raise ModelUnavailable(
-                f"The local model needs langchain-openai: {install_command(extra_of_ours('openai'))}"
+                f"The local model needs langchain-openai: {install_command(own_extra('openai'))}"
             ) from error
         return ChatOpenAI(
             model=self.model,

@@ -18,7 +18,7 @@ THREAD, OTHER = "attacker", "victim"
 ResultT = TypeVar("ResultT")
 
 
-class Attacks:
+class AttackBase:
     """Who runs them gives the fixtures `home` and `provider`."""
 
     @pytest.fixture
@@ -48,18 +48,18 @@ class Attacks:
         return home / "threads" / thread_id / "user-data" / area
 
 
-async def on_host(work: Callable[[], ResultT]) -> ResultT:
+async def run_on_host(work: Callable[[], ResultT]) -> ResultT:
     """What the host sees or does, in a thread."""
     return await asyncio.to_thread(work)
 
 
-async def python(sandbox: Sandbox, text: str, *, seconds: float | None = None) -> CommandResult:
+async def run_python(sandbox: Sandbox, text: str, *, seconds: float | None = None) -> CommandResult:
     """Run a script of Python in the sandbox."""
     await sandbox.write_file("attack.py", text.encode())
     return await sandbox.execute_command("python3 attack.py", seconds=seconds)
 
 
-def running(mark: str) -> list[int]:
+def list_marked_processes(mark: str) -> list[int]:
     """The host's processes that have the mark in their command line. Blocking."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
@@ -68,10 +68,10 @@ def running(mark: str) -> list[int]:
     return found
 
 
-async def gone(mark: str, *, tries: int = 100) -> bool:
+async def wait_until_gone(mark: str, *, tries: int = 100) -> bool:
     """Whether the processes with the mark end; a killed one may take a moment."""
     for _ in range(tries):
-        if not await asyncio.to_thread(running, mark):
+        if not await asyncio.to_thread(list_marked_processes, mark):
             return True
         await asyncio.sleep(0.05)
     return False

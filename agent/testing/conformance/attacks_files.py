@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import Sandbox, SandboxError, SandboxProvider
-from agent.testing.conformance.attacks_base import OTHER, SECRET, Attacks, on_host
+from agent.testing.conformance.attacks_base import OTHER, SECRET, AttackBase, run_on_host
 
 SWAPS, TRIES, PATIENCE = 60, 5_000, 60.0
 _SWAP = """
@@ -37,7 +37,7 @@ while not os.path.exists("stop"):
 
 
 @pytest.mark.asyncio
-class FileAttacks(Attacks):
+class FileAttacks(AttackBase):
     """Whoever names a file gets one of the sandbox or none."""
 
     @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ class FileAttacks(Attacks):
             f"cat /mnt/user-data/../../{OTHER}/user-data/workspace/mine.txt; ls /mnt /mnt/user-data"
         )
         assert SECRET not in result.output
-        assert await on_host(lambda: sorted(path.name for path in place.iterdir())) == ["mine.txt"]
+        assert await run_on_host(lambda: sorted(path.name for path in place.iterdir())) == ["mine.txt"]
 
     async def test_paths_that_can_only_be_read(self, sandbox: Sandbox) -> None:
         """The system's folders and the sandbox's own root."""
@@ -110,8 +110,8 @@ class FileAttacks(Attacks):
         for path in ("folder", "root", "real/deep"):
             with pytest.raises(SandboxError):
                 await sandbox.list_dir(path)
-        assert await on_host((home / "secret.txt").read_text) == SECRET
-        assert not await on_host((home / "new.txt").exists)
+        assert await run_on_host((home / "secret.txt").read_text) == SECRET
+        assert not await run_on_host((home / "new.txt").exists)
 
     async def test_links_of_the_second_kind(self, sandbox: Sandbox, home: Path) -> None:
         """No second name for a file of the system, and none is used by a file operation."""
@@ -120,19 +120,19 @@ class FileAttacks(Attacks):
         )
         assert result.exit_code != 0
         # What a command may not do, an accident or another program of the host may.
-        await on_host(lambda: (self.folder(home) / "second").hardlink_to(home / "secret.txt"))
+        await run_on_host(lambda: (self.folder(home) / "second").hardlink_to(home / "secret.txt"))
         with pytest.raises(SandboxError, match="second name"):
             await sandbox.read_file("second")
         for append in (False, True):
             with pytest.raises(SandboxError, match="second name"):
                 await sandbox.write_file("second", b"x", append=append)
-        assert await on_host((home / "secret.txt").read_text) == SECRET
+        assert await run_on_host((home / "secret.txt").read_text) == SECRET
 
     async def test_links_swapped_in_between(self, sandbox: Sandbox, home: Path) -> None:
         """A folder that is a link at every other moment leads nowhere."""
         target = home / "target"
-        await on_host(target.mkdir)
-        await on_host(lambda: (target / "secret.txt").write_text(SECRET))
+        await run_on_host(target.mkdir)
+        await run_on_host(lambda: (target / "secret.txt").write_text(SECRET))
         await sandbox.write_file("swap.py", _SWAP.encode())
         swapping = asyncio.create_task(sandbox.execute_command(f"python3 swap.py {target}"))
         read: list[bytes] = []
@@ -156,7 +156,7 @@ class FileAttacks(Attacks):
             await swapping
         assert set(read) == {b"harmless"}
         assert refused
-        assert await on_host(lambda: [path.name for path in target.iterdir()]) == ["secret.txt"]
+        assert await run_on_host(lambda: [path.name for path in target.iterdir()]) == ["secret.txt"]
 
     async def test_pipes_and_sockets_are_no_files(self, sandbox: Sandbox) -> None:
         """Nobody waits for their other end."""

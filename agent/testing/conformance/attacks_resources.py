@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import Sandbox, SandboxError
-from agent.testing.conformance.attacks_base import Attacks, gone, on_host, python
+from agent.testing.conformance.attacks_base import AttackBase, run_on_host, run_python, wait_until_gone
 
 _FORKS = """
 import os, time, sys
@@ -79,7 +79,7 @@ print("kept", flush=True); time.sleep(60)
 
 
 @pytest.mark.asyncio
-class ResourceAttacks(Attacks):
+class ResourceAttacks(AttackBase):
     """A command that takes too much ends; what comes after it works."""
 
     async def after(self, sandbox: Sandbox) -> None:
@@ -91,7 +91,7 @@ class ResourceAttacks(Attacks):
     @pytest.mark.parametrize("script", [_FORKS, _THREADS], ids=["forks", "threads"])
     async def test_a_fork_bomb_meets_its_limit(self, sandbox: Sandbox, script: str) -> None:
         """Of processes and of threads."""
-        result = await python(sandbox, script)
+        result = await run_python(sandbox, script)
         assert 1 <= int(result.output.split()[-1]) <= 60
         await self.after(sandbox)
 
@@ -99,14 +99,14 @@ class ResourceAttacks(Attacks):
         """The classic one, with a name by which it can be found."""
         mark = f"7{os.getpid()}.5"
         await sandbox.execute_command(f"b() {{ sleep {mark} & b | b & }}; b 2>/dev/null; sleep 30", seconds=2)
-        assert await gone(f"sleep {mark}")
+        assert await wait_until_gone(f"sleep {mark}")
         await self.after(sandbox)
 
     async def test_the_disk_by_one_file(self, sandbox: Sandbox, home: Path) -> None:
         """Written, and reserved."""
         for command in ("head -c 200000000 /dev/zero > big", "fallocate -l 200000000 big", "yes > big"):
             await sandbox.execute_command(command, seconds=15)
-            assert await on_host(lambda: held(self.folder(home))) <= 45_000_000
+            assert await run_on_host(lambda: measure_folder(self.folder(home))) <= 45_000_000
         await self.after(sandbox)
 
     async def test_the_disk_by_many_files(self, sandbox: Sandbox, home: Path) -> None:
@@ -117,13 +117,13 @@ class ResourceAttacks(Attacks):
         )
         assert result.stopped
         areas = [self.folder(home, area) for area in ("workspace", "uploads", "outputs")]
-        assert await on_host(lambda: sum(map(held, areas))) < 200_000_000
+        assert await run_on_host(lambda: sum(map(measure_folder, areas))) < 200_000_000
         await sandbox.execute_command("rm -rf ../uploads/* ../outputs/* *")
         await self.after(sandbox)
 
     async def test_the_disk_by_empty_files(self, sandbox: Sandbox) -> None:
         """Names take room too."""
-        result = await python(
+        result = await run_python(
             sandbox, "import time\nfor i in range(10**6):\n open(f'e{i}', 'w').close()\n time.sleep(0.0002)"
         )
         assert result.stopped
@@ -132,13 +132,13 @@ class ResourceAttacks(Attacks):
 
     async def test_the_disk_by_folders_in_folders(self, sandbox: Sandbox) -> None:
         """So deep that no path reaches the file."""
-        result = await python(sandbox, _DEEP)
+        result = await run_python(sandbox, _DEEP)
         assert result.stopped
         await self.after(sandbox)
 
     async def test_the_disk_by_files_without_a_name(self, sandbox: Sandbox) -> None:
         """Removed while they are open."""
-        result = await python(sandbox, _HIDDEN_FILE)
+        result = await run_python(sandbox, _HIDDEN_FILE)
         assert result.stopped
         await self.after(sandbox)
 
@@ -171,7 +171,7 @@ class ResourceAttacks(Attacks):
     )
     async def test_memory(self, sandbox: Sandbox, script: str) -> None:
         """Of one process, of many, without a process, between them."""
-        result = await python(sandbox, script)
+        result = await run_python(sandbox, script)
         assert result.exit_code != 0
         assert not result.timed_out
         await self.after(sandbox)
@@ -196,6 +196,6 @@ class ResourceAttacks(Attacks):
         await self.after(sandbox)
 
 
-def held(folder: Path) -> int:
+def measure_folder(folder: Path) -> int:
     """Bytes of the files in a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import Sandbox
-from agent.testing.conformance.attacks_base import SECRET, Attacks, gone, on_host, python
+from agent.testing.conformance.attacks_base import (
+    SECRET,
+    AttackBase,
+    run_on_host,
+    run_python,
+    wait_until_gone,
+)
 
 _CONNECT = """
 import socket, sys
@@ -65,7 +71,7 @@ _KERNEL = {
 
 
 @pytest.mark.asyncio
-class SystemAttacks(Attacks):
+class SystemAttacks(AttackBase):
     """Nothing of the host is to be seen or reached."""
 
     async def test_proc_by_other_processes(self, sandbox: Sandbox, home: Path) -> None:
@@ -114,7 +120,7 @@ class SystemAttacks(Attacks):
 
     async def test_the_kernel_is_not_asked_for_power(self, sandbox: Sandbox) -> None:
         """New namespaces, mounts, other processes, key rings; no right is left to become somebody."""
-        result = await python(sandbox, _CALLS.format(calls=_KERNEL))
+        result = await run_python(sandbox, _CALLS.format(calls=_KERNEL))
         assert result.output == ""
         result = await sandbox.execute_command(
             "grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status; "
@@ -129,7 +135,7 @@ class SystemAttacks(Attacks):
     async def test_it_is_nobody_on_the_host(self, sandbox: Sandbox, home: Path) -> None:
         """A file that a command makes is not root's."""
         await sandbox.execute_command("echo x > made.txt; chmod 4777 made.txt")
-        status = await on_host((self.folder(home) / "made.txt").stat)
+        status = await run_on_host((self.folder(home) / "made.txt").stat)
         assert status.st_uid != 0
 
     async def test_secrets_of_the_environment(
@@ -175,7 +181,7 @@ class SystemAttacks(Attacks):
             await asyncio.start_unix_server(hear, f"\0{abstract}"),
         ):
             port = server.sockets[0].getsockname()[1]
-            result = await python(sandbox, _CONNECT.format(port=port, abstract=abstract))
+            result = await run_python(sandbox, _CONNECT.format(port=port, abstract=abstract))
         assert "connected" not in result.output
         assert "resolved" not in result.output
         assert "no raw" in result.output
@@ -196,7 +202,7 @@ class SystemAttacks(Attacks):
         """They end with the command, however they hide."""
         mark = f"9{os.getpid()}.{abs(hash(command)) % 10_000}"
         await sandbox.execute_command(command.format(mark=mark))
-        assert await gone(f"sleep {mark}")
+        assert await wait_until_gone(f"sleep {mark}")
 
     async def test_processes_left_behind_by_a_time_out(self, sandbox: Sandbox) -> None:
         """Deaf ones too."""
@@ -205,4 +211,4 @@ class SystemAttacks(Attacks):
             f"trap '' TERM INT HUP; setsid sleep {mark} & sleep {mark}", seconds=0.5
         )
         assert result.timed_out
-        assert await gone(f"sleep {mark}")
+        assert await wait_until_gone(f"sleep {mark}")

@@ -29,19 +29,19 @@ class MemorySuite:
         """The store; to be overridden."""
         raise NotImplementedError("a conformance suite needs a fixture named store")
 
-    async def settle(self, store: MemoryStore) -> None:
+    async def wait_until_remembered(self, store: MemoryStore) -> None:
         """Wait until what was queued is remembered; at once, unless overridden."""
 
     async def test_what_was_told_is_remembered(self, store: MemoryStore) -> None:
         """By its scope."""
         await store.queue(ADA, "t-1", TOLD)
-        await self.settle(store)
+        await self.wait_until_remembered(store)
         assert FACT in await store.text(ADA)
 
     async def test_nothing_crosses_from_one_scope_to_another(self, store: MemoryStore) -> None:
         """Neither between people, nor accounts, nor kinds."""
         await store.queue(ADA, "t-1", TOLD)
-        await self.settle(store)
+        await self.wait_until_remembered(store)
         for other in OTHERS:
             assert FACT not in await store.text(other)
 
@@ -54,7 +54,7 @@ class MemorySuite:
         await store.queue(ADA, "t-1", TOLD)
         await store.queue(ADA, "t-1", [*TOLD, HumanMessage("I have a cat."), AIMessage("Nice.")])
         await store.queue(ADA, "t-2", [HumanMessage("I like tea."), AIMessage("Me too.")])
-        await self.settle(store)
+        await self.wait_until_remembered(store)
         text = await store.text(ADA)
         assert text.count(FACT) == 1
         assert "I have a cat." in text

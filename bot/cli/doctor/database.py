@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.pool import NullPool
 
-from agent.shared.install_hints import extra_of_ours, install_command
+from agent.shared.install_hints import install_command, own_extra
 from bot.cli.doctor.finding import Finding
 from bot.store.migrate import HEAD, REVISIONS, current
 
@@ -26,7 +26,7 @@ def look(url: str, home: Path) -> Finding:
         with engine.connect() as connection:
             found = current(connection)
     except ModuleNotFoundError as error:
-        command = install_command(extra_of_ours("postgres"))
+        command = install_command(own_extra("postgres"))
         return Finding(False, f"{place} needs the package {error.name}; install it: {command}")
     except ArgumentError:
         return Finding(

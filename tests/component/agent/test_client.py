@@ -434,7 +434,7 @@ def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None
 def test_what_one_says_to_the_client_is_remembered_by_the_next(tmp_path: Path) -> None:
     config = {
         **ECHO,
-        "models": [{"name": "m", "use": "agent.testing.remembering:KeepingModel"}],
+        "models": [{"name": "m", "use": "agent.testing.remembering:RememberingModel"}],
         "memory": {"debounce_seconds": 0.01},
     }
     with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:

@@ -410,7 +410,7 @@ async def test_features_and_extras_of_code_stand_for_those_of_the_file(tmp_path:
         graph = (await agent.get_graph(RunOptions(plan_mode=thread == "b"))).copy({"checkpointer": saver})
         config: Any = {"configurable": {"thread_id": thread, "user_id": "web:1", "chat_kind": "private"}}
         values = await graph.ainvoke({"messages": [HumanMessage(text)]}, config)
-        await agent.memory.idle()
+        await agent.memory.wait_until_idle()
     assert "I like tea" in models.made["spare"].calls[0].texts[-1]
     assert "Likes tea." in models.made["m"].calls[-1].texts[0], "one memory for all graphs"
     assert "title" not in values

@@ -19,8 +19,8 @@ from agent.config.extensions_source import ExtensionsSource
 from agent.core.run_options import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
-from agent.mcp.pool import McpPool, _name
-from agent.mcp.process import open_pool, shared_pool
+from agent.mcp.pool import McpPool, _unique_tool_name
+from agent.mcp.process import current_pool, open_shared_pool
 from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import PATIENT, ours, pooled
@@ -59,7 +59,7 @@ class Stage:
     def servers(self, **entries: Any) -> None:
         entries = {name: {"start_seconds": PATIENT, **entry} for name, entry in entries.items()}
         (self.folder / FILE_NAME).write_text(json.dumps({"mcpServers": entries}))
-        CHANGES.note()
+        CHANGES.record()
 
     def profile(self, name: str, text: str) -> None:
         folder = self.folder / "home" / "agents" / name
@@ -139,7 +139,7 @@ async def test_a_bad_file_keeps_the_servers_that_were_good(stage: Stage) -> None
     stage.servers(test=ours())
     await stage.said()
     (stage.folder / FILE_NAME).write_text("{")
-    CHANGES.note()
+    CHANGES.record()
     await stage.said(uses("test_add", a=1, b=1))
     assert "test_add" in stage.seen()
 
@@ -204,23 +204,23 @@ async def test_a_tool_of_the_configuration_comes_first(tmp_path: Path) -> None:
 
 
 async def _elsewhere() -> McpPool | None:
-    return open_pool()
+    return current_pool()
 
 
 async def test_the_process_has_one_pool(tmp_path: Path) -> None:
-    assert open_pool() is None
-    async with shared_pool():
-        first = open_pool()
+    assert current_pool() is None
+    async with open_shared_pool():
+        first = current_pool()
         assert first is not None
-        assert open_pool() is first
+        assert current_pool() is first
         assert await asyncio.to_thread(asyncio.run, _elsewhere()) is None, "another loop has none"
-    assert open_pool() is None
+    assert current_pool() is None
 
 
 def test_names_that_every_provider_takes() -> None:
     taken: set[str] = set()
     for tool_name in ("plain", "with.dots/and spaces", "ä" * 5, "x" * 100, "x" * 101, "a.b", "a b"):
-        name = _name("server", tool_name, taken)
+        name = _unique_tool_name("server", tool_name, taken)
         assert len(name) <= 64
         assert name.replace("_", "").replace("-", "").isalnum()
         assert name.isascii()

@@ -18,20 +18,20 @@ from agent.core.hidden_calls import internal_config
 from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.conversation import SENDER
-from agent.memory.files import HeldLock
-from agent.memory.service import ManagedMemory
-from agent.memory.store import FileMemory
-from agent.memory.worker import ATTEMPTS, LOOK_AGAIN
+from agent.memory.files import ProcessLock
+from agent.memory.service import MemoryService
+from agent.memory.store import FileMemoryStore
+from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS
 from agent.middleware.memory import MemoryMiddleware
-from agent.testing.remembering import KeepingModel, material
+from agent.testing.remembering import RememberingModel, parse_memory_request
 from bot.testing.clock import ManualClock
 from tests.harness.agents import calls, chain, says, scripted
 
 ADA = MemoryScope("person", "bot", "telegram:1")
 BOB = MemoryScope("person", "bot", "telegram:2")
 GROUP = MemoryScope("group", "bot", "-100")
-Made = Callable[..., FileMemory]
-NAPS: WeakKeyDictionary[FileMemory, Naps] = WeakKeyDictionary()
+Made = Callable[..., FileMemoryStore]
+NAPS: WeakKeyDictionary[FileMemoryStore, Naps] = WeakKeyDictionary()
 
 
 @tool
@@ -44,7 +44,7 @@ class Keeper:
     """The model that updates; `answers` come before it keeps things word by word."""
 
     def __init__(self, *answers: str | Exception) -> None:
-        self.model = KeepingModel(environ={})
+        self.model = RememberingModel(environ={})
         self.answers = list(answers)
         self.heard: list[list[BaseMessage]] = []
         self.before: Callable[[], Awaitable[object]] | None = None
@@ -63,20 +63,20 @@ class Keeper:
     @property
     def conversations(self) -> list[list[str]]:
         """What was said, of each time that it was asked."""
-        found = [material(messages[:2]) for messages in self.heard]
+        found = [parse_memory_request(messages[:2]) for messages in self.heard]
         return [[one["text"] for one in each["conversation"]] for each in found if each is not None]
 
 
 @pytest.fixture
 async def made(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Made]:
-    memories: list[FileMemory] = []
+    memories: list[FileMemoryStore] = []
 
-    def make(keeper: Keeper, **config: Any) -> FileMemory:
+    def make(keeper: Keeper, **config: Any) -> FileMemoryStore:
         async def settings() -> MemoryConfig:
             return MemoryConfig(**config)
 
         naps = Naps(clock)
-        memories.append(FileMemory(tmp_path, settings, keeper, clock=clock.now, sleep=naps.sleep))
+        memories.append(FileMemoryStore(tmp_path, settings, keeper, clock=clock.now, sleep=naps.sleep))
         NAPS[memories[-1]] = naps
         return memories[-1]
 
@@ -100,10 +100,10 @@ class Naps:
             self.asleep -= 1
 
 
-async def quiet(clock: ManualClock, memory: FileMemory) -> None:
+async def quiet(clock: ManualClock, memory: FileMemoryStore) -> None:
     """Wait until nothing happens any more unless time passes; threads take their own time."""
     await clock.settle()
-    idle = asyncio.create_task(memory.idle())
+    idle = asyncio.create_task(memory.wait_until_idle())
     async with asyncio.timeout(20):
         while not idle.done() and not NAPS[memory].asleep:
             await asyncio.to_thread(lambda: None)
@@ -111,7 +111,7 @@ async def quiet(clock: ManualClock, memory: FileMemory) -> None:
     idle.cancel()
 
 
-async def seconds(clock: ManualClock, memory: FileMemory, passed: float) -> None:
+async def seconds(clock: ManualClock, memory: FileMemoryStore, passed: float) -> None:
     """Let time pass, with all that happens in it."""
     await quiet(clock, memory)
     await clock.advance(passed)
@@ -162,7 +162,7 @@ async def test_only_what_is_new_is_asked_about(made: Made, clock: ManualClock) -
         await say(graph, run(), text)
         await seconds(clock, memory, 30)
     assert keeper.conversations == [["I like tea.", "ok"], ["I like jam.", "ok"]]
-    assert [fact["content"] for fact in (material(keeper.heard[1]) or {})["memory"]["facts"]] == [
+    assert [fact["content"] for fact in (parse_memory_request(keeper.heard[1]) or {})["memory"]["facts"]] == [
         "I like tea."
     ]
     await say(graph, run("t-2"), "Forget I like tea.")
@@ -235,7 +235,7 @@ async def test_a_process_that_ends_between_file_and_queue_does_not_ask_again(
     from agent.memory import queue
 
     memory = made(keeper := Keeper())
-    done = queue.UpdateQueue.done
+    done = queue.UpdateQueue.complete
 
     def killed(*_: object) -> None:
         raise OSError("the process ends here")
@@ -248,7 +248,7 @@ async def test_a_process_that_ends_between_file_and_queue_does_not_ask_again(
     await seconds(clock, memory, 10_000)
     assert len(keeper.heard) == 1
     assert (await memory.text(ADA)).count("tea") == 1
-    await memory.idle()
+    await memory.wait_until_idle()
 
 
 async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(made: Made, clock: ManualClock) -> None:
@@ -262,7 +262,7 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(made: Made, 
 
 
 async def test_a_model_that_fails_is_asked_later_and_at_last_given_up(made: Made, clock: ManualClock) -> None:
-    keeper = Keeper(*[RuntimeError("down")] * (ATTEMPTS - 1))
+    keeper = Keeper(*[RuntimeError("down")] * (MAX_ATTEMPTS - 1))
     memory = made(keeper)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
     for passed, asked in ((30, 1), (29, 1), (1, 2), (120, 3), (480, 4), (1920, 5)):
@@ -273,8 +273,8 @@ async def test_a_model_that_fails_is_asked_later_and_at_last_given_up(made: Made
     await memory.queue(ADA, "t-2", [HumanMessage("I like jam.")])
     for passed in (30, 30, 120, 480, 1920, 10_000, 100_000):
         await seconds(clock, memory, passed)
-    assert len(keeper.heard) == 5 + 2 * ATTEMPTS
-    await memory.idle()
+    assert len(keeper.heard) == 5 + 2 * MAX_ATTEMPTS
+    await memory.wait_until_idle()
 
 
 async def test_nothing_of_an_answer_that_is_wrong_in_part_is_taken(made: Made, clock: ManualClock) -> None:
@@ -293,8 +293,8 @@ async def test_forgetting_voids_an_update_under_way(made: Made, clock: ManualClo
     async def settings() -> MemoryConfig:
         return MemoryConfig()
 
-    managed = ManagedMemory(tmp_path, settings, clock=clock.now)
-    keeper.before = lambda: managed.forget(ADA)
+    managed = MemoryService(tmp_path, settings, clock=clock.now)
+    keeper.before = lambda: managed.erase(ADA)
     graph = chain(scripted(says("ok")), MemoryMiddleware(store=memory))
     await say(graph, run(), "I like tea.")
     await seconds(clock, memory, 30)
@@ -317,11 +317,11 @@ async def test_a_fact_that_a_person_writes_meanwhile_stays(
     async def settings() -> MemoryConfig:
         return MemoryConfig()
 
-    managed = ManagedMemory(tmp_path, settings, clock=clock.now)
-    keeper.before = lambda: managed.add(ADA, "By hand.")
+    managed = MemoryService(tmp_path, settings, clock=clock.now)
+    keeper.before = lambda: managed.add_fact(ADA, "By hand.")
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
     await seconds(clock, memory, 30)
-    assert [fact.content for fact in (await managed.get(ADA)).facts] == ["By hand.", "I like tea."]
+    assert [fact.content for fact in (await managed.load_document(ADA)).facts] == ["By hand.", "I like tea."]
     managed.close()
 
 
@@ -331,15 +331,15 @@ async def test_one_process_at_a_time_works_the_queue_off(
     keeper = Keeper()
     memory = made(keeper, debounce_seconds=0)
     (tmp_path / "memory").mkdir()
-    another = HeldLock(tmp_path / "memory" / ".worker.lock")
-    assert another.take()
+    another = ProcessLock(tmp_path / "memory" / ".worker.lock")
+    assert another.try_acquire()
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
-    await seconds(clock, memory, LOOK_AGAIN * 3)
+    await seconds(clock, memory, LOCK_POLL_SECONDS * 3)
     assert keeper.heard == []
-    another.give_up()
-    await seconds(clock, memory, LOOK_AGAIN)
+    another.release()
+    await seconds(clock, memory, LOCK_POLL_SECONDS)
     assert len(keeper.heard) == 1
-    await memory.idle()
+    await memory.wait_until_idle()
 
 
 async def test_no_token_of_an_update_reaches_the_run_that_queued_it(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ async def test_no_token_of_an_update_reaches_the_run_that_queued_it(tmp_path: Pa
     async def settings() -> MemoryConfig:
         return MemoryConfig(debounce_seconds=0)
 
-    memory = FileMemory(tmp_path, settings, ask)
+    memory = FileMemoryStore(tmp_path, settings, ask)
 
     @tool
     async def wait() -> str:
@@ -375,7 +375,7 @@ async def test_no_token_of_an_update_reaches_the_run_that_queued_it(tmp_path: Pa
         str(event)
         async for event in graph.astream_events({"messages": [HumanMessage("go")]}, run("b"), version="v2")
     ]
-    await memory.idle()
+    await memory.wait_until_idle()
     assert "I like tea." in await memory.text(ADA)
     assert "The answer." in "".join(streamed)
     for leaked in ("confidence", "long-term memory"):
@@ -407,18 +407,18 @@ async def test_a_queue_that_breaks_is_logged_and_taken_up_again(
     from agent.memory import queue
 
     memory = made(keeper := Keeper(), debounce_seconds=0)
-    due = queue.UpdateQueue.due
+    due = queue.UpdateQueue.next_update
 
     def full(_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(queue.UpdateQueue, "due", full)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.", id="1")])
-    await memory.idle()
+    await memory.wait_until_idle()
     assert "memory_queue_failed" in capsys.readouterr().out
     monkeypatch.setattr(queue.UpdateQueue, "due", due)
     await memory.queue(ADA, "t-2", [HumanMessage("I like jam.", id="1")])
-    await memory.idle()
+    await memory.wait_until_idle()
     assert len(keeper.heard) == 2
 
 
@@ -426,12 +426,12 @@ def test_it_works_on_whatever_loop_it_is_used(tmp_path: Path) -> None:
     async def settings() -> MemoryConfig:
         return MemoryConfig(debounce_seconds=0)
 
-    memory = FileMemory(tmp_path, settings, keeper := Keeper())
+    memory = FileMemoryStore(tmp_path, settings, keeper := Keeper())
 
     async def once(text: str, *, wait: bool) -> str:
         await memory.queue(ADA, text, [HumanMessage(text)])
         if wait:
-            await memory.idle()
+            await memory.wait_until_idle()
         return await memory.text(ADA)
 
     asyncio.run(once("I like tea.", wait=False))

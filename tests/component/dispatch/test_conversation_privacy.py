@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.interfaces import MemoryScope
 from agent.core.run_context import RunContext
-from agent.memory.scopes import scope_text
+from agent.memory.scopes import format_scope
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import Ended, Presented, Text
 from bot.testing.runtime import ScriptedRun, saying
@@ -86,7 +86,7 @@ async def test_the_agent_uses_the_memory_that_the_command_shows(
         await at.until(lambda: len(at.adapter.texts(chat)) == 2)
     used = MemoryScope.of(RunContext.of({"configurable": dict(run.request.configurable)}))
     assert used is not None
-    assert scope_text(used) == scope
+    assert format_scope(used) == scope
     assert "Only here." in at.adapter.texts(chat)[1]
 
 

@@ -16,8 +16,8 @@ import pytest
 import uvloop
 
 from agent.acp import program
-from agent.acp.program import CLOSE_SECONDS
-from agent.acp.runner import AcpAgents
+from agent.acp.program import EXIT_SECONDS
+from agent.acp.runner import AcpRunner
 from agent.acp.wire import CANCEL_SECONDS
 from agent.config.acp import AcpAgent
 from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
@@ -28,14 +28,14 @@ FAILED, DONE = SubagentStatus.FAILED, SubagentStatus.COMPLETED
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> AcpAgents:
+def runner(tmp_path: Path) -> AcpRunner:
     return agents(tmp_path, HOME="/its/home", SECRET="not for it")
 
 
-async def ran(runner: AcpAgents, which: AcpAgent, *each: Any, thread: str | None = "t-1") -> SubagentResult:
+async def ran(runner: AcpRunner, which: AcpAgent, *each: Any, thread: str | None = "t-1") -> SubagentResult:
     """The end of a task; nothing of it is left then."""
     before = children()
-    result = await runner.run("helper", which, steps(*each), thread)
+    result = await runner.run_task("helper", which, steps(*each), thread)
     assert not children() - before
     return result
 
@@ -46,7 +46,7 @@ async def until(true: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_task_is_done_and_its_words_and_files_come_back(runner: AcpAgents, tmp_path: Path) -> None:
+async def test_a_task_is_done_and_its_words_and_files_come_back(runner: AcpRunner, tmp_path: Path) -> None:
     told: list[SubagentStep] = []
     task = steps(
         ["say", "I wri"],
@@ -55,7 +55,7 @@ async def test_a_task_is_done_and_its_words_and_files_come_back(runner: AcpAgent
         ["write", "out/a.md", "made"],
         ["cwd"],
     )
-    result = await runner.run("helper", agent(), task, "t-1", told.append)
+    result = await runner.run_task("helper", agent(), task, "t-1", told.append)
     assert result.status is DONE
     assert result.text == (
         "I write.\n\n/mnt/acp-workspace\n\nFiles that it made or changed: /mnt/acp-workspace/out/a.md."
@@ -64,7 +64,7 @@ async def test_a_task_is_done_and_its_words_and_files_come_back(runner: AcpAgent
     assert (tmp_path / "threads" / "t-1" / "acp-workspace" / "out" / "a.md").read_text() == "made"
 
 
-async def test_each_thread_has_a_folder_of_its_own_which_stays(runner: AcpAgents) -> None:
+async def test_each_thread_has_a_folder_of_its_own_which_stays(runner: AcpRunner) -> None:
     await ran(runner, agent(), ["write", "a.md", "1"], ["say", "ok"])
     again = await ran(runner, agent(), ["write", "b.md", "1"], ["say", "ok"])
     assert again.text.endswith("changed: /mnt/acp-workspace/b.md.")
@@ -72,7 +72,7 @@ async def test_each_thread_has_a_folder_of_its_own_which_stays(runner: AcpAgents
     assert other.text == "ok"
 
 
-async def test_it_gets_the_basic_variables_and_its_own_alone(runner: AcpAgents) -> None:
+async def test_it_gets_the_basic_variables_and_its_own_alone(runner: AcpRunner) -> None:
     which = agent(env={"KEY": "its key"})
     result = await ran(runner, which, ["env", "KEY"], ["env", "HOME"], ["env", "SECRET"])
     assert result.text == "its key/its/homeunset"
@@ -90,7 +90,7 @@ ALL = ["reject_always", "allow_always", "reject_once", "allow_once"]
     ],
 )
 async def test_permission_is_denied_unless_it_is_configured(
-    runner: AcpAgents, approve: bool, offered: list[str], outcome: str
+    runner: AcpRunner, approve: bool, offered: list[str], outcome: str
 ) -> None:
     result = await ran(runner, agent(auto_approve_permissions=approve), ["ask", offered])
     assert json.loads(result.text) == json.loads(outcome)
@@ -98,13 +98,13 @@ async def test_permission_is_denied_unless_it_is_configured(
 
 @pytest.mark.parametrize("end", ["killed", "exits", "terminated"])
 async def test_one_that_ends_in_mid_call_is_a_clear_failure(
-    runner: AcpAgents, tmp_path: Path, end: str
+    runner: AcpRunner, tmp_path: Path, end: str
 ) -> None:
     mark = tmp_path / "mark"
     last = [["exit", 3]] if end == "exits" else [["mark", str(mark)], "hang"]
     before = children()
     each = [["write", "half.md", "x"], ["say", "I begin."], ["complain", "out of cheese"], *last]
-    task = asyncio.create_task(runner.run("helper", agent(), steps(*each), "t-1"))
+    task = asyncio.create_task(runner.run_task("helper", agent(), steps(*each), "t-1"))
     if end != "exits":
         await until(lambda: mark.exists() and mark.read_text())
         os.kill(int(mark.read_text()), signal.SIGKILL if end == "killed" else signal.SIGTERM)
@@ -123,7 +123,7 @@ async def test_one_that_ends_in_mid_call_is_a_clear_failure(
     assert (await ran(runner, agent(), ["say", "ok"])).text == "ok", "the next one is started anew"
 
 
-async def test_one_that_dies_while_its_child_holds_its_output(runner: AcpAgents) -> None:
+async def test_one_that_dies_while_its_child_holds_its_output(runner: AcpRunner) -> None:
     result = await ran(runner, agent(), "child", ["exit", 1])
     assert result.status is FAILED
     assert "ended (exit code 1) during the task" in result.text
@@ -132,16 +132,16 @@ async def test_one_that_dies_while_its_child_holds_its_output(runner: AcpAgents)
 @pytest.mark.parametrize("end", ["exit", "kill"])
 def test_the_loop_that_the_service_runs_on_does_it_too(tmp_path: Path, end: str) -> None:
     before = children()
-    done = uvloop.run(agents(tmp_path).run("helper", agent(), steps(["say", "ok"]), "t-1"))
+    done = uvloop.run(agents(tmp_path).run_task("helper", agent(), steps(["say", "ok"]), "t-1"))
     assert done == SubagentResult(DONE, "ok")
     last = ["exit", 1] if end == "exit" else ["kill"]
-    broken = uvloop.run(agents(tmp_path).run("helper", agent(), steps("child", last), "t-1"))
+    broken = uvloop.run(agents(tmp_path).run_task("helper", agent(), steps("child", last), "t-1"))
     how = "ended (exit code 1)" if end == "exit" else "was killed (signal 9)"
     assert f"{how} during the task" in broken.text
     assert not children() - before
 
 
-async def test_what_it_started_ends_with_it(runner: AcpAgents) -> None:
+async def test_what_it_started_ends_with_it(runner: AcpRunner) -> None:
     result = await ran(runner, agent(), "child")
     assert result.status is DONE
     await until(lambda: not Path(f"/proc/{result.text}/cmdline").exists() or not _words(result.text))
@@ -155,31 +155,33 @@ def _words(pid: str) -> bytes:
         return b""
 
 
-async def test_one_that_takes_too_long_is_stopped(runner: AcpAgents) -> None:
+async def test_one_that_takes_too_long_is_stopped(runner: AcpRunner) -> None:
     result = await ran(runner, agent(timeout_seconds=1.0), ["say", "I begin."], "hang")
     assert result.status is SubagentStatus.TIMED_OUT
     assert result.text.startswith("It was stopped after 1 seconds. So far it said: I begin.")
 
 
-async def test_to_cancel_tells_it_and_ends_it_within_a_second(runner: AcpAgents, tmp_path: Path) -> None:
+async def test_to_cancel_tells_it_and_ends_it_within_a_second(runner: AcpRunner, tmp_path: Path) -> None:
     mark, before = tmp_path / "mark", children()
     task = asyncio.create_task(
-        runner.run("helper", agent(), steps("child", ["mark", str(mark)], "hang"), "t-1")
+        runner.run_task("helper", agent(), steps("child", ["mark", str(mark)], "hang"), "t-1")
     )
     await until(mark.exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not children() - before
-    assert CANCEL_SECONDS + CLOSE_SECONDS < 1
+    assert CANCEL_SECONDS + EXIT_SECONDS < 1
 
 
-async def test_one_that_waits_for_its_turn_can_be_cancelled(runner: AcpAgents, tmp_path: Path) -> None:
+async def test_one_that_waits_for_its_turn_can_be_cancelled(runner: AcpRunner, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    first = asyncio.create_task(runner.run("helper", agent(), steps(["mark", str(mark)], "hang"), "t-1"))
+    first = asyncio.create_task(runner.run_task("helper", agent(), steps(["mark", str(mark)], "hang"), "t-1"))
     await until(mark.exists)
-    second = asyncio.create_task(runner.run("helper", agent(), steps(["mark", str(tmp_path / "2")]), "t-1"))
-    third = await runner.run("helper", agent(), steps(["say", "at once"]), "t-2")
+    second = asyncio.create_task(
+        runner.run_task("helper", agent(), steps(["mark", str(tmp_path / "2")]), "t-1")
+    )
+    third = await runner.run_task("helper", agent(), steps(["say", "at once"]), "t-2")
     assert third.text == "at once", "another thread does not wait"
     assert not (tmp_path / "2").exists(), "one at a time in a thread"
     second.cancel()
@@ -204,7 +206,7 @@ async def test_one_that_waits_for_its_turn_can_be_cancelled(runner: AcpAgents, t
     ],
 )
 async def test_one_that_opens_no_session_says_why(
-    runner: AcpAgents, mode: str, more: dict[str, Any], told: str
+    runner: AcpRunner, mode: str, more: dict[str, Any], told: str
 ) -> None:
     result = await ran(runner, agent(mode, **more), ["say", "never"])
     assert result.status is FAILED
@@ -229,11 +231,11 @@ async def test_a_missing_launcher_is_named_with_what_helps(tmp_path: Path, comma
     assert str(tmp_path) not in result.text
 
 
-def without_path(home: Path) -> AcpAgents:
+def without_path(home: Path) -> AcpRunner:
     return agents(home, PATH=str(home))
 
 
-async def test_a_launcher_that_is_no_program_says_so(runner: AcpAgents, tmp_path: Path) -> None:
+async def test_a_launcher_that_is_no_program_says_so(runner: AcpRunner, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
@@ -258,12 +260,12 @@ async def test_a_launcher_that_is_no_program_says_so(runner: AcpAgents, tmp_path
         ((), "It ended without saying anything."),
     ],
 )
-async def test_an_end_that_is_no_success_is_told(runner: AcpAgents, each: Any, text: str) -> None:
+async def test_an_end_that_is_no_success_is_told(runner: AcpRunner, each: Any, text: str) -> None:
     result = await ran(runner, agent(), *each)
     assert (result.status, result.text) == (FAILED, text)
 
 
-async def test_noise_breaks_nothing(runner: AcpAgents, caplog: pytest.LogCaptureFixture) -> None:
+async def test_noise_breaks_nothing(runner: AcpRunner, caplog: pytest.LogCaptureFixture) -> None:
     noise = [["print", "Loading …"], ["print", "[1, 2]"], ["complain", "x" * 300_000], ["print", ""]]
     result = await ran(runner, agent(), *noise, ["say", "y" * 200_000])
     assert result.status is DONE
@@ -271,7 +273,7 @@ async def test_noise_breaks_nothing(runner: AcpAgents, caplog: pytest.LogCapture
     assert not [record for record in caplog.records if "JSON" in record.getMessage()]
 
 
-async def test_without_a_conversation_there_is_no_folder(runner: AcpAgents) -> None:
+async def test_without_a_conversation_there_is_no_folder(runner: AcpRunner) -> None:
     result = await ran(runner, agent(), ["say", "never"], thread=None)
     assert result.text == "There is no conversation whose folder it could work in."
     bad = await ran(runner, agent(), ["say", "never"], thread="../x")
@@ -279,7 +281,7 @@ async def test_without_a_conversation_there_is_no_folder(runner: AcpAgents) -> N
 
 
 async def test_the_package_is_named_where_it_is_missing(
-    runner: AcpAgents, monkeypatch: pytest.MonkeyPatch
+    runner: AcpRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "agent.acp.wire", raising=False)
     monkeypatch.setitem(sys.modules, "acp", None)
@@ -290,7 +292,7 @@ async def test_the_package_is_named_where_it_is_missing(
     )
 
 
-async def test_one_that_ignores_the_end_is_killed(runner: AcpAgents, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_ignores_the_end_is_killed(runner: AcpRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "CLOSE_SECONDS", 0.1)
     code = (
         "import json, sys, time\n"

@@ -15,8 +15,8 @@ import pytest
 from acp.helpers import resource_link_block, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-from agent.acp.serve import NOT_HERE, main
-from agent.acp.server import AcpServer, speak
+from agent.acp.serve import OVERRIDES, main
+from agent.acp.server import AcpServer, serve_connection
 from agent.client import AgentClient
 
 pytestmark = pytest.mark.may_block
@@ -80,11 +80,11 @@ async def connected(folder: Path, *steps: Any, **config: Any) -> AsyncIterator[S
     work, editor = folder / "work", Editor()
     work.mkdir()
     model = {"name": "m", "use": SCRIPTED, **({"steps": list(steps)} if steps else {})}
-    whole = {**NOT_HERE, "models": [model], "sandbox": {"isolation": "none"}, **config}
+    whole = {**OVERRIDES, "models": [model], "sandbox": {"isolation": "none"}, **config}
     ours, theirs = socket.socketpair()
     with AgentClient(whole, read_file=False, home=folder / "home", environ={}) as client:
         reader, writer = await asyncio.open_connection(sock=ours)
-        serving = asyncio.create_task(speak(AcpServer(client), reader, writer))
+        serving = asyncio.create_task(serve_connection(AcpServer(client), reader, writer))
         reader, editor_writer = await asyncio.open_connection(sock=theirs)
         connection = acp.connect_to_agent(cast(Any, editor), editor_writer, reader)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.config.custom_agents import PERSONALITY_BYTES, read_profile
+from agent.config.custom_agents import MAX_PERSONALITY_BYTES, read_custom_agent
 from agent.core.schemas import AgentInfo, ErrorBody, OperationResult
 
 CONFIG = """
@@ -67,7 +67,7 @@ async def test_one_is_made_as_it_was_meant(http: httpx.AsyncClient, agents: Path
     assert AgentInfo.model_validate_json((await http.get("/api/agents/coder")).content) == made
     (listed,) = (await http.get("/api/agents")).json()["agents"]
     assert (listed["name"], listed["personality"], listed["skills"]) == ("coder", None, ["notes"])
-    profile = await asyncio.to_thread(read_profile, agents.parent, "coder", {})
+    profile = await asyncio.to_thread(read_custom_agent, agents.parent, "coder", {})
     assert (profile.model, profile.personality) == ("small", CODER["personality"])
     assert stat.S_IMODE((agents / "coder").stat().st_mode) == 0o700
     assert sorted(path.name for path in agents.iterdir()) == ["coder"]
@@ -116,7 +116,7 @@ async def test_variables_and_comments_stay_where_nothing_of_them_is_changed(
 BAD: dict[str, dict[str, Any]] = {
     "there is no model named": {"model": "gone"},
     "the tool group nope is not configured": {"tool_groups": ["nope"]},
-    "personality: is larger than": {"personality": "x" * (PERSONALITY_BYTES + 1)},
+    "personality: is larger than": {"personality": "x" * (MAX_PERSONALITY_BYTES + 1)},
     "description: ": {"description": 3},
     "colour: ": {"colour": "red"},
     "tool_groups": {"tool_groups": [""]},

@@ -82,7 +82,7 @@ async def test_what_cannot_be_switched(http: httpx.AsyncClient, folder: Path) ->
     for body in ({}, {"enabled": "yes"}, {"enabled": True, "more": 1}, []):
         assert (await http.put("/api/mcp/servers/off", json=body)).status_code == 422
     (folder / FILE_NAME).write_text('{"mcpServers": {"off": {"enabled": false}}}')
-    CHANGES.note()
+    CHANGES.record()
     refused = await http.put("/api/mcp/servers/off", json={"enabled": True})
     assert refused.status_code == 422
     assert "needs url" in ErrorBody.model_validate_json(refused.content).detail

@@ -15,7 +15,7 @@ from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.management.routes import management_routes
 from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import Said
+from agent.memory.queued_exchange import QueuedMessage
 from agent.memory.scopes import OWNER, parse_scope
 from tests.harness.local_server import served
 
@@ -95,15 +95,15 @@ async def test_forgetting_erases_file_and_queue_of_this_scope_alone(
     await add(client, "Ada's.")
     await add(client, "The group's.", scope="group:telegram:-100")
     folder = MemoryFolder(home / "kept")
-    said = [Said("1", "person", "I like jam.")]
-    await asyncio.to_thread(folder.queue.put, parse_scope(ADA), "t", said, quiet=30)
+    said = [QueuedMessage("1", "person", "I like jam.")]
+    await asyncio.to_thread(folder.queue.add_messages, parse_scope(ADA), "t", said, quiet=30)
     status = await client.get("/api/memory/status", params={"scope": ADA})
     found = MemoryStatus.model_validate_json(status.content)
     assert (found.enabled, found.scope, found.facts, found.updates_waiting) == (True, ADA, 1, 1)
     response = await client.delete("/api/memory", params={"scope": ADA})
     assert OperationResult.model_validate_json(response.content).success
     assert (await document(client)).is_empty
-    assert await asyncio.to_thread(folder.queue.next_due) is None
+    assert await asyncio.to_thread(folder.queue.next_due_time) is None
     left = await asyncio.to_thread(lambda: [path.name for path in (home / "kept").glob("*.json")])
     assert left == ["group.telegram.-100.json"]
     assert not (await document(client, "group:telegram:-100")).is_empty

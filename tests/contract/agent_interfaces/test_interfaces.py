@@ -18,8 +18,8 @@ from agent.core.interfaces import (
     ToolCatalogue,
     ToolJournal,
 )
-from agent.memory.in_memory import ProcessMemory
-from agent.memory.store import FileMemory
+from agent.memory.in_memory import InProcessMemoryStore
+from agent.memory.store import FileMemoryStore
 from agent.middleware.tool_journal import MemoryJournal, StoreJournal
 from agent.sandbox.local import Host, LocalSandboxProvider
 from agent.subagents.runner import GraphSubagents
@@ -33,7 +33,7 @@ from agent.testing.conformance import (
     UploadSuite,
 )
 from agent.testing.memory import RecordingMemory
-from agent.testing.remembering import KeepingModel
+from agent.testing.remembering import RememberingModel
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.testing.subagents import ScriptedSubagents
 from agent.testing.uploads import MemoryUploadStore
@@ -130,27 +130,27 @@ class TestRecordingMemory(MemorySuite):
         return RecordingMemory()
 
 
-class TestProcessMemory(MemorySuite):
+class TestInProcessMemoryStore(MemorySuite):
     @pytest.fixture
     def store(self) -> MemoryStore:
-        return ProcessMemory()
+        return InProcessMemoryStore()
 
 
 class TestFileMemory(MemorySuite):
     @pytest_asyncio.fixture
     async def store(self, tmp_path: Path) -> AsyncIterator[MemoryStore]:
-        model = KeepingModel(environ={})
+        model = RememberingModel(environ={})
 
         async def settings() -> MemoryConfig:
             return MemoryConfig(debounce_seconds=0)
 
-        memory = FileMemory(tmp_path, settings, model.ainvoke)
+        memory = FileMemoryStore(tmp_path, settings, model.ainvoke)
         yield memory
         await memory.close()
 
     async def settle(self, store: MemoryStore) -> None:
-        assert isinstance(store, FileMemory)
-        await store.idle()
+        assert isinstance(store, FileMemoryStore)
+        await store.wait_until_idle()
 
 
 class TestMemoryUploads(UploadSuite):

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agent.config.extensions import McpOAuth
 from agent.errors import McpUnavailable
-from agent.mcp.oauth import EARLY_SECONDS, TokenAuth
+from agent.mcp.oauth import EXPIRY_MARGIN_SECONDS, OAuthTokenAuth
 from tests.harness.local_server import served
 from tests.harness.mcp import Time, call, configured, named, our_server, pooled
 
@@ -61,12 +61,12 @@ async def tokens() -> AsyncIterator[TokenServer]:
         yield server
 
 
-def auth(tokens: TokenServer, time: Time | None = None, **more: Any) -> TokenAuth:
+def auth(tokens: TokenServer, time: Time | None = None, **more: Any) -> OAuthTokenAuth:
     config = McpOAuth.model_validate({"token_url": f"{tokens.url}/token", **CLIENT, **more})
-    return TokenAuth(config, server="x", clock=time or Time())
+    return OAuthTokenAuth(config, server="x", clock=time or Time())
 
 
-async def given(tokens: TokenServer, by: TokenAuth) -> str:
+async def given(tokens: TokenServer, by: OAuthTokenAuth) -> str:
     """The header that a request arrives with."""
     async with httpx.AsyncClient(trust_env=False) as http:
         response = await http.get(f"{tokens.url}/whoami", auth=by)
@@ -114,11 +114,11 @@ async def test_a_refresh_token_is_exchanged_and_replaced(tokens: TokenServer) ->
 async def test_a_token_is_replaced_before_it_ends(tokens: TokenServer) -> None:
     time = Time()
     by = auth(tokens, time)
-    await by.token()
-    time.now += 300 - EARLY_SECONDS - 1
-    assert await by.token() == "token-1"
+    await by.get_token()
+    time.now += 300 - EXPIRY_MARGIN_SECONDS - 1
+    assert await by.get_token() == "token-1"
     time.now += 1
-    assert await by.token() == "token-2"
+    assert await by.get_token() == "token-2"
 
 
 @pytest.mark.parametrize("life", [None, "soon", -1, True, 0])
@@ -126,22 +126,22 @@ async def test_a_token_without_an_end_holds_until_it_is_refused(tokens: TokenSer
     tokens.answer = lambda number: JSONResponse({"access_token": f"token-{number}", "expires_in": life})
     time = Time()
     by = auth(tokens, time)
-    await by.token()
+    await by.get_token()
     time.now += 1e9
-    assert await by.token() == "token-1"
-    assert await by.token(refused="token-1") == "token-2"
-    assert await by.token(refused="token-1") == "token-2", "another request has got a new one already"
+    assert await by.get_token() == "token-1"
+    assert await by.get_token(rejected="token-1") == "token-2"
+    assert await by.get_token(rejected="token-1") == "token-2", "another request has got a new one already"
 
 
 async def test_a_short_life_is_used_for_half(tokens: TokenServer) -> None:
     tokens.answer = lambda number: JSONResponse({"access_token": f"token-{number}", "expires_in": 10})
     time = Time()
     by = auth(tokens, time)
-    await by.token()
+    await by.get_token()
     time.now += 4
-    assert await by.token() == "token-1"
+    assert await by.get_token() == "token-1"
     time.now += 1
-    assert await by.token() == "token-2"
+    assert await by.get_token() == "token-2"
 
 
 async def test_requests_at_the_same_time_ask_once(tokens: TokenServer) -> None:
@@ -175,7 +175,7 @@ REFUSALS: list[tuple[Response, str]] = [
 async def test_what_the_token_server_refuses(tokens: TokenServer, answer: Response, why: str) -> None:
     tokens.answer = lambda _: answer
     with pytest.raises(McpUnavailable) as caught:
-        await auth(tokens).token()
+        await auth(tokens).get_token()
     assert why in str(caught.value)
     assert "s3cret" not in str(caught.value)
     assert "Check its `oauth`" in str(caught.value)
@@ -184,7 +184,7 @@ async def test_what_the_token_server_refuses(tokens: TokenServer, answer: Respon
 async def test_a_token_server_that_is_away() -> None:
     config = McpOAuth.model_validate({"token_url": "http://127.0.0.1:9/token", **CLIENT})
     with pytest.raises(McpUnavailable, match="can't be reached"):
-        await TokenAuth(config, server="x").token()
+        await OAuthTokenAuth(config, server="x").get_token()
 
 
 @pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.long)])
@@ -197,7 +197,7 @@ async def test_a_server_behind_a_token(tokens: TokenServer, transport: str) -> N
             closed={"type": transport, "url": url},
             plain={"type": transport, "url": url, "headers": {"Authorization": "Bearer token-1"}},
         )
-        tools = named(await pool.tools(servers))
+        tools = named(await pool.load_tools(servers))
         assert await call(tools, "test_add", a=2, b=2) == "4"
         assert await call(tools, "plain_add", a=2, b=3) == "5"
         assert not [name for name in tools if name.startswith("closed")]
@@ -208,7 +208,7 @@ async def test_a_token_that_the_server_refuses_is_got_anew(tokens: TokenServer) 
     async with our_server("http", "0", "token-2") as (port, _), pooled() as pool:
         oauth = {"token_url": f"{tokens.url}/token", **CLIENT}
         servers = configured(test={"url": f"http://127.0.0.1:{port}/mcp", "oauth": oauth})
-        tools = named(await pool.tools(servers))
+        tools = named(await pool.load_tools(servers))
         assert await call(tools, "test_add", a=2, b=2) == "4"
         assert len(tokens.asked) == 2
 
@@ -217,5 +217,5 @@ async def test_no_token_is_a_clear_line(tokens: TokenServer) -> None:
     tokens.answer = lambda _: JSONResponse({"error": "invalid_client"}, 401)
     async with our_server("http", "0", "token-1") as (port, _), pooled() as pool:
         oauth = {"token_url": f"{tokens.url}/token", **CLIENT}
-        await pool.tools(configured(test={"url": f"http://127.0.0.1:{port}/mcp", "oauth": oauth}))
-        assert "got no token: its token server answered 401: invalid_client" in pool.servers["test"].trouble
+        await pool.load_tools(configured(test={"url": f"http://127.0.0.1:{port}/mcp", "oauth": oauth}))
+        assert "got no token: its token server answered 401: invalid_client" in pool.servers["test"].problem

@@ -83,7 +83,7 @@ async def over(program: dict[str, Any], transport: str) -> AsyncIterator[dict[st
 async def test_time(transport: str) -> None:
     program = module("mcp_server_time", "--local-timezone", "UTC")
     async with over(program, transport) as entry, pooled() as pool:
-        tools = named(await pool.tools(configured(time=entry)))
+        tools = named(await pool.load_tools(configured(time=entry)))
         assert set(tools) == {"time_get_current_time", "time_convert_time"}
         text = await call(
             tools,
@@ -111,7 +111,7 @@ async def test_fetch(transport: str) -> None:
         over(module("mcp_server_fetch", "--allow-private-ips"), transport) as entry,
         pooled() as pool,
     ):
-        tools = named(await pool.tools(configured(fetch=entry)))
+        tools = named(await pool.load_tools(configured(fetch=entry)))
         text = await call(tools, "fetch_fetch", url=f"{site.base_url}/news", raw=True)
         assert "It is out since noon." in text
 
@@ -119,7 +119,7 @@ async def test_fetch(transport: str) -> None:
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_one_with_state(tmp_path: Path, transport: str) -> None:
     async with over(sqlite(tmp_path), transport) as entry, pooled() as pool:
-        tools = named(await pool.tools(configured(db={**entry, "scope": "shared"})))
+        tools = named(await pool.load_tools(configured(db={**entry, "scope": "shared"})))
         await call(tools, "db_create_table", "a", query="CREATE TABLE notes (word TEXT)")
         await call(tools, "db_write_query", "a", query="INSERT INTO notes VALUES ('cheese')")
         assert "cheese" in await call(tools, "db_read_query", "b", query="SELECT * FROM notes")
@@ -130,13 +130,13 @@ async def test_one_that_is_killed_in_mid_call(tmp_path: Path) -> None:
     """The program is stopped so that it can't answer, then killed while a call waits."""
     before = children()
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(db=sqlite(tmp_path))))
+        tools = named(await pool.load_tools(configured(db=sqlite(tmp_path))))
         await call(tools, "db_create_table", query="CREATE TABLE notes (word TEXT)")
         [pid] = children() - before
         psutil.Process(pid).suspend()
         waiting = asyncio.create_task(call(tools, "db_list_tables"))
         async with asyncio.timeout(60):
-            while not any(session.busy for session in pool.servers["db"]._sessions.values()):
+            while not any(session.active_calls for session in pool.servers["db"]._sessions.values()):
                 await asyncio.sleep(0.01)
         await turns()
         os.kill(pid, signal.SIGKILL)
@@ -148,13 +148,13 @@ async def test_one_that_is_killed_in_mid_call(tmp_path: Path) -> None:
 async def test_one_behind_http_that_is_killed_in_mid_call() -> None:
     program = module("mcp_server_time", "--local-timezone", "UTC")
     async with proxied(program, "http") as (entry, pid), pooled() as pool:
-        tools = named(await pool.tools(configured(time=entry)))
+        tools = named(await pool.load_tools(configured(time=entry)))
         assert "UTC" in await call(tools, "time_get_current_time", timezone="UTC")
         proxy = psutil.Process(pid)
         proxy.suspend()
         waiting = asyncio.create_task(call(tools, "time_get_current_time", timezone="UTC"))
         async with asyncio.timeout(60):
-            while not any(session.busy for session in pool.servers["time"]._sessions.values()):
+            while not any(session.active_calls for session in pool.servers["time"]._sessions.values()):
                 await asyncio.sleep(0.01)
         await turns()
         proxy.kill()

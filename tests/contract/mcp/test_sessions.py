@@ -15,8 +15,8 @@ import pytest
 
 from agent.errors import McpCallFailed, McpUnavailable
 from agent.mcp.pool import McpPool
-from agent.mcp.server import SESSIONS
-from agent.mcp.session import Limits
+from agent.mcp.server import MAX_SESSIONS
+from agent.mcp.session import SessionTimeouts
 from tests.harness.mcp import PATIENT, Time, call, children, configured, named, our_server, ours, pooled
 
 TRANSPORTS = ["stdio", "http", pytest.param("sse", marks=pytest.mark.long)]
@@ -52,7 +52,7 @@ async def until(true: Callable[[], bool]) -> None:
 async def test_the_tools_of_a_server(entry: Made) -> None:
     async with pooled() as pool:
         servers = configured(test=entry)
-        found = await pool.tools(servers)
+        found = await pool.load_tools(servers)
         tools = named(found)
         assert set(tools) >= {"test_add", "test_recall", "test_hang"}
         assert tools["test_add"].description == "Add two numbers."
@@ -60,12 +60,12 @@ async def test_the_tools_of_a_server(entry: Made) -> None:
         assert (tools["test_add"].metadata or {})["idempotent"] is True
         assert "idempotent" not in (tools["test_remember"].metadata or {})
         assert await call(tools, "test_add", a=2, b=3) == "5"
-        assert await pool.tools(servers) is found, "nothing changed"
+        assert await pool.load_tools(servers) is found, "nothing changed"
 
 
 async def test_one_session_serves_all_calls_of_a_conversation(entry: Made) -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=entry)))
+        tools = named(await pool.load_tools(configured(test=entry)))
         await call(tools, "test_remember", key="a", value="1")
         assert await call(tools, "test_recall", key="a") == "1"
         assert pool.servers["test"].open_sessions == 1
@@ -74,7 +74,7 @@ async def test_one_session_serves_all_calls_of_a_conversation(entry: Made) -> No
 
 async def test_conversations_do_not_share_a_program() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours(), one=ours(scope="shared"))))
+        tools = named(await pool.load_tools(configured(test=ours(), one=ours(scope="shared"))))
         started = len(children())
         await call(tools, "test_remember", "anna", key="a", value="1")
         assert len(children()) == started, "the program that listed the tools serves the first conversation"
@@ -87,14 +87,14 @@ async def test_conversations_do_not_share_a_program() -> None:
 
 async def test_an_error_of_a_tool_is_its_answer(entry: Made) -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=entry)))
+        tools = named(await pool.load_tools(configured(test=entry)))
         assert "no such thing" in await call(tools, "test_fail")
         assert await call(tools, "test_add", a=1, b=1) == "2"
 
 
 async def test_a_long_answer_is_cut() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         text = await call(tools, "test_much", characters=150_000)
         assert len(text) < 101_000
         assert text.endswith("[… 50,000 characters left out]")
@@ -103,7 +103,7 @@ async def test_a_long_answer_is_cut() -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_server_that_is_killed_in_mid_call(tmp_path: Path, transport: str) -> None:
     async with over(transport) as (entry, kill), pooled() as pool:
-        tools = named(await pool.tools(configured(test=entry, other=ours())))
+        tools = named(await pool.load_tools(configured(test=entry, other=ours())))
         pid = int(await call(tools, "test_pid"))
         waiting = asyncio.create_task(call(tools, "test_hang", mark=str(tmp_path / "arrived")))
         await until((tmp_path / "arrived").exists)
@@ -117,14 +117,14 @@ async def test_a_server_that_is_killed_in_mid_call(tmp_path: Path, transport: st
 
 async def test_the_last_words_of_a_program_are_told() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         with pytest.raises(McpCallFailed, match="it said: RuntimeError: out of cheese"):
             await call(tools, "test_crash")
 
 
 async def test_a_program_that_died_between_calls_is_started_again() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         first = int(await call(tools, "test_pid"))
         [session] = pool.servers["test"]._sessions.values()
         os.kill(first, signal.SIGKILL)
@@ -136,11 +136,11 @@ async def test_a_server_that_comes_back_is_used_again() -> None:
     async with pooled() as pool:
         async with our_server("http") as (port, _):
             servers = configured(test={"url": f"http://127.0.0.1:{port}/mcp"})
-            tools = named(await pool.tools(servers))
+            tools = named(await pool.load_tools(servers))
             assert await call(tools, "test_add", a=1, b=1) == "2"
         with pytest.raises(McpUnavailable, match="can't be reached"):
             await call(tools, "test_add", a=1, b=1)
-        time = pool.servers["test"]._not_before
+        time = pool.servers["test"]._retry_at
         async with our_server("http", str(port)):
             pool.servers["test"]._clock = lambda: time + 1
             assert await call(tools, "test_add", a=1, b=1) == "2"
@@ -149,7 +149,7 @@ async def test_a_server_that_comes_back_is_used_again() -> None:
 async def test_a_server_that_keeps_breaking_is_started_after_pauses() -> None:
     time = Time()
     async with pooled(clock=time) as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         for _ in range(2):
             with pytest.raises(McpCallFailed):
                 await call(tools, "test_crash")
@@ -165,12 +165,12 @@ async def test_a_server_that_keeps_breaking_is_started_after_pauses() -> None:
 def hurry(pool: McpPool, seconds: float, *, pong: float = PATIENT) -> None:
     """From now on the sessions that are open wait no longer than this."""
     for session in pool.servers["test"]._sessions.values():
-        session._limits = Limits(PATIENT, seconds, pong)
+        session._limits = SessionTimeouts(PATIENT, seconds, pong)
 
 
 async def test_a_call_that_takes_too_long(entry: Made) -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=entry)))
+        tools = named(await pool.load_tools(configured(test=entry)))
         await call(tools, "test_remember", key="a", value="1")
         hurry(pool, 0.2)
         with pytest.raises(McpCallFailed, match=r"did not answer within 0\.2 seconds"):
@@ -181,7 +181,7 @@ async def test_a_call_that_takes_too_long(entry: Made) -> None:
 
 async def test_a_server_that_hangs_is_given_up() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         first = int(await call(tools, "test_pid"))
         hurry(pool, 0.2, pong=0.2)
         with pytest.raises(McpCallFailed, match="did not answer"):
@@ -192,10 +192,10 @@ async def test_a_server_that_hangs_is_given_up() -> None:
 
 async def test_a_call_that_is_given_up_by_its_run_leaves_the_session() -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         first = await call(tools, "test_pid")
         waiting = asyncio.create_task(call(tools, "test_hang"))
-        await until(lambda: any(s.busy for s in pool.servers["test"]._sessions.values()))
+        await until(lambda: any(s.active_calls for s in pool.servers["test"]._sessions.values()))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -219,20 +219,20 @@ async def test_a_server_that_can_not_be_started_takes_no_other_down(broken: Made
     time = Time()
     async with pooled(clock=time) as pool:
         servers = configured(bad=broken, good=ours())
-        tools = named(await pool.tools(servers))
+        tools = named(await pool.load_tools(servers))
         assert "good_add" in tools
         assert not [name for name in tools if name.startswith("bad")]
-        assert why in pool.servers["bad"].trouble
-        assert not pool.servers["bad"].wants_listing(), "not at once"
+        assert why in pool.servers["bad"].problem
+        assert not pool.servers["bad"].needs_listing(), "not at once"
         time.now += 2
-        assert pool.servers["bad"].wants_listing()
+        assert pool.servers["bad"].needs_listing()
 
 
 async def test_a_server_that_does_not_start_in_time_is_not_waited_for() -> None:
     sleeper = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
     async with pooled(patience=0.1) as pool:
-        assert not (await pool.tools(configured(slow=sleeper))).tools
-        assert not (await pool.tools(configured(slow=sleeper))).tools
+        assert not (await pool.load_tools(configured(slow=sleeper))).tools
+        assert not (await pool.load_tools(configured(slow=sleeper))).tools
 
 
 async def test_a_server_whose_start_takes_too_long_is_ended() -> None:
@@ -242,23 +242,23 @@ async def test_a_server_whose_start_takes_too_long_is_ended() -> None:
         "start_seconds": 0.3,
     }
     async with pooled() as pool:
-        await pool.tools(configured(slow=sleeper))
-        assert "did not start within 0.3 seconds" in pool.servers["slow"].trouble
+        await pool.load_tools(configured(slow=sleeper))
+        assert "did not start within 0.3 seconds" in pool.servers["slow"].problem
         await until(lambda: not children())
 
 
 async def test_a_slow_server_joins_a_later_run() -> None:
     async with pooled(patience=0.0) as pool:
         servers = configured(test=ours())
-        await pool.tools(servers)
+        await pool.load_tools(servers)
         await until(lambda: pool.servers["test"].tools is not None)
-        assert "test_add" in named(await pool.tools(servers))
+        assert "test_add" in named(await pool.load_tools(servers))
 
 
 async def test_two_first_runs_both_get_the_tools() -> None:
     async with pooled() as pool:
         servers = configured(test=ours())
-        one, other = await asyncio.gather(pool.tools(servers), pool.tools(servers))
+        one, other = await asyncio.gather(pool.load_tools(servers), pool.load_tools(servers))
         assert "test_add" in named(one)
         assert "test_add" in named(other)
         assert len(children()) == 1
@@ -267,11 +267,11 @@ async def test_two_first_runs_both_get_the_tools() -> None:
 async def test_a_list_that_changes_is_asked_for_again(entry: Made) -> None:
     async with pooled() as pool:
         servers = configured(test=entry)
-        tools = named(await pool.tools(servers))
+        tools = named(await pool.load_tools(servers))
         assert "test_extra" not in tools
         await call(tools, "test_grow")
-        await until(pool.servers["test"].wants_listing)
-        again = named(await pool.tools(servers))
+        await until(pool.servers["test"].needs_listing)
+        again = named(await pool.load_tools(servers))
         assert await call(again, "test_extra") == "extra"
 
 
@@ -285,7 +285,7 @@ async def test_idle_sessions_are_closed_and_opened_again() -> None:
         wake.clear()
 
     async with pooled(clock=time, sleep=sleep, idle_seconds=60) as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         first = await call(tools, "test_pid")
         await naps.get()
         time.now += 59
@@ -301,16 +301,16 @@ async def test_idle_sessions_are_closed_and_opened_again() -> None:
 
 async def test_no_more_sessions_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.mcp.server.SESSIONS", 2)
-    assert SESSIONS > 2
+    assert MAX_SESSIONS > 2
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours())))
+        tools = named(await pool.load_tools(configured(test=ours())))
         first = await call(tools, "test_pid", "a")
         await call(tools, "test_pid", "b")
         await call(tools, "test_pid", "c")
         assert len(children()) == 2
         assert await call(tools, "test_pid", "a") != first, "the one unused for longest gave way"
         busy = [asyncio.create_task(call(tools, "test_hang", thread)) for thread in ("a", "c")]
-        await until(lambda: sum(s.busy for s in pool.servers["test"]._sessions.values()) == 2)
+        await until(lambda: sum(s.active_calls for s in pool.servers["test"]._sessions.values()) == 2)
         with pytest.raises(McpUnavailable, match="busy in too many conversations"):
             await call(tools, "test_pid", "d")
         for task in busy:
@@ -320,14 +320,14 @@ async def test_no_more_sessions_than_there_is_room_for(monkeypatch: pytest.Monke
 
 async def test_a_changed_configuration_is_applied_without_a_restart(entry: Made) -> None:
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(kept=ours(), test=entry)))
+        tools = named(await pool.load_tools(configured(kept=ours(), test=entry)))
         kept = await call(tools, "kept_pid")
-        assert not (await pool.tools(configured(kept=ours(), test={**entry, "enabled": False}))).of(
+        assert not (await pool.load_tools(configured(kept=ours(), test={**entry, "enabled": False}))).select(
             frozenset({"test"})
         )
         with pytest.raises(McpUnavailable, match="is switched off"):
             await call(tools, "test_add", a=1, b=1)
-        again = named(await pool.tools(configured(kept=ours(), test={**entry, "timeout_seconds": 59})))
+        again = named(await pool.load_tools(configured(kept=ours(), test={**entry, "timeout_seconds": 59})))
         assert await call(again, "test_add", a=1, b=1) == "2"
         assert await call(again, "kept_pid") == kept, "the others keep their sessions"
 
@@ -335,7 +335,7 @@ async def test_a_changed_configuration_is_applied_without_a_restart(entry: Made)
 async def test_the_environment_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-service")
     async with pooled() as pool:
-        tools = named(await pool.tools(configured(test=ours(env={"OWN": "x"}))))
+        tools = named(await pool.load_tools(configured(test=ours(env={"OWN": "x"}))))
         assert await call(tools, "test_variable", name="OWN") == "x"
         assert await call(tools, "test_variable", name="OPENAI_API_KEY") == "unset"
         assert await call(tools, "test_variable", name="PATH") != "unset"
@@ -345,6 +345,6 @@ async def test_many_servers_at_once() -> None:
     async with AsyncExitStack() as stack:
         pool: McpPool = await stack.enter_async_context(pooled())
         servers = configured(**{f"s{number}": ours() for number in range(4)})
-        tools = named(await pool.tools(servers))
+        tools = named(await pool.load_tools(servers))
         answers = await asyncio.gather(*(call(tools, f"s{n}_add", a=n, b=1) for n in range(4)))
         assert answers == ["1", "2", "3", "4"]

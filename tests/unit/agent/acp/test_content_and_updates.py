@@ -16,15 +16,15 @@ from acp.helpers import (
     text_block,
 )
 
-from agent.acp.content_blocks import TEXT, asked
-from agent.acp.outgoing_updates import RESULT, Telling
+from agent.acp.content_blocks import MAX_RESOURCE_CHARACTERS, read_prompt
+from agent.acp.outgoing_updates import MAX_RESULT_CHARACTERS, TurnUpdates
 from agent.core.client_events import StreamEvent
 
 
 def test_texts_links_and_resources_become_one_message(tmp_path: Path) -> None:
     (tmp_path / "a b.md").write_text("x")
     inside = resource_link_block("a b.md", (tmp_path / "a b.md").as_uri())
-    found = asked(
+    found = read_prompt(
         [
             text_block("Look at"),
             text_block("  "),
@@ -63,28 +63,30 @@ def test_a_file_that_is_not_below_the_folder_is_only_named(tmp_path: Path, place
         "host": f"file://other{folder}/inner",
         "dots": f"file://{folder}/inner/../../secret.md",
     }[place]
-    found = asked([resource_link_block("it", uri)], folder)
+    found = read_prompt([resource_link_block("it", uri)], folder)
     assert found.files == ()
     assert found.text == f"[it]({uri})"
 
 
 def test_a_long_resource_is_cut(tmp_path: Path) -> None:
-    found = asked([resource_block(embedded_text_resource("file:///x.md", "y" * 2 * TEXT))], tmp_path)
-    assert found.text.count("y") == TEXT
+    found = read_prompt(
+        [resource_block(embedded_text_resource("file:///x.md", "y" * 2 * MAX_RESOURCE_CHARACTERS))], tmp_path
+    )
+    assert found.text.count("y") == MAX_RESOURCE_CHARACTERS
 
 
-def told(telling: Telling, kind: Any, **data: Any) -> list[Any]:
+def told(telling: TurnUpdates, kind: Any, **data: Any) -> list[Any]:
     """The updates of one event, as plain data."""
-    made = telling.updates(StreamEvent(kind, data))
+    made = telling.build_updates(StreamEvent(kind, data))
     return [update.model_dump(exclude_none=True, by_alias=True) for update in made]
 
 
-def values(telling: Telling, **data: Any) -> list[Any]:
+def values(telling: TurnUpdates, **data: Any) -> list[Any]:
     return told(telling, "values", **{"artifacts": [], "todos": [], **data})
 
 
 def test_words_calls_and_results_are_told() -> None:
-    telling = Telling()
+    telling = TurnUpdates()
     assert told(telling, "messages-tuple", type="ai", id="m", content="Hel") == [
         {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hel"}}
     ]
@@ -104,10 +106,10 @@ def test_words_calls_and_results_are_told() -> None:
         ("3", "lookup", "other", "in_progress"),
     ]
     assert begun[2]["rawInput"] == {"word": "ab"}
-    ended = {"type": "tool", "id": "t", "name": "bash", "content": "x" * 2 * RESULT}
+    ended = {"type": "tool", "id": "t", "name": "bash", "content": "x" * 2 * MAX_RESULT_CHARACTERS}
     [done] = told(telling, "messages-tuple", **ended, tool_call_id="1", status="success")
     assert (done["toolCallId"], done["status"]) == ("1", "completed")
-    assert len(done["content"][0]["content"]["text"]) <= RESULT
+    assert len(done["content"][0]["content"]["text"]) <= MAX_RESULT_CHARACTERS
     [failed] = told(telling, "messages-tuple", **ended, tool_call_id="2", status="error")
     assert failed["status"] == "failed"
     assert told(telling, "messages-tuple", **ended, tool_call_id="5", status="success") == []
@@ -115,7 +117,7 @@ def test_words_calls_and_results_are_told() -> None:
 
 
 def test_a_plan_is_told_when_it_changes() -> None:
-    telling = Telling()
+    telling = TurnUpdates()
     plan = [{"content": "look", "status": "in_progress"}, {"content": "answer", "status": "pending"}]
     assert values(telling) == []
     [update] = values(telling, todos=plan)
@@ -129,10 +131,10 @@ def test_a_plan_is_told_when_it_changes() -> None:
 
 
 def test_only_what_was_presented_in_this_turn_is_handed_out() -> None:
-    telling = Telling()
+    telling = TurnUpdates()
     old, new, refused = (f"/mnt/user-data/outputs/{name}" for name in ("old.md", "new.md", "no.md"))
     calls = [{"id": "1", "name": "present_files", "args": {"paths": [new, refused, new]}}]
     told(telling, "messages-tuple", type="ai", id="m", content="", tool_calls=calls)
     values(telling, artifacts=[old, new])
-    assert telling.presented == [new]
-    assert Telling().presented == []
+    assert telling.presented_files == [new]
+    assert TurnUpdates().presented_files == []

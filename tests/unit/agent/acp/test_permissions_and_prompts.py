@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agent.acp import workspace
-from agent.acp.incoming_updates import KEPT, Hearing, line
-from agent.acp.launchers import hint
-from agent.acp.permission import chosen
-from agent.acp.workspace import Workspace, seen, told_of
+from agent.acp.incoming_updates import MAX_BUFFERED, TaskOutput, to_one_line
+from agent.acp.launchers import suggest_adapter
+from agent.acp.permission import choose_option
+from agent.acp.workspace import AcpWorkspace, describe_changes, snapshot_files
 from agent.core.interfaces import SubagentStep
 from agent.errors import BadIdentifier
 from agent.subagents.runner import CUT, MAX_CHARS
@@ -47,7 +47,7 @@ class Offered:
 def test_the_narrowest_option_is_taken_and_never_one_of_the_other_kind(
     kinds: tuple[str, ...], approve: bool, option: str | None
 ) -> None:
-    assert chosen([Offered(kind) for kind in kinds], approve=approve) == option
+    assert choose_option([Offered(kind) for kind in kinds], approve=approve) == option
 
 
 def says(text: str) -> Any:
@@ -60,7 +60,7 @@ def begins(title: str | None) -> Any:
 
 def test_words_are_one_text_and_what_comes_after_a_tool_stands_apart() -> None:
     steps: list[SubagentStep] = []
-    hearing = Hearing(steps.append)
+    hearing = TaskOutput(steps.append)
     for update in (
         says("I look"),
         says(" at it."),
@@ -74,37 +74,37 @@ def test_words_are_one_text_and_what_comes_after_a_tool_stands_apart() -> None:
         Made(session_update="plan", entries=[]),
         Made(),
     ):
-        hearing.see(update)
-    assert hearing.said == "I look at it. \n\nDone."
+        hearing.add_update(update)
+    assert hearing.text == "I look at it. \n\nDone."
     assert steps == [SubagentStep(1, ("Read a.md",)), SubagentStep(2, ("tool",))]
 
 
 def test_what_is_no_text_is_named_and_its_place_is_not_told() -> None:
-    hearing = Hearing()
+    hearing = TaskOutput()
     link = Made(type="resource_link", name="a.pdf", uri="file:///secret/a.pdf")
-    hearing.see(Made(session_update="agent_message_chunk", content=link))
-    hearing.see(Made(session_update="agent_message_chunk", content=Made(type="image", data="…")))
-    hearing.see(Made(session_update="agent_message_chunk", content=Made()))
-    assert hearing.said == "[file: a.pdf][image that can't be shown][something that can't be shown]"
+    hearing.add_update(Made(session_update="agent_message_chunk", content=link))
+    hearing.add_update(Made(session_update="agent_message_chunk", content=Made(type="image", data="…")))
+    hearing.add_update(Made(session_update="agent_message_chunk", content=Made()))
+    assert hearing.text == "[file: a.pdf][image that can't be shown][something that can't be shown]"
 
 
 def test_a_flood_of_words_loses_its_middle() -> None:
-    hearing = Hearing()
-    hearing.see(says("begin "))
+    hearing = TaskOutput()
+    hearing.add_update(says("begin "))
     for _ in range(100):
-        hearing.see(says("x" * 5_000))
-    hearing.see(says(" end"))
-    assert len(hearing.said) <= MAX_CHARS
-    assert hearing.said.startswith("begin x")
-    assert hearing.said.endswith("x end")
-    assert CUT in hearing.said
-    assert len(hearing._text) <= 2 * KEPT + 5_000
+        hearing.add_update(says("x" * 5_000))
+    hearing.add_update(says(" end"))
+    assert len(hearing.text) <= MAX_CHARS
+    assert hearing.text.startswith("begin x")
+    assert hearing.text.endswith("x end")
+    assert CUT in hearing.text
+    assert len(hearing._text) <= 2 * MAX_BUFFERED + 5_000
 
 
 def test_a_title_is_one_line_that_is_not_long() -> None:
-    assert line("a\n  b") == "a b"
-    assert len(line("x" * 500)) == 120
-    assert line("x" * 500).endswith("…")
+    assert to_one_line("a\n  b") == "a b"
+    assert len(to_one_line("x" * 500)) == 120
+    assert to_one_line("x" * 500).endswith("…")
 
 
 @pytest.mark.parametrize(
@@ -118,17 +118,17 @@ def test_a_title_is_one_line_that_is_not_long() -> None:
     ],
 )
 def test_a_hint_names_the_adapter(command: str, told: str) -> None:
-    assert told in hint(command)
+    assert told in suggest_adapter(command)
 
 
 def test_files_that_are_new_or_changed_are_told_by_the_paths_of_the_lead_agent(tmp_path: Path) -> None:
-    place = Workspace.of(ThreadFolders(tmp_path), "t-1")
+    place = AcpWorkspace.for_thread(ThreadFolders(tmp_path), "t-1")
     assert place.folder == tmp_path / "threads" / "t-1" / "acp-workspace"
     assert place.folder.stat().st_mode & 0o777 == 0o700
     for name in ("kept.md", "changed.md", "gone.md"):
         (place.folder / name).write_text("a")
-    before = seen(place.folder)
-    assert told_of(before, before) == ""
+    before = snapshot_files(place.folder)
+    assert describe_changes(before, before) == ""
     (place.folder / "changed.md").write_text("longer")
     (place.folder / "gone.md").unlink()
     (place.folder / "src").mkdir()
@@ -138,7 +138,7 @@ def test_files_that_are_new_or_changed_are_told_by_the_paths_of_the_lead_agent(t
         (place.folder / hidden / "x").write_text("")
     (place.folder / "link").symlink_to("/etc/passwd")
     (place.folder / "linked").symlink_to("/etc")
-    told = told_of(before, seen(place.folder))
+    told = describe_changes(before, snapshot_files(place.folder))
     assert told == (
         "Files that it made or changed: /mnt/acp-workspace/changed.md, /mnt/acp-workspace/src/new.py."
     )
@@ -147,15 +147,15 @@ def test_files_that_are_new_or_changed_are_told_by_the_paths_of_the_lead_agent(t
 def test_many_files_are_not_all_named_nor_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(60):
         (tmp_path / f"{number:02}").write_text("")
-    told = told_of({}, seen(tmp_path))
+    told = describe_changes({}, snapshot_files(tmp_path))
     assert told.endswith("/mnt/acp-workspace/49 and 10 more.")
     monkeypatch.setattr(workspace, "LOOKED_AT", 7)
-    assert len(seen(tmp_path)) == 7
-    assert seen(tmp_path / "gone") == {}
+    assert len(snapshot_files(tmp_path)) == 7
+    assert snapshot_files(tmp_path / "gone") == {}
 
 
 def test_paths_of_the_host_are_written_as_the_lead_agent_knows_them(tmp_path: Path) -> None:
-    place = Workspace.of(ThreadFolders(tmp_path / "home"), "t-1")
+    place = AcpWorkspace.for_thread(ThreadFolders(tmp_path / "home"), "t-1")
     text = f"See {place.folder}/a.md and {place.folder.parent}/x, {tmp_path / 'home'}/config.yaml"
     assert place.paths.mask(text) == "See /mnt/acp-workspace/a.md and /mnt/x, […]/config.yaml"
 
@@ -165,6 +165,6 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     thread.mkdir(parents=True)
     (thread / "acp-workspace").symlink_to(tmp_path)
     with pytest.raises(BadIdentifier):
-        Workspace.of(ThreadFolders(tmp_path), "t-1")
+        AcpWorkspace.for_thread(ThreadFolders(tmp_path), "t-1")
     with pytest.raises(BadIdentifier):
-        Workspace.of(ThreadFolders(tmp_path), "../t-1")
+        AcpWorkspace.for_thread(ThreadFolders(tmp_path), "../t-1")

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from agent.config.document import Document
+from agent.config.document import ConfigDocument
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import Extensions
-from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE, ExtensionsFile, checked
+from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE, ExtensionsFile, check_extensions
 from agent.config.extensions_source import CHECK_SECONDS, ExtensionsSource
 from agent.config.json_document import parse_json
 
@@ -45,7 +45,7 @@ def written(folder: Path, data: object) -> Path:
 
 def read(folder: Path, data: object, env: Mapping[str, str] | None = None) -> Extensions:
     written(folder, data)
-    return ExtensionsFile(None, env or {}, folder).read().config
+    return ExtensionsFile(None, env or {}, folder).read_file().config
 
 
 def refused(folder: Path, data: object, env: Mapping[str, str] | None = None) -> str:
@@ -55,7 +55,7 @@ def refused(folder: Path, data: object, env: Mapping[str, str] | None = None) ->
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
-    loaded = ExtensionsFile(None, {}, tmp_path / "a").read()
+    loaded = ExtensionsFile(None, {}, tmp_path / "a").read_file()
     assert (loaded.config, loaded.stamp) == (Extensions(), None)
 
 
@@ -63,7 +63,7 @@ def test_it_is_found_as_the_configuration_is(tmp_path: Path) -> None:
     below = tmp_path / "below"
     written(tmp_path, {"skills": {"parent": {}}})
     below.mkdir()
-    names = lambda *a: list(ExtensionsFile(*a).read().config.skills)  # noqa: E731
+    names = lambda *a: list(ExtensionsFile(*a).read_file().config.skills)  # noqa: E731
     assert names(None, {}, below) == ["parent"]
     written(below, {"skills": {"own": {}}})
     assert names(None, {}, below) == ["own"]
@@ -79,7 +79,7 @@ def test_it_is_found_as_the_configuration_is(tmp_path: Path) -> None:
 )
 def test_a_name_that_leads_nowhere_is_an_error(tmp_path: Path, named: str, message: str) -> None:
     with pytest.raises(ConfigErrors, match=message):
-        ExtensionsFile(None, {PATH_VARIABLE: named}, tmp_path).read()
+        ExtensionsFile(None, {PATH_VARIABLE: named}, tmp_path).read_file()
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "{}", '{"mcpServers": null, "skills": null}'])
@@ -99,7 +99,7 @@ def test_servers_of_each_transport(tmp_path: Path) -> None:
 
 def test_a_skill_that_is_not_named_is_on(tmp_path: Path) -> None:
     config = read(tmp_path, {"skills": {"a": {"enabled": False}, "b": {}}})
-    assert [config.skill_is_on(name) for name in "abc"] == [False, True, True]
+    assert [config.is_skill_enabled(name) for name in "abc"] == [False, True, True]
 
 
 BAD: list[tuple[Any, str]] = [
@@ -170,7 +170,7 @@ values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["mcpServers", "skills", "other"]), values, max_size=3))
 def test_whatever_stands_there_is_read_or_refused(data: dict[str, Any]) -> None:
     try:
-        assert isinstance(checked(Document("x.json", data), {}), Extensions)
+        assert isinstance(check_extensions(ConfigDocument("x.json", data), {}), Extensions)
     except ConfigErrors as error:
         assert error.errors and str(error)
 
@@ -185,10 +185,10 @@ def test_json_is_read_as_json(data: dict[str, Any]) -> None:
 def test_a_change_is_written_in_one_step(tmp_path: Path) -> None:
     path = written(tmp_path, {"mcpServers": {"t": {**HTTP}}, "skills": {"ä": {}}})
     path.chmod(0o640)
-    loaded = ExtensionsFile(None, {"MCP_TOKEN": "x"}, tmp_path).change(
+    loaded = ExtensionsFile(None, {"MCP_TOKEN": "x"}, tmp_path).change_file(
         lambda data: data["skills"].update(b={"enabled": False})
     )
-    assert not loaded.config.skill_is_on("b")
+    assert not loaded.config.is_skill_enabled("b")
     stored = json.loads(path.read_text())
     assert stored == {"mcpServers": {"t": HTTP}, "skills": {"ä": {}, "b": {"enabled": False}}}
     assert list(stored) == ["mcpServers", "skills"], "the order of the file"
@@ -198,7 +198,7 @@ def test_a_change_is_written_in_one_step(tmp_path: Path) -> None:
 
 
 def test_a_file_is_made_for_the_owner_alone(tmp_path: Path) -> None:
-    ExtensionsFile(None, {}, tmp_path).change(lambda data: data.update(skills={"a": {"enabled": False}}))
+    ExtensionsFile(None, {}, tmp_path).change_file(lambda data: data.update(skills={"a": {"enabled": False}}))
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
 
 
@@ -206,7 +206,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real = written(tmp_path / "real", {})
     link = tmp_path / FILE_NAME
     link.symlink_to(real)
-    ExtensionsFile(None, {}, tmp_path).change(lambda data: data.update(skills={"a": {}}))
+    ExtensionsFile(None, {}, tmp_path).change_file(lambda data: data.update(skills={"a": {}}))
     assert link.is_symlink()
     assert json.loads(real.read_text()) == {"skills": {"a": {}}}
 
@@ -215,7 +215,7 @@ def test_a_change_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, {"skills": {}})
     before = path.read_bytes()
     with pytest.raises(ConfigErrors, match="unknown key"):
-        ExtensionsFile(None, {}, tmp_path).change(lambda data: data.update(skils={}))
+        ExtensionsFile(None, {}, tmp_path).change_file(lambda data: data.update(skils={}))
     assert path.read_bytes() == before
 
 
@@ -228,7 +228,7 @@ def test_a_folder_that_takes_nothing_is_named_with_what_to_do(
     path = written(tmp_path, {})
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ConfigErrors, match=f"No space left on device; .*{PATH_VARIABLE}"):
-        ExtensionsFile(None, {}, tmp_path).change(lambda data: data.update(skills={}))
+        ExtensionsFile(None, {}, tmp_path).change_file(lambda data: data.update(skills={}))
     assert path.read_text() == "{}"
     assert [entry.name for entry in tmp_path.iterdir()] == [FILE_NAME], "nothing half is left"
 
@@ -237,55 +237,55 @@ async def test_the_current_one_follows_the_file(tmp_path: Path) -> None:
     time = Time()
     path = written(tmp_path, {"skills": {"a": {}}})
     source = ExtensionsSource(environ={}, cwd=tmp_path, clock=time)
-    first = await source.current()
-    assert await source.current() is first
+    first = await source.get_extensions()
+    assert await source.get_extensions() is first
     path.write_text('{"skills": {"a": {}, "b": {}}}')
-    assert await source.current() is first, "looked at once a second"
+    assert await source.get_extensions() is first, "looked at once a second"
     time.now += CHECK_SECONDS
-    assert list((await source.current()).skills) == ["a", "b"]
+    assert list((await source.get_extensions()).skills) == ["a", "b"]
     path.unlink()
     source.expire()
-    assert not (await source.current()).skills
+    assert not (await source.get_extensions()).skills
 
 
 async def test_the_last_good_one_is_kept_and_told_once(tmp_path: Path) -> None:
     time = Time()
     path = written(tmp_path, {"skills": {"a": {}}})
     source = ExtensionsSource(environ={}, cwd=tmp_path, clock=time)
-    good = await source.current()
+    good = await source.get_extensions()
     path.write_text('{"skills": [')
     with capture_logs() as logs:
         for _ in range(3):
             time.now += CHECK_SECONDS
-            assert await source.current() is good
+            assert await source.get_extensions() is good
     assert [entry["event"] for entry in logs] == ["extensions_kept"]
     path.write_text('{"skills": {}}')
     time.now += CHECK_SECONDS
-    assert not (await source.current()).skills
+    assert not (await source.get_extensions()).skills
 
 
 async def test_the_same_content_is_the_same_object(tmp_path: Path) -> None:
     time = Time()
     path = written(tmp_path, {"skills": {"a": {}}})
     source = ExtensionsSource(environ={}, cwd=tmp_path, clock=time)
-    first = await source.current()
+    first = await source.get_extensions()
     path.write_text('{ "skills": {"a": {}} }')
     time.now += CHECK_SECONDS
-    assert await source.current() is first
+    assert await source.get_extensions() is first
 
 
 async def test_a_start_with_a_bad_file_stops(tmp_path: Path) -> None:
     written(tmp_path, "[")
     with pytest.raises(ConfigErrors):
-        await ExtensionsSource(environ={}, cwd=tmp_path).current()
+        await ExtensionsSource(environ={}, cwd=tmp_path).get_extensions()
 
 
 async def test_a_write_is_seen_at_once_by_every_source_of_the_process(tmp_path: Path) -> None:
     one, other = (ExtensionsSource(environ={}, cwd=tmp_path, clock=Time()) for _ in range(2))
-    assert (await other.current()).skill_is_on("a")
-    await one.change(lambda data: data.update(skills={"a": {"enabled": False}}))
-    assert not (await one.current()).skill_is_on("a")
-    assert not (await other.current()).skill_is_on("a")
+    assert (await other.get_extensions()).is_skill_enabled("a")
+    await one.change_file(lambda data: data.update(skills={"a": {"enabled": False}}))
+    assert not (await one.get_extensions()).is_skill_enabled("a")
+    assert not (await other.get_extensions()).is_skill_enabled("a")
 
 
 async def test_changes_at_the_same_time_all_stay(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ async def test_changes_at_the_same_time_all_stay(tmp_path: Path) -> None:
         def change(data: dict[str, Any]) -> None:
             data.setdefault("skills", {})[f"s{number}"] = {"enabled": False}
 
-        await sources[number % 4].change(change)
+        await sources[number % 4].change_file(change)
 
     await asyncio.gather(*map(add, range(24)))
     assert len(json.loads((tmp_path / FILE_NAME).read_text())["skills"]) == 24
@@ -305,14 +305,14 @@ async def test_changes_at_the_same_time_all_stay(tmp_path: Path) -> None:
 
 def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
     file = ExtensionsFile(None, {}, tmp_path)
-    file.change(lambda data: data.update(skills={}))
+    file.change_file(lambda data: data.update(skills={}))
     stop = threading.Event()
     bad: list[Exception] = []
 
     def reads() -> None:
         while not stop.is_set():
             try:
-                file.read()
+                file.read_file()
             except ConfigErrors as error:
                 bad.append(error)
 
@@ -320,7 +320,9 @@ def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
     reader.start()
     try:
         for number in range(30):
-            file.change(lambda data, n=number: data.update(skills={f"s{n}-{i}": {} for i in range(n * 5)}))
+            file.change_file(
+                lambda data, n=number: data.update(skills={f"s{n}-{i}": {} for i in range(n * 5)})
+            )
     finally:
         stop.set()
         reader.join()
@@ -330,10 +332,10 @@ def test_a_reader_never_sees_half_of_it(tmp_path: Path) -> None:
 async def test_without_a_file_changes_last_as_long_as_the_source(tmp_path: Path) -> None:
     written(tmp_path, {"skills": {"a": {"enabled": False}}})
     source = ExtensionsSource(read_file=False, environ={}, cwd=tmp_path)
-    assert (await source.current()).skill_is_on("a")
-    await source.change(lambda data: data.update(skills={"b": {"enabled": False}}))
-    assert not (await source.current()).skill_is_on("b")
+    assert (await source.get_extensions()).is_skill_enabled("a")
+    await source.change_file(lambda data: data.update(skills={"b": {"enabled": False}}))
+    assert not (await source.get_extensions()).is_skill_enabled("b")
     with pytest.raises(ConfigErrors):
-        await source.change(lambda data: data.update(wrong=1))
-    assert not (await source.current()).skill_is_on("b")
+        await source.change_file(lambda data: data.update(wrong=1))
+    assert not (await source.get_extensions()).is_skill_enabled("b")
     assert json.loads((tmp_path / FILE_NAME).read_text()) == {"skills": {"a": {"enabled": False}}}

@@ -16,7 +16,7 @@ from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_guardrail
 from agent.models.resolve import load_model_class
 from agent.models.source import ModelSource
-from agent.shared.install_hints import install_command, interpreter
+from agent.shared.install_hints import install_command, python_command
 from agent.tools.loading import ToolEntry, load_tool
 
 MODULES = {
@@ -98,9 +98,9 @@ def test_what_can_not_be_imported_says_what_to_do(use: str, problem: ImportProbl
 
 def test_the_command_is_that_of_this_python() -> None:
     folder = Path("/srv/bot")
-    assert interpreter("/srv/bot/.venv/bin/python", folder) == ".venv/bin/python"
-    assert interpreter("/usr/bin/python3", folder) == "python3"
-    assert interpreter("", folder) == "python"
+    assert python_command("/srv/bot/.venv/bin/python", folder) == ".venv/bin/python"
+    assert python_command("/usr/bin/python3", folder) == "python3"
+    assert python_command("", folder) == "python"
     command = install_command("roebot[ollama]")
     assert command.endswith(" -m pip install 'roebot[ollama]'")
     asked = command.removesuffix("install 'roebot[ollama]'") + "--version"

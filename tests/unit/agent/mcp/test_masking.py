@@ -14,7 +14,7 @@ from agent.config.extensions_file import FILE_NAME
 from agent.config.extensions_source import ExtensionsSource
 from agent.errors import Invalid
 from agent.mcp.management import McpManagement
-from agent.mcp.masking import MASK, left_hidden, restored, shown
+from agent.mcp.masking import MASK, find_masked, mask_secrets, restore_secrets
 
 SECRET = "s3cret-value"
 STORED: dict[str, Any] = {
@@ -61,7 +61,7 @@ def stored(folder: Path) -> dict[str, Any]:
 
 
 async def test_secrets_are_hidden(tmp_path: Path) -> None:
-    found = (await management(tmp_path).config()).model_dump()["mcp_servers"]
+    found = (await management(tmp_path).load_config()).model_dump()["mcp_servers"]
     assert SECRET not in json.dumps(found)
     program, remote = found["program"], found["remote"]
     assert program["args"] == [
@@ -77,19 +77,19 @@ async def test_secrets_are_hidden(tmp_path: Path) -> None:
 
 async def test_what_was_shown_may_be_sent_back(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    found = (await servers.config()).model_dump()["mcp_servers"]
-    assert (await servers.update(found)).model_dump()["mcp_servers"] == found
+    found = (await servers.load_config()).model_dump()["mcp_servers"]
+    assert (await servers.replace_servers(found)).model_dump()["mcp_servers"] == found
     assert stored(tmp_path) == STORED, "nothing is added, and nothing lost"
 
 
 async def test_one_thing_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    found = (await servers.config()).model_dump()["mcp_servers"]
+    found = (await servers.load_config()).model_dump()["mcp_servers"]
     found["program"]["enabled"] = False
     found["program"]["env"]["MORE"] = "x"
     del found["program"]["env"]["EMPTY"]
     found["remote"]["headers"]["Authorization"] = "Bearer other"
-    after = (await servers.update(found)).model_dump()["mcp_servers"]
+    after = (await servers.replace_servers(found)).model_dump()["mcp_servers"]
     assert after["program"]["enabled"] is False
     now = stored(tmp_path)
     assert now["program"] == {
@@ -103,7 +103,7 @@ async def test_one_thing_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
 
 async def test_servers_come_and_go(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    after = await servers.update({"new": {"command": "x", "args": ["--token", "t"]}})
+    after = await servers.replace_servers({"new": {"command": "x", "args": ["--token", "t"]}})
     assert list(after.mcp_servers) == ["new"]
     assert after.mcp_servers["new"].args == ["--token", MASK]
     assert stored(tmp_path) == {"new": {"command": "x", "args": ["--token", "t"]}}
@@ -119,10 +119,10 @@ async def test_servers_come_and_go(tmp_path: Path) -> None:
 )
 async def test_a_secret_does_not_follow_to_another_place(tmp_path: Path, change: dict[str, str]) -> None:
     servers = management(tmp_path)
-    found = (await servers.config()).model_dump()["mcp_servers"]
+    found = (await servers.load_config()).model_dump()["mcp_servers"]
     found["remote"] |= change
     with pytest.raises(Invalid, match=r"mcp_servers\.remote\..*a hidden value stands for nothing here"):
-        await servers.update(found)
+        await servers.replace_servers(found)
     assert stored(tmp_path) == STORED
 
 
@@ -134,7 +134,7 @@ async def test_a_mask_that_stands_for_nothing(tmp_path: Path) -> None:
         ("program", {"command": "tool", "args": ["a", "b", "c", "d", "e", "f", "g", "h", MASK]}),
     ):
         with pytest.raises(Invalid, match="hidden value"):
-            await servers.update({name: entry})
+            await servers.replace_servers({name: entry})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ async def test_a_mask_that_stands_for_nothing(tmp_path: Path) -> None:
 )
 async def test_what_does_not_fit_changes_nothing(tmp_path: Path, servers: Any, told: str) -> None:
     with pytest.raises(Invalid) as caught:
-        await management(tmp_path).update(servers)
+        await management(tmp_path).replace_servers(servers)
     assert told in str(caught.value)
     assert stored(tmp_path) == STORED
 
@@ -165,11 +165,11 @@ texts = st.text(st.characters(codec="ascii", exclude_characters="$"), min_size=1
 )
 def test_the_whole_way_and_back_loses_nothing(env: dict[str, str], args: list[str], url: str) -> None:
     server = {"env": env, "headers": env, "args": args, "url": url}
-    seen = shown(server)
-    assert restored(json.loads(json.dumps(seen)), server, seen) == server
+    seen = mask_secrets(server)
+    assert restore_secrets(json.loads(json.dumps(seen)), server, seen) == server
     assert all(value == MASK for value in seen["env"].values())
 
 
 def test_where_a_mask_is_left() -> None:
-    assert left_hidden({"a": {"b": ["x", MASK]}}, "s") == "s.a.b[1]"
-    assert left_hidden({"a": {"b": ["x", 1]}, "c": None}, "s") is None
+    assert find_masked({"a": {"b": ["x", MASK]}}, "s") == "s.a.b[1]"
+    assert find_masked({"a": {"b": ["x", 1]}, "c": None}, "s") is None

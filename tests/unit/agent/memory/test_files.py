@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import Fact, MemoryDocument
 from agent.errors import BadIdentifier
-from agent.memory.files import HeldLock, MemoryFiles
-from agent.memory.scopes import OWNER, file_name, parse_scope, scope_text
+from agent.memory.files import MemoryFiles, ProcessLock
+from agent.memory.scopes import OWNER, file_name, format_scope, parse_scope
 
 ADA = MemoryScope("person", "telegram", "telegram:1001")
 
@@ -76,7 +76,7 @@ def test_another_process_that_writes_is_seen(tmp_path: Path) -> None:
 
 
 def test_only_so_many_are_kept_in_mind(tmp_path: Path) -> None:
-    files = MemoryFiles(tmp_path, kept=1)
+    files = MemoryFiles(tmp_path, cache_size=1)
     scopes = [MemoryScope("person", "a", str(n)) for n in range(3)]
     for scope in scopes:
         files.write(scope, document(scope.key))
@@ -119,7 +119,7 @@ def test_a_key_of_a_newer_version_stays(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     files = MemoryFiles(tmp_path)
     (tmp_path / ".lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="symbolic"), files.changing():
+    with pytest.raises(OSError, match="symbolic"), files.lock_for_write():
         pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -128,7 +128,7 @@ def test_writers_take_turns(tmp_path: Path) -> None:
     def write(number: int) -> None:
         files = MemoryFiles(tmp_path)
         for _ in range(20):
-            with files.changing():
+            with files.lock_for_write():
                 old = files.read(ADA)
                 files.write(ADA, old.model_copy(update={"version": str(int(old.version or 0) + 1)}))
 
@@ -142,15 +142,15 @@ def test_writers_take_turns(tmp_path: Path) -> None:
 
 
 def test_one_lock_is_held_by_one(tmp_path: Path) -> None:
-    first, second, third = (HeldLock(tmp_path / "lock") for _ in range(3))
-    assert first.take()
-    assert not second.take()
-    first.give_up()
-    first.give_up()
-    assert second.take()
-    third.give_up()
-    assert not third.take(), "whoever gave up takes it no more"
-    second.give_up()
+    first, second, third = (ProcessLock(tmp_path / "lock") for _ in range(3))
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    first.release()
+    first.release()
+    assert second.try_acquire()
+    third.release()
+    assert not third.try_acquire(), "whoever gave up takes it no more"
+    second.release()
 
 
 SCOPES = st.builds(
@@ -163,8 +163,8 @@ SCOPES = st.builds(
 
 @given(SCOPES)
 def test_a_scope_is_its_text(scope: MemoryScope) -> None:
-    if scope_text(scope).isprintable() and len(scope_text(scope)) <= 512:
-        assert parse_scope(scope_text(scope)) == scope
+    if format_scope(scope).isprintable() and len(format_scope(scope)) <= 512:
+        assert parse_scope(format_scope(scope)) == scope
 
 
 @given(SCOPES, SCOPES)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
-from agent.memory.merge import Limits, changed, same, sentences, trimmed
-from agent.memory.patch import AnswerRefused, Change, read_change
-from agent.memory.prompt_section import AROUND, harmless, shown
+from agent.memory.merge import FactLimits, apply_patch, is_same_fact, limit_sentences, to_line
+from agent.memory.patch import InvalidAnswer, MemoryPatch, parse_patch
+from agent.memory.prompt_section import RESERVED_TOKENS, escape_tags, render_memory
 from agent.middleware.memory import INJECTED
 from agent.models.capabilities import estimate_tokens
 
@@ -27,11 +27,11 @@ def fact(content: str, confidence: float = 0.9, number: int = 0) -> Fact:
     )
 
 
-def after(document: MemoryDocument, limits: Limits | None = None, **change: object) -> MemoryDocument:
-    return changed(
+def after(document: MemoryDocument, limits: FactLimits | None = None, **change: object) -> MemoryDocument:
+    return apply_patch(
         document,
-        Change.model_validate(change),
-        limits or Limits(),
+        MemoryPatch.model_validate(change),
+        limits or FactLimits(),
         now=NOW,
         source="t-9",
         update_id="update-1",
@@ -52,7 +52,7 @@ def test_a_fact_needs_a_confidence_of_seven_tenths(confidence: float, kept: bool
 
 
 def test_the_confidence_that_is_asked_for_is_the_configurations() -> None:
-    low = Limits(confidence=0.2)
+    low = FactLimits(confidence=0.2)
     assert contents(after(MemoryDocument(), low, add=[added("x", 0.2), added("y", 0.1)])) == ["x"]
 
 
@@ -101,7 +101,7 @@ def test_the_best_hundred_stay() -> None:
 
 def test_how_many_stay_is_the_configurations() -> None:
     many = [added(f"f{number}", 0.7 + number / 100) for number in range(5)]
-    assert contents(after(MemoryDocument(), Limits(facts=2), add=many)) == ["f3", "f4"]
+    assert contents(after(MemoryDocument(), FactLimits(facts=2), add=many)) == ["f3", "f4"]
 
 
 def test_summaries_are_replaced_emptied_or_left() -> None:
@@ -130,17 +130,17 @@ def test_summaries_are_replaced_emptied_or_left() -> None:
     ],
 )
 def test_a_summary_has_three_sentences_at_most(text: str, kept: str) -> None:
-    assert sentences(text) == kept
+    assert limit_sentences(text) == kept
 
 
 def test_nothing_grows_without_end() -> None:
-    assert len(sentences("x" * 5000)) == 600
-    assert len(trimmed("x" * 5000)) == 300
+    assert len(limit_sentences("x" * 5000)) == 600
+    assert len(to_line("x" * 5000)) == 300
 
 
 def test_fifteen_facts_are_shown_the_surest_and_newest_first() -> None:
     facts = [fact(f"f{number:02}", 0.8, number) for number in range(20)]
-    text = shown(MemoryDocument(facts=(fact("surest", 1.0), *facts)), group=False, tokens=2000)
+    text = render_memory(MemoryDocument(facts=(fact("surest", 1.0), *facts)), group=False, tokens=2000)
     lines = [line.removeprefix("- (knowledge) ") for line in text.splitlines()[1:]]
     assert lines == ["surest", *(f"f{number:02}" for number in range(19, 5, -1))]
     assert len(lines) == 15
@@ -149,40 +149,42 @@ def test_fifteen_facts_are_shown_the_surest_and_newest_first() -> None:
 def test_contexts_are_shown_before_facts_with_their_names() -> None:
     user = UserMemory(top_of_mind=Summary(summary="A move."))
     document = MemoryDocument(user=user, facts=(fact("tea"),))
-    assert shown(document, group=False, tokens=2000).splitlines() == [
+    assert render_memory(document, group=False, tokens=2000).splitlines() == [
         "About the person you talk to:",
         "On their mind now: A move.",
         "- (knowledge) tea",
     ]
-    assert shown(document, group=True, tokens=2000).startswith("About this group chat:\nOn the group's mind")
-    assert shown(MemoryDocument(), group=False, tokens=2000) == ""
+    assert render_memory(document, group=True, tokens=2000).startswith(
+        "About this group chat:\nOn the group's mind"
+    )
+    assert render_memory(MemoryDocument(), group=False, tokens=2000) == ""
 
 
 def test_what_is_shown_fits_its_tokens_marks_included() -> None:
     facts = tuple(fact(f"{number} " + "word " * 50, 0.9, number) for number in range(100))
     user = UserMemory(work_context=Summary(summary="w" * 600), top_of_mind=Summary(summary="测" * 600))
     for tokens in (100, 500, 2000):
-        text = shown(MemoryDocument(user=user, facts=facts), group=False, tokens=tokens)
+        text = render_memory(MemoryDocument(user=user, facts=facts), group=False, tokens=tokens)
         assert estimate_tokens(INJECTED.format(text=text)) + len(text.splitlines()) <= tokens
     assert len(text.splitlines()) > 10, "what is too large is left out, not what comes after it"
-    assert shown(MemoryDocument(facts=facts), group=False, tokens=AROUND) == ""
+    assert render_memory(MemoryDocument(facts=facts), group=False, tokens=RESERVED_TOKENS) == ""
 
 
 @given(st.text(alphabet="</memory> \n&lt;ab", max_size=60))
 def test_nothing_remembered_can_end_the_quotation(text: str) -> None:
-    safe = shown(MemoryDocument(facts=(fact(text),)), group=False, tokens=2000)
+    safe = render_memory(MemoryDocument(facts=(fact(text),)), group=False, tokens=2000)
     assert "<" not in safe
     assert ">" not in safe
-    assert harmless(safe) == safe
+    assert escape_tags(safe) == safe
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_what_is_trimmed_is_one_printable_line(one: str, other: str) -> None:
-    line = trimmed(one)
+    line = to_line(one)
     assert len(line) <= 300
-    assert line == trimmed(line)
+    assert line == to_line(line)
     assert line.isprintable()
-    assert same(one, other) == same(other, one)
+    assert is_same_fact(one, other) == is_same_fact(other, one)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_what_is_trimmed_is_one_printable_line(one: str, other: str) -> None:
     ],
 )
 def test_an_answer_is_one_whole_object(answer: str) -> None:
-    assert isinstance(read_change(answer), Change)
+    assert isinstance(parse_patch(answer), MemoryPatch)
 
 
 @pytest.mark.parametrize(
@@ -217,5 +219,5 @@ def test_an_answer_is_one_whole_object(answer: str) -> None:
     ],
 )
 def test_an_answer_that_is_wrong_anywhere_is_refused_whole(answer: str, problem: str) -> None:
-    with pytest.raises(AnswerRefused, match=problem):
-        read_change(answer)
+    with pytest.raises(InvalidAnswer, match=problem):
+        parse_patch(answer)

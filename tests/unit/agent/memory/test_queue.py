@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.interfaces import MemoryScope
 from agent.memory.queue import UpdateQueue
-from agent.memory.queued_exchange import Pending, Said
+from agent.memory.queued_exchange import PendingUpdate, QueuedMessage
 
 ADA = MemoryScope("person", "telegram", "telegram:1")
 BOB = MemoryScope("person", "telegram", "telegram:2")
@@ -35,31 +35,31 @@ def queue(tmp_path: Path, clock: Clock) -> Iterator[UpdateQueue]:
     found.close()
 
 
-def said(*texts: str) -> list[Said]:
-    return [Said(text, "person", text) for text in texts]
+def said(*texts: str) -> list[QueuedMessage]:
+    return [QueuedMessage(text, "person", text) for text in texts]
 
 
 def put(
     queue: UpdateQueue, *texts: str, scope: MemoryScope = ADA, thread: str = "t", quiet: float = 30
 ) -> bool:
-    return queue.put(scope, thread, said(*texts), quiet=quiet)
+    return queue.add_messages(scope, thread, said(*texts), quiet=quiet)
 
 
-def take(queue: UpdateQueue) -> Pending:
-    found = queue.due()
+def take(queue: UpdateQueue) -> PendingUpdate:
+    found = queue.next_update()
     assert found is not None
     return found
 
 
-def waits(pending: Pending) -> list[str]:
-    return [one.text for one in pending.said]
+def waits(pending: PendingUpdate) -> list[str]:
+    return [one.text for one in pending.messages]
 
 
 def test_an_entry_is_due_after_the_quiet_seconds(queue: UpdateQueue, clock: Clock) -> None:
     assert put(queue, "a", "b")
-    assert queue.next_due() == 1030
+    assert queue.next_due_time() == 1030
     clock.now = 1029.9
-    assert queue.due() is None
+    assert queue.next_update() is None
     clock.now = 1030
     found = take(queue)
     assert (found.scope, found.thread_id, waits(found), found.attempts) == (ADA, "t", ["a", "b"], 0)
@@ -72,7 +72,7 @@ def test_whoever_says_more_starts_the_quiet_anew_but_not_for_ever(queue: UpdateQ
         clock.now += 20
         texts.append(f"b{number}")
         put(queue, *texts)
-    assert queue.next_due() == 1000 + 10 * 30
+    assert queue.next_due_time() == 1000 + 10 * 30
 
 
 def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(queue: UpdateQueue, clock: Clock) -> None:
@@ -80,7 +80,7 @@ def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(queue: Update
     put(queue, "a", "b")
     put(queue, "x", thread="other")
     put(queue, "x", scope=BOB)
-    assert (queue.waiting(ADA), queue.waiting(BOB)) == (2, 1)
+    assert (queue.count_pending(ADA), queue.count_pending(BOB)) == (2, 1)
     clock.now = 2000
     assert waits(take(queue)) in (["a", "b"], ["x"])
 
@@ -88,8 +88,8 @@ def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(queue: Update
 def test_what_is_done_does_not_come_again(queue: UpdateQueue, clock: Clock) -> None:
     put(queue, "a", "b")
     clock.now = 2000
-    queue.done(take(queue))
-    assert queue.next_due() is None
+    queue.complete(take(queue))
+    assert queue.next_due_time() is None
     assert not put(queue, "a", "b"), "a thread that says nothing new has nothing to wait for"
     assert put(queue, "a", "b", "c")
     clock.now = 3000
@@ -101,7 +101,7 @@ def test_what_was_queued_during_an_update_waits_for_the_next(queue: UpdateQueue,
     clock.now = 2000
     first = take(queue)
     put(queue, "a", "b")
-    queue.done(first)
+    queue.complete(first)
     clock.now = 3000
     second = take(queue)
     assert waits(second) == ["b"]
@@ -118,7 +118,7 @@ def test_what_a_summary_took_out_of_the_thread_still_waits(queue: UpdateQueue, c
 def test_a_thread_that_forks_brings_what_is_new_on_it(queue: UpdateQueue, clock: Clock) -> None:
     put(queue, "a", "answer 1", "b", "answer 2")
     clock.now = 2000
-    queue.done(take(queue))
+    queue.complete(take(queue))
     put(queue, "a", "answer 1", "b", "another answer")
     clock.now = 3000
     assert waits(take(queue)) == ["another answer"]
@@ -133,8 +133,8 @@ def test_only_the_newest_messages_wait(queue: UpdateQueue, clock: Clock) -> None
 def test_a_failure_is_tried_again_later(queue: UpdateQueue, clock: Clock) -> None:
     put(queue, "a")
     clock.now = 2000
-    queue.later(take(queue), 60)
-    assert queue.due() is None
+    queue.postpone(take(queue), 60)
+    assert queue.next_update() is None
     clock.now = 2060
     assert take(queue).attempts == 1
     put(queue, "a", "b")
@@ -147,7 +147,7 @@ def test_a_failure_of_what_has_grown_since_changes_nothing(queue: UpdateQueue, c
     clock.now = 2000
     first = take(queue)
     put(queue, "a", "b")
-    queue.later(first, 600)
+    queue.postpone(first, 600)
     clock.now = 2030
     assert waits(take(queue)) == ["a", "b"]
 
@@ -161,8 +161,8 @@ def test_it_outlives_its_process(tmp_path: Path, clock: Clock) -> None:
     assert second.exists
     clock.now = 2000
     found = take(second)
-    second.done(found)
-    assert first.due() is None
+    second.complete(found)
+    assert first.next_update() is None
     first.close()
     second.close()
 
@@ -173,31 +173,35 @@ def test_forgetting_drops_what_waits_and_what_was_said_does_not_come_back(
     put(queue, "a", "b")
     put(queue, "x", scope=BOB)
     clock.now = 2000
-    before = queue.forgotten(ADA)
-    queue.forget(ADA)
-    assert (queue.waiting(ADA), queue.waiting(BOB)) == (0, 1)
-    assert queue.forgotten(ADA) == before + 1
+    before = queue.count_erasures(ADA)
+    queue.erase(ADA)
+    assert (queue.count_pending(ADA), queue.count_pending(BOB)) == (0, 1)
+    assert queue.count_erasures(ADA) == before + 1
     assert not put(queue, "a", "b")
     assert put(queue, "a", "b", "c")
     clock.now = 3000
     found = [take(queue)]
-    queue.done(found[0])
+    queue.complete(found[0])
     found.append(take(queue))
     mine = next(one for one in found if one.scope == ADA)
-    assert (waits(mine), mine.forgotten) == (["c"], before + 1)
+    assert (waits(mine), mine.erasures) == (["c"], before + 1)
 
 
 def test_a_transaction_that_fails_changes_nothing(queue: UpdateQueue, clock: Clock) -> None:
     put(queue, "a")
-    bad = Pending("x", ADA, "t", (Said(object(), "person", "b"),), 0, 0)  # type: ignore[arg-type]
+    bad = PendingUpdate("x", ADA, "t", (QueuedMessage(object(), "person", "b"),), 0, 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        queue.done(bad)
-    assert queue.waiting(ADA) == 1
+        queue.complete(bad)
+    assert queue.count_pending(ADA) == 1
     assert put(queue, "a", "c"), "and the database is usable"
 
 
 def test_answers_alone_are_nothing_to_learn_from(queue: UpdateQueue) -> None:
     put(queue, "a")
-    queue.forget(ADA)
-    assert not queue.put(ADA, "t", [*said("a"), Said("b", "assistant", "another answer")], quiet=30)
-    assert queue.put(ADA, "t", [*said("a"), Said("b", "assistant", "answer"), *said("c")], quiet=30)
+    queue.erase(ADA)
+    assert not queue.add_messages(
+        ADA, "t", [*said("a"), QueuedMessage("b", "assistant", "another answer")], quiet=30
+    )
+    assert queue.add_messages(
+        ADA, "t", [*said("a"), QueuedMessage("b", "assistant", "answer"), *said("c")], quiet=30
+    )

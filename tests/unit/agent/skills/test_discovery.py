@@ -14,19 +14,19 @@ from agent.config.errors import ConfigErrors
 from agent.config.extension_changes import CHANGES
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
-from agent.skills.discovery import DEPTH, Discovery
-from agent.skills.front_matter import FILE_BYTES, FrontMatter, parse_skill
+from agent.skills.discovery import MAX_DEPTH, SkillDiscovery
+from agent.skills.front_matter import MAX_FILE_BYTES, FrontMatter, parse_skill
 from agent.skills.library import CHECK_SECONDS, SkillLibrary
-from agent.skills.skill import bundled, roots_of
+from agent.skills.skill import bundled_folder, resolve_roots
 from tests.unit.agent.skills.skill_archives import BODY, roots, skill, text
 
 
 def names(folder: Path) -> list[str]:
-    return [one.name for one in Discovery(roots(folder)).current().skills]
+    return [one.name for one in SkillDiscovery(roots(folder)).find_skills().skills]
 
 
 def why(folder: Path) -> str:
-    [broken] = Discovery(roots(folder)).current().broken
+    [broken] = SkillDiscovery(roots(folder)).find_skills().broken
     return broken.error
 
 
@@ -36,7 +36,7 @@ def test_everything_that_a_skill_says_of_itself(tmp_path: Path) -> None:
         "author: Somebody\ncompatibility: Needs git.\nmetadata: {topic: chat}\n"
     )
     folder = skill(tmp_path / "public", "notes-2", more)
-    [found] = Discovery(roots(tmp_path)).current().skills
+    [found] = SkillDiscovery(roots(tmp_path)).find_skills().skills
     assert (found.name, found.category, found.folder) == ("notes-2", "public", folder)
     assert found.description == "Does things. Use it for things."
     assert found.path == "/mnt/skills/public/notes-2/SKILL.md"
@@ -47,7 +47,7 @@ def test_everything_that_a_skill_says_of_itself(tmp_path: Path) -> None:
 
 def test_only_name_and_description_are_needed(tmp_path: Path) -> None:
     skill(tmp_path / "custom", "small")
-    [found] = Discovery(roots(tmp_path)).current().skills
+    [found] = SkillDiscovery(roots(tmp_path)).find_skills().skills
     assert (found.category, found.allowed_tools, found.license) == ("custom", None, None)
 
 
@@ -55,7 +55,7 @@ def test_they_are_found_at_any_depth_by_name(tmp_path: Path) -> None:
     for name in ("b", "group/a", "group/inner/c"):
         skill(tmp_path / "public", name)
     assert names(tmp_path) == ["a", "b", "c"]
-    paths = [one.path for one in Discovery(roots(tmp_path)).current().skills]
+    paths = [one.path for one in SkillDiscovery(roots(tmp_path)).find_skills().skills]
     assert paths[2] == "/mnt/skills/public/group/inner/c/SKILL.md"
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_place_for_a_skill(tmp_path: Path) -> None:
     skill(public, "real")
     skill(public, "real/examples/inner")
     skill(public, ".hidden/x")
-    skill(public, "/".join(f"d{i}" for i in range(DEPTH + 1)))
+    skill(public, "/".join(f"d{i}" for i in range(MAX_DEPTH + 1)))
     outside = skill(tmp_path / "elsewhere", "linked")
     (public / "linked").symlink_to(outside)
     (public / "loop").symlink_to(public)
@@ -73,7 +73,7 @@ def test_what_is_no_place_for_a_skill(tmp_path: Path) -> None:
 
 
 def test_without_folders_there_are_none(tmp_path: Path) -> None:
-    found = Discovery(roots(tmp_path)).current()
+    found = SkillDiscovery(roots(tmp_path)).find_skills()
     assert (found.skills, found.broken) == ((), ())
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_text_or_too_large(tmp_path: Path) -> None:
     folder = skill(tmp_path / "public", "x")
     (folder / "SKILL.md").write_bytes(b"---\nname: \xff\n---\n")
     assert "is not UTF-8 text" in why(tmp_path)
-    (folder / "SKILL.md").write_text(text("x") + "x" * FILE_BYTES)
+    (folder / "SKILL.md").write_text(text("x") + "x" * MAX_FILE_BYTES)
     assert "is larger than 200,000 bytes" in why(tmp_path)
     (folder / "SKILL.md").unlink()
     (folder / "SKILL.md").symlink_to("/etc/passwd")
@@ -134,7 +134,7 @@ def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
 def test_a_custom_one_stands_for_a_public_one(tmp_path: Path) -> None:
     skill(tmp_path / "public", "x")
     skill(tmp_path / "custom", "x", "version: 2\n")
-    [found] = Discovery(roots(tmp_path)).current().skills
+    [found] = SkillDiscovery(roots(tmp_path)).find_skills().skills
     assert (found.category, found.version) == ("custom", "2")
     skill(tmp_path / "custom", "zz/x")
     assert "the name x is taken by /mnt/skills/custom/x/SKILL.md" in why(tmp_path)
@@ -143,16 +143,16 @@ def test_a_custom_one_stands_for_a_public_one(tmp_path: Path) -> None:
 def test_nothing_is_read_again_that_did_not_change(tmp_path: Path) -> None:
     public = tmp_path / "public"
     kept, changed = skill(public, "kept"), skill(public, "changed")
-    discovery = Discovery(roots(tmp_path))
-    first = discovery.current()
-    assert discovery.current() is first
+    discovery = SkillDiscovery(roots(tmp_path))
+    first = discovery.find_skills()
+    assert discovery.find_skills() is first
     (changed / "SKILL.md").write_text(text("changed", "version: 2\n"))
-    second = discovery.current()
+    second = discovery.find_skills()
     assert second is not first
     assert second.by_name["kept"] is first.by_name["kept"]
     assert second.by_name["changed"].version == "2"
     (kept / "SKILL.md").unlink()
-    assert list(discovery.current().by_name) == ["changed"]
+    assert list(discovery.find_skills().by_name) == ["changed"]
 
 
 class Time:
@@ -166,14 +166,14 @@ async def test_the_library_looks_once_a_second_or_when_told(tmp_path: Path) -> N
     time = Time()
     library, config = SkillLibrary(tmp_path, clock=time), SkillsConfig(path=str(tmp_path))
     skill(tmp_path / "public", "a")
-    first = await library.current(config)
+    first = await library.load_skills(config)
     skill(tmp_path / "public", "b")
-    assert await library.current(config) is first
+    assert await library.load_skills(config) is first
     time.now += CHECK_SECONDS
-    assert list((await library.current(config)).by_name) == ["a", "b"]
+    assert list((await library.load_skills(config)).by_name) == ["a", "b"]
     skill(tmp_path / "public", "c")
-    CHANGES.note()
-    assert list((await library.current(config)).by_name) == ["a", "b", "c"]
+    CHANGES.record()
+    assert list((await library.load_skills(config)).by_name) == ["a", "b", "c"]
 
 
 async def test_the_library_tells_of_a_broken_one_once(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_the_library_tells_of_a_broken_one_once(tmp_path: Path) -> None:
     skill(tmp_path / "custom", "x", content="oops")
     with capture_logs() as logs:
         for _ in range(3):
-            await library.current(config)
+            await library.load_skills(config)
             time.now += CHECK_SECONDS
             skill(tmp_path / "custom", f"y{time.now}".replace(".", "-"))
     assert [entry["event"] for entry in logs] == ["skill_broken"]
@@ -194,18 +194,18 @@ async def test_those_that_are_on(tmp_path: Path) -> None:
     for name in "abc":
         skill(tmp_path / "public", name)
     off = Extensions.model_validate({"skills": {"b": {"enabled": False}}})
-    on = await library.enabled(config, off)
+    on = await library.load_enabled(config, off)
     assert list(on.by_name) == ["a", "c"]
     same = Extensions.model_validate({"skills": {"b": {"enabled": False}, "d": {"enabled": False}}})
-    assert await library.enabled(config, same) is on, "what is on did not change"
-    assert list((await library.enabled(config, Extensions())).by_name) == ["a", "b", "c"]
+    assert await library.load_enabled(config, same) is on, "what is on did not change"
+    assert list((await library.load_enabled(config, Extensions())).by_name) == ["a", "b", "c"]
 
 
 def test_the_folders(tmp_path: Path) -> None:
-    assert roots_of(SkillsConfig(), tmp_path).custom == tmp_path / "skills" / "custom"
-    assert roots_of(SkillsConfig(), tmp_path).public == bundled()
-    assert bundled().is_dir()
-    own = roots_of(SkillsConfig(path="/x", container_path="/skills"), tmp_path)
+    assert resolve_roots(SkillsConfig(), tmp_path).custom == tmp_path / "skills" / "custom"
+    assert resolve_roots(SkillsConfig(), tmp_path).public == bundled_folder()
+    assert bundled_folder().is_dir()
+    own = resolve_roots(SkillsConfig(path="/x", container_path="/skills"), tmp_path)
     assert (str(own.public), str(own.custom), own.container) == ("/x/public", "/x/custom", "/skills")
 
 

@@ -13,18 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SkillRefused
-from agent.skills.archive import ArchiveLimits, checked_parts
-from agent.skills.discovery import Discovery
-from agent.skills.install import STALE_SECONDS, Installed, install
+from agent.skills.archive import ArchiveLimits, split_safe_path
+from agent.skills.discovery import SkillDiscovery
+from agent.skills.install import STALE_SECONDS, InstalledSkill, install_skill
 from tests.harness.profile import examples
 from tests.unit.agent.skills.skill_archives import archive, entry, everything, roots, skill, text
 
 GOOD = {"SKILL.md": text("good"), "scripts/run.py": "print(1)\n", "data/table.csv": "a,b\n"}
 
 
-def installed(folder: Path, files: object, limits: ArchiveLimits | None = None) -> Installed:
+def installed(folder: Path, files: object, limits: ArchiveLimits | None = None) -> InstalledSkill:
     path = archive(folder / "x.skill", files)  # type: ignore[arg-type]
-    return install(path, roots(folder / "skills"), limits)
+    return install_skill(path, roots(folder / "skills"), limits)
 
 
 def refusal(folder: Path, files: object, limits: ArchiveLimits | None = None) -> SkillRefused:
@@ -41,12 +41,12 @@ def with_skill(*more: tuple[zipfile.ZipInfo | str, str | bytes]) -> list[tuple[o
 @pytest.mark.parametrize("prefix", ["", "good/", "good-1.0/"])
 def test_a_skill_is_installed(tmp_path: Path, prefix: str) -> None:
     done = installed(tmp_path, {prefix + name: content for name, content in GOOD.items()})
-    assert done == Installed("good", "Does things. Use it for things.", ("scripts/run.py",))
+    assert done == InstalledSkill("good", "Does things. Use it for things.", ("scripts/run.py",))
     custom = tmp_path / "skills" / "custom"
     assert {path for path in everything(custom) if (custom / path).is_file()} == {f"good/{n}" for n in GOOD}
     for path in (custom, *custom.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o755 if path.is_dir() else 0o644)
-    assert list(Discovery(roots(tmp_path / "skills")).current().by_name) == ["good"]
+    assert list(SkillDiscovery(roots(tmp_path / "skills")).find_skills().by_name) == ["good"]
 
 
 def test_what_systems_add_is_left_out(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_is_larger_than_it_says(tmp_path: Path) -> None:
         struct.pack_into("<I", raw, place + offset, 100)
     path.write_bytes(raw)
     with pytest.raises(SkillRefused):
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
     assert not list((tmp_path / "skills" / "custom").iterdir())
 
 
@@ -155,7 +155,7 @@ def test_a_head_that_says_other_than_the_table(tmp_path: Path) -> None:
     first = raw.find(b"aaaa.txt")
     path.write_bytes(raw[:first] + b"../../yy" + raw[first + 8 :])
     with pytest.raises(SkillRefused, match="no well-formed archive"):
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
     assert not list((tmp_path / "skills" / "custom").iterdir())
 
 
@@ -169,7 +169,7 @@ def test_other_ways_to_pack_and_secrets(tmp_path: Path) -> None:
     struct.pack_into("<H", raw, place + 8, 1)
     path.write_bytes(raw)
     with pytest.raises(SkillRefused, match="encrypted"):
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
 
 
 @pytest.mark.parametrize(
@@ -196,15 +196,15 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.skill"
     path.write_bytes(content)
     with pytest.raises(SkillRefused, match="no well-formed archive"):
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
     assert not (tmp_path / "skills").exists()
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
-        install(tmp_path / "gone.skill", roots(tmp_path))
+        install_skill(tmp_path / "gone.skill", roots(tmp_path))
     with pytest.raises(SkillRefused, match="This is no file"):
-        install(tmp_path, roots(tmp_path))
+        install_skill(tmp_path, roots(tmp_path))
 
 
 def test_a_name_that_is_taken(tmp_path: Path) -> None:
@@ -212,13 +212,13 @@ def test_a_name_that_is_taken(tmp_path: Path) -> None:
     skill(folder / "public", "good")
     path = archive(tmp_path / "x.skill", GOOD)
     with pytest.raises(SkillRefused, match="is there already") as caught:
-        install(path, roots(folder))
+        install_skill(path, roots(folder))
     assert caught.value.status == 409
     (folder / "public" / "good" / "SKILL.md").unlink()
-    install(path, roots(folder))
+    install_skill(path, roots(folder))
     before = everything(folder)
     with pytest.raises(SkillRefused, match="is there already"):
-        install(path, roots(folder))
+        install_skill(path, roots(folder))
     assert everything(folder) == before
 
 
@@ -228,7 +228,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     (folder / "custom").mkdir(parents=True)
     (folder / "custom" / "good").symlink_to(outside)
     with pytest.raises(SkillRefused, match="is there already"):
-        install(archive(tmp_path / "x.skill", GOOD), roots(folder))
+        install_skill(archive(tmp_path / "x.skill", GOOD), roots(folder))
     assert not list(outside.iterdir())
 
 
@@ -261,7 +261,7 @@ def test_a_damaged_file_rolls_everything_back(tmp_path: Path) -> None:
     raw = path.read_bytes()
     path.write_bytes(raw.replace(b"0123456789", b"0123456780"))
     with pytest.raises(SkillRefused, match="no well-formed archive"):
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
     assert everything(tmp_path / "skills") == {"custom"}
 
 
@@ -272,7 +272,7 @@ def test_a_full_disk_rolls_everything_back(tmp_path: Path, monkeypatch: pytest.M
     path = archive(tmp_path / "x.skill", GOOD)
     monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(SkillRefused, match="can't be written: No space left on device") as caught:
-        install(path, roots(tmp_path / "skills"))
+        install_skill(path, roots(tmp_path / "skills"))
     assert caught.value.status == 507
     assert everything(tmp_path / "skills") == {"custom"}
 
@@ -286,7 +286,7 @@ def test_what_a_killed_installation_left_is_removed(tmp_path: Path) -> None:
         skill(folder, "half")
     past = old.stat().st_mtime - STALE_SECONDS - 10
     os.utime(old, (past, past))
-    assert not Discovery(roots(tmp_path / "skills")).current().skills, "half of one is never seen"
+    assert not SkillDiscovery(roots(tmp_path / "skills")).find_skills().skills, "half of one is never seen"
     installed(tmp_path, GOOD)
     assert sorted(path.name for path in custom.iterdir()) == [".installing-fresh", "good"]
 
@@ -297,7 +297,7 @@ def test_two_at_the_same_time(tmp_path: Path) -> None:
 
     def run() -> None:
         try:
-            results.append(install(path, roots(tmp_path / "skills")))
+            results.append(install_skill(path, roots(tmp_path / "skills")))
         except SkillRefused as error:
             results.append(error.status)
 
@@ -319,7 +319,7 @@ segments = st.text(
 @given(st.lists(segments, min_size=1, max_size=5).map("/".join))
 def test_a_path_that_passes_stays_in_its_folder(path: str) -> None:
     try:
-        parts = checked_parts(path, path)
+        parts = split_safe_path(path, path)
     except SkillRefused:
         return
     root = Path("/skills/x")
@@ -356,7 +356,7 @@ def test_whatever_an_archive_holds_it_is_whole_or_nothing(
         except (ValueError, UnicodeError):
             return
         try:
-            install(path, roots(folder / "skills"))
+            install_skill(path, roots(folder / "skills"))
         except SkillRefused:
             left = everything(folder)
             assert left <= {"x.skill", "skills", "skills/custom"}
@@ -384,7 +384,7 @@ def test_damaged_bytes_never_get_through_half(tmp_path: Path, data: st.DataObjec
             raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
         path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw)
         try:
-            done = install(path, roots(folder / "skills"))
+            done = install_skill(path, roots(folder / "skills"))
         except SkillRefused:
             assert everything(folder) <= {"x.skill", "skills", "skills/custom"}
         else:

@@ -18,7 +18,7 @@ from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing import graphs as ready
-from agent.testing.script import FAULTS, markers
+from agent.testing.script import FAULTS, parse_markers
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t-1"}}
 
@@ -161,7 +161,10 @@ async def test_steps_are_taken_one_after_the_other_and_calls_are_remembered() ->
 
 
 def test_markers_are_split_from_the_text() -> None:
-    assert markers("[delay=1.0] hi [reply=a = b] there") == ("hi  there", {"delay": "1.0", "reply": "a = b"})
+    assert parse_markers("[delay=1.0] hi [reply=a = b] there") == (
+        "hi  there",
+        {"delay": "1.0", "reply": "a = b"},
+    )
 
 
 async def test_the_listed_graphs_exist_and_are_named(tmp_path: Path) -> None:

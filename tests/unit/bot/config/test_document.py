@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.document import MAX_BYTES, Document, SwitchWord, parse_document, read_document
+from agent.config.document import MAX_BYTES, ConfigDocument, SwitchWord, parse_document, read_document
 from agent.config.errors import ConfigErrors
 
 
@@ -76,24 +76,24 @@ def test_keys_are_text_as_written() -> None:
     "text", ["", "\n\n", "# only a comment\n", "---\n", "null\n", "~", "---\n...\n", "\ufeff"]
 )
 def test_an_empty_file_is_an_empty_mapping(text: str) -> None:
-    assert parse_document(text, "c.yaml") == Document("c.yaml", {})
+    assert parse_document(text, "c.yaml") == ConfigDocument("c.yaml", {})
 
 
 def test_lines_of_keys_items_and_missing_ones() -> None:
     document = parse_document("a:\n  b:\n    - x\n    - {y: 1,\n       z: 2}\nc: 1\n", "c.yaml")
-    assert document.line(("a",)) == 1
-    assert document.line(("a", "b")) == 2
-    assert document.line(("a", "b", 0)) == 3
-    assert document.line(("a", "b", 1, "z")) == 5
-    assert document.line(("a", "missing", "deeper")) == 1
-    assert document.line(("c",)) == 6
-    assert document.line(("nowhere",)) is None
+    assert document.line_of(("a",)) == 1
+    assert document.line_of(("a", "b")) == 2
+    assert document.line_of(("a", "b", 0)) == 3
+    assert document.line_of(("a", "b", 1, "z")) == 5
+    assert document.line_of(("a", "missing", "deeper")) == 1
+    assert document.line_of(("c",)) == 6
+    assert document.line_of(("nowhere",)) is None
 
 
 def test_windows_line_ends_count_once() -> None:
     document = parse_document("a: 1\r\nb:\r\n  c: x\r\n", "c.yaml")
     assert document.data == {"a": 1, "b": {"c": "x"}}
-    assert document.line(("b", "c")) == 3
+    assert document.line_of(("b", "c")) == 3
 
 
 def test_anchors_and_merges() -> None:
@@ -101,15 +101,15 @@ def test_anchors_and_merges() -> None:
     document = parse_document(text, "c.yaml")
     assert document.data["use"] == {"x": 9, "y": 2, "z": 4}
     assert document.data["same"] == {"x": 1, "y": 2}
-    assert document.line(("use", "x")) == 7
-    assert document.line(("use", "y")) == 3
-    assert document.line(("use", "z")) == 4
+    assert document.line_of(("use", "x")) == 7
+    assert document.line_of(("use", "y")) == 3
+    assert document.line_of(("use", "z")) == 4
 
 
 def test_a_key_before_the_merge_keeps_its_line() -> None:
     document = parse_document("base: &b {x: {deep: 1}}\nuse:\n  x: {other: 2}\n  <<: *b\n", "c.yaml")
     assert document.data["use"] == {"x": {"other": 2}}
-    assert document.line(("use", "x")) == 3
+    assert document.line_of(("use", "x")) == 3
 
 
 BILLION_LAUGHS = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
@@ -159,7 +159,7 @@ def test_a_file_that_is_not_utf8_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_bytes(b"a: 1\nb: \xff\xfe\n")
     with pytest.raises(ConfigErrors) as caught:
-        read_document(path, shown="c.yaml")
+        read_document(path, display_name="c.yaml")
     assert str(caught.value) == "c.yaml:2: is not UTF-8 text; save it as UTF-8"
 
 

@@ -75,9 +75,9 @@ def test_its_examples_work_when_they_are_switched_on(folder: Folder) -> None:
         "feishu",
         "discord",
     ]
-    assert config.models[0].arguments() == {"model": "gpt-5-mini", "api_key": "openai-key"}
+    assert config.models[0].build_arguments() == {"model": "gpt-5-mini", "api_key": "openai-key"}
     assert [tool.name for tool in config.tools] == ["lookup", "web_search", "web_fetch"]
-    assert config.tools[1].passed_on() == {"api_key": "tavily-key"}
+    assert config.tools[1].extra_arguments() == {"api_key": "tavily-key"}
     assert [load_tool(tool).name for tool in config.tools[1:]] == ["web_search", "web_fetch"]
     assert config.server.token is not None
     assert [str(entry) for entry in config.access_for("telegram").members] == ["telegram:123456789"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.config.errors import ConfigErrors
-from agent.config.reader import find_config, shown
+from agent.config.reader import display_path, find_config
 
 CONTENT = "config_version: 1\n"
 
@@ -77,5 +77,5 @@ def test_a_given_path_must_be_a_file(
 
 
 def test_how_messages_name_the_file(tmp_path: Path) -> None:
-    assert shown(tmp_path / "a" / "config.yaml", tmp_path) == "a/config.yaml"
-    assert shown(Path("/elsewhere/config.yaml"), tmp_path) == "/elsewhere/config.yaml"
+    assert display_path(tmp_path / "a" / "config.yaml", tmp_path) == "a/config.yaml"
+    assert display_path(Path("/elsewhere/config.yaml"), tmp_path) == "/elsewhere/config.yaml"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent.config import AgentConfig
-from agent.config.upgrade import upgraded
+from agent.config.upgrade import upgrade_text
 
 if TYPE_CHECKING:
     from .conftest import Folder
@@ -25,8 +25,8 @@ def test_the_published_defaults() -> None:
         "prompt_template": None,
     }
     assert not config.summarization.enabled
-    assert [size.pair() for size in config.summarization.trigger] == [("tokens", 16_000)]
-    assert config.summarization.keep.pair() == ("messages", 20)
+    assert [size.as_tuple() for size in config.summarization.trigger] == [("tokens", 16_000)]
+    assert config.summarization.keep.as_tuple() == ("messages", 20)
     assert config.summarization.model_name is None
     assert not config.guardrails.enabled
     assert config.guardrails.provider.use == "agent.middleware.guardrail:AllowlistProvider"
@@ -38,8 +38,8 @@ def test_sizes_are_of_the_kind_that_langchain_takes(folder: Folder) -> None:
     config = folder.load(
         V + "summarization: {trigger: [{type: fraction, value: 0.5}], keep: {type: tokens, value: 9}}"
     ).config
-    assert [size.pair() for size in config.summarization.trigger] == [("fraction", 0.5)]
-    assert repr(config.summarization.keep.pair()) == "('tokens', 9)"
+    assert [size.as_tuple() for size in config.summarization.trigger] == [("fraction", 0.5)]
+    assert repr(config.summarization.keep.as_tuple()) == "('tokens', 9)"
 
 
 def test_further_keys_go_to_the_class_and_their_secrets_show_nowhere(folder: Folder) -> None:
@@ -48,8 +48,8 @@ def test_further_keys_go_to_the_class_and_their_secrets_show_nowhere(folder: Fol
         "guardrails: {provider: {use: 'a:B', token: $K, tools: [x]}}\n",
         {"K": "very-secret"},
     ).config
-    assert config.tools[0].passed_on() == {"api_key": "very-secret", "limit": 3}
-    assert config.guardrails.provider.passed_on() == {"token": "very-secret", "tools": ["x"]}
+    assert config.tools[0].extra_arguments() == {"api_key": "very-secret", "limit": 3}
+    assert config.guardrails.provider.extra_arguments() == {"token": "very-secret", "tools": ["x"]}
     assert "very-secret" not in repr(config)
 
 
@@ -122,11 +122,11 @@ def test_what_stops_the_start(folder: Folder, text: str, key: str, message: str)
 
 def test_an_upgrade_brings_the_new_sections_with_their_comments_and_leaves_the_rest() -> None:
     old = "# mine\ntitle:\n  # short ones\n  max_words: 3\n\nlimits: {queue: 1}   # few\n"
-    new, added, _ = upgraded(old, "c.yaml")
+    new, added, _ = upgrade_text(old, "c.yaml")
     kept = ["# mine", "title:", "  # short ones", "  max_words: 3"]
     assert [line for line in new.splitlines() if line in kept] == kept
     assert {"title.enabled", "title.max_chars", "summarization", "guardrails", "model_calls"} <= set(added)
     assert "  max_chars: 60 # characters that are kept at most" in new
     assert "\n# Permission before each tool call: by lists" in new
     assert new.index("max_words: 3") < new.index("queue: 1}   # few") < new.index("guardrails:")
-    assert upgraded(new, "c.yaml")[0] == new
+    assert upgrade_text(new, "c.yaml")[0] == new

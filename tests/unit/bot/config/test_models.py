@@ -35,7 +35,7 @@ def test_other_keys_are_kept_and_passed_on() -> None:
         "fallbacks": [{"token": SecretStr("hunter2")}, "plain"],
         "logit_bias": {"50256": -100},
     }
-    assert entry.arguments() == {
+    assert entry.build_arguments() == {
         "model": "gpt-5-mini",
         "api_key": "sk-hunter2",
         "temperature": 0.5,
@@ -49,7 +49,7 @@ def test_other_keys_are_kept_and_passed_on() -> None:
 
 def test_thinking_lays_its_keys_over_the_others() -> None:
     entry = ModelEntry.model_validate(ENTRY)
-    arguments = entry.arguments(thinking=True)
+    arguments = entry.build_arguments(thinking=True)
     assert arguments["reasoning"] == {"effort": "high"}
     assert arguments["api_key"] == "sk-thinking"
     assert arguments["temperature"] == 0.5
@@ -57,8 +57,8 @@ def test_thinking_lays_its_keys_over_the_others() -> None:
 
 def test_named_arguments_are_passed_on_where_they_are_set() -> None:
     entry = ModelEntry(name="m", use="a:B", use_responses_api=False, output_version="responses/v1")
-    assert entry.arguments() == {"use_responses_api": False, "output_version": "responses/v1"}
-    assert ModelEntry(name="m", use="a:B").arguments() == {}
+    assert entry.build_arguments() == {"use_responses_api": False, "output_version": "responses/v1"}
+    assert ModelEntry(name="m", use="a:B").build_arguments() == {}
 
 
 def test_defaults_and_label() -> None:
@@ -103,7 +103,7 @@ def test_the_bots_sections_are_left_alone(tmp_path: Path) -> None:
         "limits: {max_runs: 7}\n"
     )
     loaded = load(tmp_path, text, {"KEY": "hunter2"})
-    assert loaded.config.models[0].arguments() == {"api_key": "hunter2"}
+    assert loaded.config.models[0].build_arguments() == {"api_key": "hunter2"}
     assert loaded.config.limits.max_runs == 7
     assert loaded.path == tmp_path / "config.yaml"
     assert loaded.fingerprint

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent.config import load_agent_config
 from agent.config.document import parse_document
 from agent.config.errors import ConfigErrors
-from agent.config.upgrade import upgraded
+from agent.config.upgrade import upgrade_text
 from bot.config import LoadedConfig, load_config
 from tests.harness.profile import examples
 
@@ -133,11 +133,11 @@ def comparable(value: Any) -> Any:
 def test_an_upgrade_keeps_what_the_file_says(data: dict[str, Any], flow: bool | None, newline: str) -> None:
     text = yaml.safe_dump(data, default_flow_style=flow, allow_unicode=True).replace("\n", newline)
     try:
-        new, _, names = upgraded(text, "c.yaml")
+        new, _, names = upgrade_text(text, "c.yaml")
     except ConfigErrors:
         return
     before, after = parse_document(text, "c.yaml").data, parse_document(new, "c.yaml").data
-    assert upgraded(new, "c.yaml")[0] == new
+    assert upgrade_text(new, "c.yaml")[0] == new
     for key, value in before.items():
         if key == "config_version" or any(old.startswith(f"{key}.") for old, _ in names):
             continue

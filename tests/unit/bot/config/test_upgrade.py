@@ -10,7 +10,7 @@ import yaml
 
 from agent.config.document import parse_document
 from agent.config.errors import ConfigErrors
-from agent.config.upgrade import UpgradeResult, example_text, upgrade, upgraded
+from agent.config.upgrade import UpgradeResult, example_text, upgrade_file, upgrade_text
 from bot.config import load_config
 
 ENV = {"T": "1:a", "KEY": "k", "ROEBOT_TOKEN": "s"}
@@ -100,7 +100,7 @@ def test_old_files_say_the_same_afterwards(path: Path, name: str, newline: str) 
     old = OLD_FILES[name].replace("\n", newline)
     path.write_bytes(old.encode())
     before = load_config(path, ENV, path.parent)
-    result = upgrade(path)
+    result = upgrade_file(path)
     after = load_config(path, ENV, path.parent)
     assert result.changed
     assert after.config == before.config
@@ -108,14 +108,14 @@ def test_old_files_say_the_same_afterwards(path: Path, name: str, newline: str) 
     new = path.read_bytes().decode()
     if newline in old:
         assert new.count("\n") == new.count(newline)
-    assert upgrade(path) == UpgradeResult(changed=False)
+    assert upgrade_file(path) == UpgradeResult(changed=False)
     assert path.read_bytes().decode() == new
 
 
 @pytest.mark.parametrize("name", OLD_FILES)
 def test_all_keys_of_the_example_are_there_afterwards(path: Path, name: str) -> None:
     path.write_text(OLD_FILES[name])
-    upgrade(path)
+    upgrade_file(path)
     data = yaml.safe_load(path.read_text())
     for key, value in yaml.safe_load(example_text()).items():
         assert key in data
@@ -125,7 +125,7 @@ def test_all_keys_of_the_example_are_there_afterwards(path: Path, name: str) -> 
 
 def test_every_line_of_the_old_file_stays(path: Path) -> None:
     path.write_text(COMMENTED)
-    result = upgrade(path)
+    result = upgrade_file(path)
     lines = path.read_text().splitlines()
     for line in COMMENTED.replace("        token:", "        bot_token:").splitlines():
         assert line in lines
@@ -140,7 +140,7 @@ def test_every_line_of_the_old_file_stays(path: Path) -> None:
 
 def test_added_sections_bring_their_comments(path: Path) -> None:
     path.write_text("config_version: 1\nserver: {port: 1, host: localhost, allowed_hosts: []}\n")
-    upgrade(path)
+    upgrade_file(path)
     text = path.read_text()
     assert text.startswith(
         "config_version: 1\nserver: {port: 1, host: localhost, allowed_hosts: []}\n\n# The LangGraph"
@@ -150,7 +150,7 @@ def test_added_sections_bring_their_comments(path: Path) -> None:
 
 
 def test_flow_style_stays_flow_style() -> None:
-    new, _, _ = upgraded("{server: {port: 1}}", "c.yaml")
+    new, _, _ = upgrade_text("{server: {port: 1}}", "c.yaml")
     assert new.count("\n") == 0
     assert parse_document(new, "c.yaml").data["server"] == {
         "host": "127.0.0.1",
@@ -160,25 +160,25 @@ def test_flow_style_stays_flow_style() -> None:
 
 
 def test_a_version_in_words_becomes_a_number() -> None:
-    new, _, _ = upgraded("config_version: '0' # old\nserver: {port: 1}\n", "c.yaml")
+    new, _, _ = upgrade_text("config_version: '0' # old\nserver: {port: 1}\n", "c.yaml")
     assert new.startswith("config_version: 1 # old\n")
-    assert upgraded("config_version:\n", "c.yaml")[0].startswith("config_version: 1\n")
+    assert upgrade_text("config_version:\n", "c.yaml")[0].startswith("config_version: 1\n")
 
 
 def test_the_example_is_up_to_date() -> None:
-    assert upgraded(example_text(), "c.yaml") == (example_text(), (), ())
+    assert upgrade_text(example_text(), "c.yaml") == (example_text(), (), ())
 
 
 def test_a_backup_stays_beside_it_and_modes_are_kept(path: Path) -> None:
     path.write_text("server: {port: 1}\n")
     path.chmod(0o640)
-    first = upgrade(path)
+    first = upgrade_file(path)
     assert first.backup == path.with_name("config.yaml.bak")
     assert first.backup.read_text() == "server: {port: 1}\n"
     assert first.backup.stat().st_mode & 0o777 == 0o640
     assert path.stat().st_mode & 0o777 == 0o640
     path.write_text("server: {port: 2}\n")
-    second = upgrade(path)
+    second = upgrade_file(path)
     assert second.backup == path.with_name("config.yaml.bak.1")
     assert first.backup.read_text() == "server: {port: 1}\n"
     assert sorted(item.name for item in path.parent.iterdir()) == [
@@ -193,7 +193,7 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
     real.parent.mkdir()
     real.write_text("server: {port: 1}\n")
     path.symlink_to(real)
-    result = upgrade(path)
+    result = upgrade_file(path)
     assert path.is_symlink()
     assert "config_version: 1" in real.read_text()
     assert result.backup == real.with_name("bot.yaml.bak")
@@ -201,7 +201,7 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_stays(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfserver: {port: 1}\r\n")
-    upgrade(path)
+    upgrade_file(path)
     content = path.read_bytes()
     assert content.startswith(b"\xef\xbb\xbfconfig_version: 1\r\nserver:")
     assert content.count(b"\xef\xbb\xbf") == 1
@@ -222,7 +222,7 @@ def test_a_byte_order_mark_stays(path: Path) -> None:
 def test_what_cannot_be_upgraded_stays_as_it_is(path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(ConfigErrors, match=message) as caught:
-        upgrade(path)
+        upgrade_file(path)
     assert len(str(caught.value).splitlines()) == 1
     assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
@@ -234,14 +234,14 @@ def test_a_read_only_file_stays_as_it_is(path: Path) -> None:
     with pytest.raises(
         ConfigErrors, match=r"config\.yaml: is read-only; make it writable, then upgrade again"
     ):
-        upgrade(path)
+        upgrade_file(path)
     assert path.read_text() == "server: {}\n"
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_missing_file_is_told(path: Path) -> None:
     with pytest.raises(ConfigErrors, match="cannot be read: No such file or directory"):
-        upgrade(path)
+        upgrade_file(path)
 
 
 def test_a_folder_that_cannot_be_written_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,12 +252,12 @@ def test_a_folder_that_cannot_be_written_is_told(path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ConfigErrors, match="cannot be written: No space left on device; it is unchanged"):
-        upgrade(path)
+        upgrade_file(path)
     assert path.read_text() == "server: {}\n"
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_section_of_another_kind_is_left_to_the_check_at_the_start() -> None:
-    new, added, _ = upgraded("config_version: 1\nserver: 5\nrumtime: {}\n", "c.yaml")
+    new, added, _ = upgrade_text("config_version: 1\nserver: 5\nrumtime: {}\n", "c.yaml")
     assert new.startswith("config_version: 1\nserver: 5\nrumtime: {}\n")
     assert not any(key.startswith("server") for key in added)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from agent.config.versions import RENAMES, Rename, renames_in
+from agent.config.versions import RENAMES, KeyRename, find_renames
 from bot.config import TelegramAccount
 
 if TYPE_CHECKING:
@@ -85,6 +85,6 @@ def test_in_a_file_of_today_the_old_name_is_unknown(folder: Folder) -> None:
 
 def test_renames_are_data() -> None:
     data = {"channels": {"a": {"token": 1}, "b": {"bot_token": 2}, "c": 5}, "runtime": ["langgraph_url"]}
-    assert list(renames_in(data, 0)) == [(("channels", "a", "token"), ("channels", "a", "bot_token"))]
-    assert list(renames_in(data, 1)) == []
-    assert all(isinstance(rename, Rename) and rename.version >= 1 for rename in RENAMES)
+    assert list(find_renames(data, 0)) == [(("channels", "a", "token"), ("channels", "a", "bot_token"))]
+    assert list(find_renames(data, 1)) == []
+    assert all(isinstance(rename, KeyRename) and rename.version >= 1 for rename in RENAMES)
