@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts bench docs config-upgrade clean
+.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -73,11 +73,23 @@ contracts: $(TEST_STAMP)
 bench: $(TEST_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-docs: $(TEST_STAMP) ## the reference pages, generated from the code
+docs: $(TEST_STAMP) ## regenerate the reference pages from the code
 	@$(BIN)/python -m scripts.docs
+
+DOCS_VENV := .venv-docs
+DOCS_STAMP := $(DOCS_VENV)/.installed
+
+$(DOCS_STAMP): requirements-docs.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) $(DOCS_VENV)
+	@$(UV) pip install --quiet --python $(DOCS_VENV)/bin/python --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs-site: docs $(DOCS_STAMP) ## build the documentation site in site/
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 config-upgrade: $(STAMP) ## roebot config upgrade: bring config.yaml up to date
 	@$(BIN)/roebot config upgrade
 
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) $(DOCS_VENV) site .mypy_cache .ruff_cache .pytest_cache

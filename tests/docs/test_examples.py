@@ -107,6 +107,16 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+def test_site_navigation_lists_every_page() -> None:
+    listed = set(
+        re.findall(r"^ +- (?:[\w -]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    )
+    docs = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    outside = {page.relative_to(ROOT).as_posix() for page in (ROOT / "deploy").rglob("*.md")}
+    decisions = {page for page in docs if page.startswith("decisions/")}
+    assert listed == (docs - decisions) | outside | {"CONTRIBUTING.md"}
+
+
 def test_every_page_is_linked() -> None:
     reached: set[Path] = set()
     pending = [ROOT / "README.md"]
