@@ -24,7 +24,7 @@ from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
 from bot.server.api.proxy_policy import Wanted, least_for
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 

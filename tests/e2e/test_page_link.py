@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from bot.server.api.app import create_app
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.testing.emulators.slack.errors import ApiError
 from tests.e2e.test_memory import MODEL, told
 from tests.harness.people import Driver, at_work

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.openapi import AWAY, Described, merged
 from bot.server.api.runtime_proxy import Runtime
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world
 

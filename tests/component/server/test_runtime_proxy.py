@@ -22,7 +22,7 @@ from bot.server.api import runtime_proxy
 from bot.server.api.auth import Caller, How, put
 from bot.server.api.errors import add_handlers
 from bot.server.api.runtime_proxy import Runtime
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 

@@ -12,7 +12,7 @@ import pytest
 from bot.access import Role
 from bot.server.api.audit_actor import actor
 from bot.server.api.auth import Caller, How
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.store.schedules import load_schedule, update_schedule
 from tests.platforms.web.serving import World, world
 

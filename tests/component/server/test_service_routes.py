@@ -17,7 +17,7 @@ from bot.errors import StartError, StoreError
 from bot.server.api.app import create_app
 from bot.server.api.errors import LastResort
 from bot.server.api.metrics import LAG_EVERY, Gauges
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world

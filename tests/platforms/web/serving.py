@@ -28,7 +28,7 @@ from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from bot.store import open_database
 
 RUNTIME_TOKEN = "runtime-secret-token"

@@ -21,7 +21,7 @@ from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
 from bot.runtime.interface import Trouble
 from bot.server.api.app import create_app
-from bot.server.api.wiring import api_services
+from bot.app.api_wiring import api_services
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
