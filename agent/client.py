@@ -24,6 +24,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
+from agent.catalog.source import ModelSource
 from agent.config.custom_agent_changes import (
     CustomAgentBody,
     NewCustomAgentBody,
@@ -50,7 +51,6 @@ from agent.mcp.management import McpManagement
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import OWNER, parse_scope
 from agent.memory.service import MemoryService
-from agent.models.source import ModelSource
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 

@@ -20,6 +20,7 @@ from langgraph.types import Checkpointer
 
 from agent.acp.runner import AcpRunner
 from agent.acp.tool import enabled_agents, render_acp_section
+from agent.catalog.source import ModelSource, find_source
 from agent.config.custom_agents import CustomAgent, check_model, read_custom_agent
 from agent.config.extensions import Extensions
 from agent.config.extensions_source import ExtensionsSource
@@ -41,7 +42,6 @@ from agent.mcp.process import current_pool
 from agent.memory.extraction_model import ExtractionModel
 from agent.memory.store import FileMemoryStore
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
-from agent.models.source import ModelSource, find_source
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import AgentError
 from agent.runtime.settings import ServeSettings
+from agent.shared.arguments import port_number
 from agent.shared.gc_tuning import pause_gc
 
 if TYPE_CHECKING:
@@ -66,13 +67,6 @@ def _serve(settings: ServeSettings) -> None:
         around.append(run_memory_updates())
         routes = management_routes(settings.home, settings.config)
     serve(settings, sources, descriptions=descriptions, extra_routes=routes, around=around)
-
-
-def port_number(text: str) -> int:
-    """Parse a port; 0 means any free one. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}")
-    return int(text)
 
 
 def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:

@@ -74,8 +74,8 @@ def _is_pipe_or_terminal(descriptor: int) -> bool:
 
 def _find_config_problem(config: Path | None) -> str:
     """What is wrong with the configuration, "" where it can be used."""
+    from agent.catalog.source import ModelSource
     from agent.config.errors import ConfigErrors
-    from agent.models.source import ModelSource
 
     try:
         asyncio.run(ModelSource(config).config())

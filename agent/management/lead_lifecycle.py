@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from agent.catalog.source import ModelSource
 from agent.config.models import AgentConfig
 from agent.core.home import home_from_environment
 from agent.memory.folder import MemoryFolder, memory_folder_path
-from agent.models.source import ModelSource
 
 if TYPE_CHECKING:
     from agent.lead import LeadAgent

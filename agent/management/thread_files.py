@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent.catalog.source import ModelSource
 from agent.core.schemas import DeletionResult, OperationResult, UploadInfo, UploadList, UploadResult
-from agent.models.source import ModelSource
 from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadLimits, UploadStore

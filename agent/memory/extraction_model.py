@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from agent.catalog.source import ModelSource
 from agent.core.hidden_calls import internal_config
-from agent.models.source import ModelSource
 from agent.models.spec import Catalog
 
 

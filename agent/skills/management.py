@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.config.extension_changes import CHANGES
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import SkillInfo, SkillInstalled, SkillList, SkillProblem
 from agent.errors import SkillRefused, SkillUnknown
-from agent.models.source import ModelSource
 from agent.skills.install import install_skill
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import Skill, SkillSet

@@ -74,8 +74,8 @@ async def _served(server: uvicorn.Server, bound: socket.socket) -> None:
 
 async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
     """Serve page, API and pass-through until cancelled; `ready` gets the address once it answers."""
-    from bot.server.api.app import create_app
     from bot.app.api_wiring import api_services
+    from bot.server.api.app import create_app
 
     server = service.config.server
     bound = bind(server.host, server.port)

@@ -17,6 +17,7 @@ from agent.management.routes import management_routes
 from agent.runtime.http import assistants, runs, store, threads
 from agent.runtime.http.openapi import told_of
 from bot.access import Role
+from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
 from bot.app.service import Service, Settings
 from bot.clock import SystemClock
@@ -24,7 +25,6 @@ from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
 from bot.server.api.proxy_policy import Wanted, least_for
-from bot.app.api_wiring import api_services
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 

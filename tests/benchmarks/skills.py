@@ -18,11 +18,11 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+from agent.catalog.source import ModelSource
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.run_options import RunOptions
 from agent.harness.prompt import system_prompt
 from agent.lead import LeadAgent
-from agent.models.source import ModelSource
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.section import render_skills_section
 from agent.skills.skill import SkillRoots

@@ -17,8 +17,8 @@ import pytest
 import yaml
 from llmock.pytest_plugin import LLMock
 
+from agent.catalog.source import configured_catalog
 from agent.config.models import AgentConfig
-from agent.models.source import configured_catalog
 from bot.app.home import announce
 from bot.cli.connect_probe import probe
 from bot.config.accounts import TelegramAccount

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.server.api.app import create_app
 from bot.app.api_wiring import api_services
+from bot.server.api.app import create_app
 from bot.testing.emulators.slack.errors import ApiError
 from tests.e2e.test_memory import MODEL, told
 from tests.harness.people import Driver, at_work

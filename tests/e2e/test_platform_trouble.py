@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from bot.app.api_wiring import api_services
 from bot.app.service import Service
 from bot.cli.doctor.service import service as doctored
 from bot.domain import Live
 from bot.server.api.app import create_app
-from bot.app.api_wiring import api_services
 from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import scripted_runtime, serviced

@@ -15,11 +15,11 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.catalog.source import ModelSource
 from agent.config.extensions import Extensions
 from agent.config.skills import SkillsConfig
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
-from agent.models.source import ModelSource
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import parse_skill
 from agent.skills.section import render_skills_section

@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import ConfigProblem, ConfigReport
 from agent.management.check.report import report
-from agent.models.source import ModelSource
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

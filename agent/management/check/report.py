@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.catalog.preflight import tried
+from agent.catalog.source import ModelSource
 from agent.config.custom_agents import AvailableOptions, describe_custom_agents
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.extensions_source import ExtensionsSource
 from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
 from agent.core.schemas import ConfigProblem, ConfigReport
-from agent.management.check.parts import tried
 from agent.management.check.sandbox import sandbox_problems
-from agent.models.source import ModelSource
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import resolve_roots
 

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.preflight import refused
+from agent.catalog.source import ModelSource, register_source
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import Health
-from agent.management.check.parts import refused
 from agent.management.routes.agents import agent_routes
 from agent.management.routes.config import config_routes
 from agent.management.routes.endpoints import answer, guarded
@@ -23,7 +24,6 @@ from agent.management.routes.openapi import described
 from agent.management.routes.skills import SkillRoutes
 from agent.management.routes.suggestions import suggestion_routes
 from agent.mcp.management import McpManagement
-from agent.models.source import ModelSource, register_source
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.source import ModelSource
 from agent.config.custom_agent_changes import (
     CustomAgentBody,
     NewCustomAgentBody,
@@ -21,7 +22,6 @@ from agent.config.custom_agents import describe_custom_agent, describe_custom_ag
 from agent.management.check.report import offer_of
 from agent.management.routes.endpoints import answer, body_of, guarded
 from agent.management.routes.pagination import paged
-from agent.models.source import ModelSource
 
 LARGEST_BODY = 512 * 1024
 """A personality of the largest size, whatever its letters look like in JSON."""

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.source import ModelSource
 from agent.config.extensions_source import ExtensionsSource
 from agent.management.check.report import report
 from agent.management.routes.endpoints import answer, guarded
-from agent.models.source import ModelSource
 
 
 def config_routes(home: Path, source: ModelSource, extensions: ExtensionsSource) -> list[BaseRoute]:

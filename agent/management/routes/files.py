@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from agent.catalog.source import ModelSource
 from agent.core.schemas import UploadResult
 from agent.core.virtual_paths import check_thread_id
 from agent.errors import FileRefused
@@ -19,7 +20,6 @@ from agent.management.routes.endpoints import answer, guarded
 from agent.management.routes.multipart import FileStart, files
 from agent.management.routes.pagination import paged
 from agent.management.thread_files import ThreadFiles, limits_of, uploaded
-from agent.models.source import ModelSource
 from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore

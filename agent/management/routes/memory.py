@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.source import ModelSource
 from agent.config.memory import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.management.routes.endpoints import answer, body_of, guarded
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import parse_scope
 from agent.memory.service import MemoryService
-from agent.models.source import ModelSource
 
 
 def memory_routes(home: Path, source: ModelSource) -> list[BaseRoute]:

@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.source import ModelSource
+from agent.management.check.models import probe_model
 from agent.management.routes.endpoints import answer, guarded
 from agent.management.routes.pagination import paged
-from agent.models.check import probe_model
-from agent.models.source import ModelSource
 
 
 def model_routes(source: ModelSource) -> list[BaseRoute]:

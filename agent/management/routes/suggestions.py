@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agent.catalog.source import ModelSource
 from agent.core.virtual_paths import check_thread_id
 from agent.errors import Invalid
 from agent.harness.suggestions import SuggestionsBody, SuggestionService, to_messages
 from agent.management.routes.endpoints import answer, body_of, guarded
-from agent.models.source import ModelSource
 from agent.runtime.http.context import Parts
 
 LARGEST_BODY = 1024 * 1024

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner.auth import TokenMissing, check_token
-from agent.serve import port_number
+from agent.shared.arguments import port_number
 
 TOKEN_VARIABLE = "ROEBOT_SANDBOX_TOKEN"  # noqa: S105 - a name, not a token
 PORT = 2027

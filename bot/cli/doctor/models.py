@@ -15,7 +15,7 @@ import orjson
 from bot.cli.doctor.finding import Finding
 
 PROBE_SECONDS = 60.0
-MODULE = "agent.models.check"
+MODULE = "agent.management.check.models"
 NOT_FOUND = httpx.codes.NOT_FOUND
 
 

@@ -12,10 +12,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
-from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import entry, steps
 

@@ -10,10 +10,10 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.catalog.source import ModelSource
 from agent.core.interfaces import SandboxUnavailable
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
-from agent.models.source import ModelSource
 from agent.sandbox.options import Surroundings
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider

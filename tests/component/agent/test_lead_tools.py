@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.errors import (
     GuardrailUnavailable,
@@ -22,7 +23,6 @@ from agent.errors import (
 )
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
-from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.tools.sandbox import sandbox_tools

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from bot.app.api_wiring import api_services
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.openapi import AWAY, Described, merged
 from bot.server.api.runtime_proxy import Runtime
-from bot.app.api_wiring import api_services
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world
 

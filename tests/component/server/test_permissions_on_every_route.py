@@ -14,11 +14,11 @@ import pytest
 from fastapi import FastAPI
 
 from bot.access import Role
+from bot.app.api_wiring import api_services
 from bot.commands.core_commands import builtin
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
-from bot.app.api_wiring import api_services
 from bot.store.audit import Actor
 from bot.store.people import Given, grant_role
 from bot.testing.runtime import saying

@@ -18,11 +18,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from bot.access import Role
+from bot.app.api_wiring import api_services
 from bot.server.api import runtime_proxy
 from bot.server.api.auth import Caller, How, put
 from bot.server.api.errors import add_handlers
 from bot.server.api.runtime_proxy import Runtime
-from bot.app.api_wiring import api_services
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bot.access import Role
+from bot.app.api_wiring import api_services
 from bot.server.api.audit_actor import actor
 from bot.server.api.auth import Caller, How
-from bot.app.api_wiring import api_services
 from bot.store.schedules import load_schedule, update_schedule
 from tests.platforms.web.serving import World, world
 

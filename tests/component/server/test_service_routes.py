@@ -12,12 +12,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
+from bot.app.api_wiring import api_services
 from bot.config.models import ServerConfig
 from bot.errors import StartError, StoreError
 from bot.server.api.app import create_app
 from bot.server.api.errors import LastResort
 from bot.server.api.metrics import LAG_EVERY, Gauges
-from bot.app.api_wiring import api_services
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world

@@ -16,9 +16,9 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
-from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import PATIENT
 from tests.harness.delegation_agent import TRACES

@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
@@ -22,7 +23,6 @@ from agent.models.calls import ModelCalls
 from agent.models.local.bundled import SLOT_TOKENS, check_engine, find_weights, local_spec
 from agent.models.local.model import LocalChatModel
 from agent.models.local.process import LocalServer, thread_count
-from agent.models.source import ModelSource
 
 pytestmark = [
     pytest.mark.usefixtures("closed_clients"),

@@ -17,10 +17,10 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
-from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.runtime.saver import RuntimeSaver
 from agent.testing import Script, ScriptedChatModel, ToolUse

@@ -11,6 +11,7 @@ import pytest
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
+from agent.catalog.source import ModelSource, find_source
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import (
@@ -32,7 +33,6 @@ from agent.lead import make_lead_agent
 from agent.management.check.report import report
 from agent.management.routes import management_routes
 from agent.management.routes.endpoints import guarded
-from agent.models.source import ModelSource, find_source
 from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"

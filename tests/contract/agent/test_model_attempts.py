@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
@@ -19,7 +20,6 @@ from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
 from agent.models.resolve import build_model
 from agent.models.retry import ModelRetry
-from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 
 pytestmark = [

@@ -17,8 +17,8 @@ from llmock.pytest_plugin import LLMock
 
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
+from agent.management.check.models import probe_model
 from agent.models.calls import ModelCalls
-from agent.models.check import probe_model
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 

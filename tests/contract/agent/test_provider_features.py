@@ -10,11 +10,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.errors import ModelUnavailable
 from agent.lead import Additions, LeadAgent
 from agent.models.capabilities import OMITTED_IMAGE
-from agent.models.source import ModelSource
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # providers' clients keep their connections

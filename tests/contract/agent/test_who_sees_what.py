@@ -12,10 +12,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.management.routes import management_routes
-from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.local_server import served
 

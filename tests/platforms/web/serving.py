@@ -22,13 +22,13 @@ from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
 from agent.testing import graphs
+from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
 from bot.app.service import Service, Settings
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
-from bot.app.api_wiring import api_services
 from bot.store import open_database
 
 RUNTIME_TOKEN = "runtime-secret-token"

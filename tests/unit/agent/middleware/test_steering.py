@@ -11,10 +11,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from agent.catalog.source import ModelSource
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.middleware.steering import NAMESPACE, SteeringMiddleware
-from agent.models.source import ModelSource
 from agent.testing import Script, ScriptedChatModel
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 

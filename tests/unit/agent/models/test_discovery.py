@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from agent.catalog.source import ModelSource
 from agent.config.models import ModelEntry
 from agent.models.discovery import discover_models, find_ollama, list_offers, ollama_address
 from agent.models.providers import PROVIDERS
-from agent.models.source import ModelSource
 from agent.models.spec import Catalog, ModelSpec
 
 KEYS = {variable: "key-0123456789" for provider in PROVIDERS for variable in provider.variables}

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphInterrupt
 from pydantic import ConfigDict
 
+from agent.catalog.source import ModelSource
 from agent.core.redaction import redact_line
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
@@ -21,7 +22,6 @@ from agent.models.capabilities import MESSAGE_TOKENS, estimate_tokens, fit_messa
 from agent.models.errors import Category, describe_error
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build_model, load_model_class
 from agent.models.retry_after import parse_retry_after
-from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 from agent.testing import Script, ScriptedChatModel
 

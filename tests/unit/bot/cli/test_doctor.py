@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from bot.app.api_wiring import api_services
 from bot.app.home import announce
 from bot.cli.doctor import agent as doctor_agent
 from bot.cli.doctor import command
@@ -21,7 +22,6 @@ from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
 from bot.runtime.interface import Trouble
 from bot.server.api.app import create_app
-from bot.app.api_wiring import api_services
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block

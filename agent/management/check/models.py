@@ -1,4 +1,4 @@
-"""Send a test prompt to every model and exit: `python -m agent.models.check [--config FILE]`.
+"""Send a test prompt to every model and exit: `python -m agent.management.check.models [--config FILE]`.
 
 Standard output gets one JSON line per result: first an `agent.core.schemas.ModelList` or `{"problem": "…"}`,
 then an `agent.core.schemas.ModelProbe` for each model, in the order of their answers. Everything else goes to
@@ -21,12 +21,12 @@ import orjson
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
+from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.core.schemas import ModelProbe
 from agent.models.calls import find_answer_problem
 from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
 from agent.models.resolve import build_model
-from agent.models.source import ModelSource
 from agent.models.spec import ModelSpec
 
 SECONDS = 30.0
@@ -88,7 +88,7 @@ def _host_and_port(url: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check all models at the same time."""
-    parser = argparse.ArgumentParser(prog="python -m agent.models.check")
+    parser = argparse.ArgumentParser(prog="python -m agent.management.check.models")
     parser.add_argument("--config", type=Path)
     options = parser.parse_args(arguments)
     out = os.dup(sys.stdout.fileno())

@@ -12,13 +12,13 @@ from typing import Any
 
 import structlog
 
+from agent.catalog.preflight import needs_package, refused
 from agent.config.errors import ConfigErrors, UnsetVariable
 from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import AgentConfig, ModelEntry
 from agent.config.reader import find_config
 from agent.core.import_string import add_import_folder
 from agent.errors import ModelUnavailable
-from agent.management.check.parts import needs_package, refused
 from agent.models.discovery import OllamaProbe, discover_models, find_ollama
 from agent.models.local.bundled import CLASS, local_spec
 from agent.models.resolve import check_settings, load_model_class

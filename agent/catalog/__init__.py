@@ -1,0 +1,1 @@
+"""The configuration in force and the models it provides, checked and reloaded on change."""
