@@ -31,6 +31,6 @@ def agent_serve_command(
 
 def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
     """Become the process that a client of the protocol talks to."""
-    command = [sys.executable, "-m", "agent.acp.serve", "--home", str(home_folder(home))]
+    command = [sys.executable, "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
     command += ["--config", str(file)] if file else []
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

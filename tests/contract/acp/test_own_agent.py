@@ -91,7 +91,7 @@ async def test_one_task_is_done_and_the_next_is_killed_in_mid_call(lead: LeadAge
             assert not run.done(), run.result()["messages"]
             await asyncio.sleep(0.02)
     [pid] = children() - before
-    assert "agent.acp.serve" in psutil.Process(pid).cmdline(), "the command became our agent"
+    assert "agent.acp_server.serve" in psutil.Process(pid).cmdline(), "the command became our agent"
     os.kill(pid, signal.SIGKILL)
     values = await run
     first, read, killed = [one for one in values["messages"] if one.type == "tool"]

@@ -15,8 +15,8 @@ import pytest
 from acp.helpers import resource_link_block, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-from agent.acp.serve import OVERRIDES, main
-from agent.acp.server import AcpServer, serve_connection
+from agent.acp_server.serve import OVERRIDES, main
+from agent.acp_server.server import AcpServer, serve_connection
 from agent.client import AgentClient
 
 pytestmark = pytest.mark.may_block

@@ -1,4 +1,4 @@
-"""The process of our agent for clients of the protocol: `python -m agent.acp.serve`."""
+"""The process of our agent for clients of the protocol: `python -m agent.acp_server.serve`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OVERRIDES: dict[str, Any] = {"acp_agents": None, "memory": {"enabled": False}, "
 
 async def serve(home: Path, config: Path | None, output: int) -> None:
     """Serve on standard input and the descriptor `output` until the client goes."""
-    from agent.acp.server import AcpServer, serve_connection
+    from agent.acp_server.server import AcpServer, serve_connection
     from agent.client import AgentClient
 
     client = AgentClient(OVERRIDES, config_path=config, home=home)
@@ -41,7 +41,7 @@ async def _open_streams(output: int) -> tuple[asyncio.StreamReader, asyncio.Stre
 def main(arguments: Sequence[str]) -> int:
     """Serve; the exit code. One clear line on stderr when it can't."""
     parser = argparse.ArgumentParser(
-        prog="python -m agent.acp.serve", description="Be an agent of the Agent Client Protocol."
+        prog="python -m agent.acp_server.serve", description="Be an agent of the Agent Client Protocol."
     )
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     parser.add_argument("--config", type=Path)

@@ -1,0 +1,1 @@
+"""The lead agent as an agent of the Agent Client Protocol."""
