@@ -245,7 +245,7 @@ class AgentClient:
 
     def list_uploads(self, thread_id: str) -> Json:
         """List the thread's uploads (`agent.core.schemas.UploadList`). Raises BadIdentifier."""
-        return self._loop.run(self._files.listed(thread_id)).model_dump()
+        return self._loop.run(self._files.list_uploads(thread_id)).model_dump()
 
     def delete_upload(self, thread_id: str, filename: str) -> Json:
         """Delete an upload (`OperationResult`). Raises BadIdentifier or FileMissing."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 PREFIX = "roebot agent: "
 EXIT_UNUSABLE_CONFIG = 2
-"""The exit code where the configuration can't be used."""
+"""Exit code if the configuration is unusable."""
 MAX_PORT = 65_535
 LEAD_AGENT = "agent.lead:make_lead_agent"
 
@@ -71,10 +71,10 @@ def _serve(settings: ServeSettings) -> None:
 
 def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
     """Return graph loaders and descriptions by name. Raises `GraphLoadError`."""
-    from agent.runtime.loader import load, read_graphs_file
+    from agent.runtime.loader import load_object, read_graphs_file
 
     if settings.graphs is None:
-        return {"lead_agent": partial(load, LEAD_AGENT)}, {}
+        return {"lead_agent": partial(load_object, LEAD_AGENT)}, {}
     file = read_graphs_file(settings.graphs)
     return dict(file.sources), dict(file.descriptions)
 

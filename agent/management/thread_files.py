@@ -1,4 +1,4 @@
-"""A thread's files as the management methods see them: uploads, artifacts, and all local data."""
+"""Files of threads for the management API: uploads, artifacts and all local data."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadLimits, UploadStore
 
-BATCH = 10
-"""How many files of the largest size one batch may hold in all."""
+FILES_PER_BATCH = 10
+"""Size limit of a batch, in files of the largest size."""
 
 
 class ThreadFiles:
-    """The files below a home; sizes by the configuration's `limits.file_mb`."""
+    """Files of threads in a data directory; the sizes are limited by `limits.file_mb`."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
         self._source = source
 
     async def upload(self, thread_id: str, files: Sequence[Path]) -> UploadResult:
-        """Copy local files in, all or none; folders are refused first. Raises FileError."""
+        """Copy local files into the uploads, all or none. Raises FileError, also for a folder."""
         store = UploadStore(self._folders, await limits_of(self._source))
-        kept = await store.save_local(thread_id, files)
-        return UploadResult(success=True, files=kept, message=uploaded(kept))
+        stored = await store.save_local(thread_id, files)
+        return UploadResult(success=True, files=stored, message=describe_upload(stored))
 
-    async def listed(self, thread_id: str) -> UploadList:
-        """The uploads of the thread. Raises BadIdentifier."""
-        found = await UploadStore(self._folders).list_uploads(thread_id)
-        return UploadList(files=found, count=len(found))
+    async def list_uploads(self, thread_id: str) -> UploadList:
+        """List the uploads of a thread. Raises BadIdentifier."""
+        uploads = await UploadStore(self._folders).list_uploads(thread_id)
+        return UploadList(files=uploads, count=len(uploads))
 
     async def delete(self, thread_id: str, filename: str) -> OperationResult:
         """Delete one upload. Raises BadIdentifier or FileMissing."""
@@ -41,22 +41,22 @@ class ThreadFiles:
         return OperationResult(success=True, message=f"{filename} is deleted.")
 
     async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
-        """The content of a file of the thread, and its type. Raises BadIdentifier or FileMissing."""
-        return await asyncio.to_thread(self._read, thread_id, path)
+        """Return content and MIME type of a file. Raises BadIdentifier or FileMissing."""
+        return await asyncio.to_thread(self._read_file, thread_id, path)
 
     async def forget(self, thread_id: str) -> DeletionResult:
         """Delete all local data of the thread. Raises BadIdentifier."""
         await asyncio.to_thread(self._folders.remove, thread_id)
         return DeletionResult(success=True)
 
-    def _read(self, thread_id: str, path: str) -> tuple[bytes, str]:
+    def _read_file(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)
         with self._folders.opened(thread_id, path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
             return file.read(), found.mime_type
 
 
-def uploaded(files: Sequence[UploadInfo]) -> str:
-    """What an upload did, in words: also which documents can't be read, and why."""
+def describe_upload(files: Sequence[UploadInfo]) -> str:
+    """Describe an upload for people, including documents that can't be read."""
     lines = [f"{len(files)} file{'s' if len(files) > 1 else ''} uploaded."]
     for file in files:
         if file.markdown is not None and file.markdown.path is None:
@@ -65,6 +65,6 @@ def uploaded(files: Sequence[UploadInfo]) -> str:
 
 
 async def limits_of(source: ModelSource) -> UploadLimits:
-    """The limits that the configuration sets."""
+    """Return the limits of the configuration."""
     file_bytes = (await source.config()).limits.file_mb * 1_000_000
-    return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * BATCH)
+    return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * FILES_PER_BATCH)

@@ -6,33 +6,40 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import structlog
-from starlette.applications import Starlette
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from agent.core.home import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
-from agent.runtime.execute import Executor
+from agent.runtime.executor import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
-from agent.runtime.http import assistants, runs, threads
-from agent.runtime.http import store as items
-from agent.runtime.http.context import Parts
-from agent.runtime.http.openapi import document_route
-from agent.runtime.http.responses import answer, on_api_error, refusal
+from agent.runtime.http import assistants, runs, store, threads
+from agent.runtime.http.base import (
+    OpenRuntime,
+    describe_invalid_request,
+    error_response,
+    json_response,
+    make_router,
+)
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
-from agent.runtime.store import RuntimeStore, SqliteRuntimeStore
-from agent.runtime.store_items import ItemStore
+from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.events import DatabaseEventLog, prune_logs
+from agent.runtime.store.items import ItemStore
 from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
@@ -48,12 +55,14 @@ LANGGRAPH_VERSION = version("langgraph")
 Sources = Mapping[str, Callable[[], Any]]
 FORM_PATHS = ("/uploads", "/skills/install")
 """Ends of the paths that take multipart forms."""
+server_routes = make_router("server")
+health_route = make_router("server")
 
 
 class GuardedRuntime(HttpGuard):
     """The runtime's application behind its guard."""
 
-    def __init__(self, application: Starlette, *, token: str | None, allowed_hosts: Iterable[str]) -> None:
+    def __init__(self, application: FastAPI, *, token: str | None, allowed_hosts: Iterable[str]) -> None:
         """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
         checks = (
@@ -76,55 +85,66 @@ async def open_runtime(
     descriptions: Mapping[str, str] | None = None,
     clock: Clock = time.time,
     faults: Faults | None = None,
-) -> AsyncIterator[Parts]:
-    """Open the databases, take up earlier runs, and close it all again. Raises `HomeInUse`."""
+) -> AsyncIterator[OpenRuntime]:
+    """Open the databases and resume unfinished runs; close everything at exit. Raises `HomeInUse`."""
     await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
-        store = SqliteRuntimeStore(settings.database, clock=clock)
-        stack.push_async_callback(store.close)
-        await store.open()
+        database = RuntimeDatabase(settings.database)
+        stack.push_async_callback(database.close)
+        await database.open()
+        event_log = DatabaseEventLog(database)
         saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints, faults=faults))
-        kept = await stack.enter_async_context(ItemStore.open(settings.items))
+        items = await stack.enter_async_context(ItemStore.open(settings.items))
         graphs = GraphRegistry(
-            sources, saver=saver, store=kept, started_at=clock(), descriptions=descriptions
+            sources, saver=saver, store=items, started_at=clock(), descriptions=descriptions
         )
-        executor = Executor(graphs, saver, faults)
         manager = RunManager(
-            store=store, saver=saver, executor=executor, settings=settings, faults=faults, clock=clock
+            database=database,
+            event_log=event_log,
+            saver=saver,
+            executor=Executor(graphs, saver, faults),
+            settings=settings,
+            faults=faults,
+            clock=clock,
         )
         await stack.enter_async_context(manager)
-        states = ThreadStates(store=store, saver=saver, graphs=graphs, clock=clock)
-        pruner = asyncio.create_task(_prune(store, settings, clock))
-        stack.push_async_callback(_cancel, pruner)
-        yield Parts(settings, store, saver, kept, graphs, manager, states, clock)
+        states = ThreadStates(database=database, saver=saver, graphs=graphs, clock=clock)
+        pruner = asyncio.create_task(_prune_logs(database, settings, clock))
+        stack.push_async_callback(_cancel_task, pruner)
+        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock)
 
 
-async def _prune(store: RuntimeStore, settings: RuntimeSettings, clock: Clock) -> None:
-    """Keep the finished logs bounded."""
+async def _prune_logs(database: RuntimeDatabase, settings: RuntimeSettings, clock: Clock) -> None:
     bounds = settings.log
     while True:
-        gone = await store.prune_logs(before=clock() - bounds.keep_seconds, keep=bounds.keep_events)
-        if gone:
-            log.info("event_logs_pruned", runs=gone)
+        before = clock() - bounds.keep_seconds
+        pruned = await database.write(prune_logs, before=before, keep=bounds.keep_events)
+        if pruned:
+            log.info("event_logs_pruned", runs=pruned)
             continue
         await asyncio.sleep(bounds.prune_every)
 
 
-async def _cancel(task: asyncio.Task[None]) -> None:
+async def _cancel_task(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
 
 
-async def ok(_request: Request) -> Response:
-    """The process answers."""
-    return answer({"ok": True})
+@server_routes.get("/ok")
+async def check_server() -> Response:
+    """Check that the server answers."""
+    return json_response({"ok": True})
 
 
-async def info(_request: Request) -> Response:
-    """What this server is and can do."""
-    return answer(
+health_route.add_api_route("/health", check_server, methods=["GET"], name="get_health")
+
+
+@server_routes.get("/info")
+async def get_info() -> Response:
+    """Return the versions and features of this server."""
+    return json_response(
         {
             "version": VERSION,
             "langgraph_py_version": LANGGRAPH_VERSION,
@@ -134,18 +154,28 @@ async def info(_request: Request) -> Response:
     )
 
 
-async def _not_found(_request: Request, error: Exception) -> Response:
-    status = int(getattr(error, "status_code", 404))
-    return refusal(status, str(getattr(error, "detail", "Not Found")))
+async def _on_api_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_response(error.status, str(error))
 
 
-async def _crashed(request: Request, error: Exception) -> Response:
+async def _on_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return error_response(error.status_code, error.detail)
+
+
+async def _on_invalid_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return error_response(422, describe_invalid_request(error))
+
+
+async def _on_graph_error(_request: Request, error: Exception) -> Response:
+    return error_response(500, str(error))
+
+
+async def _on_unexpected_error(request: Request, error: Exception) -> Response:
     await log_failure("request_failed", error, path=request.url.path)
-    return refusal(500, "Internal error; the log has the details")
-
-
-async def _graph_failed(_request: Request, error: Exception) -> Response:
-    return refusal(500, str(error))
+    return error_response(500, "Internal error; the log has the details")
 
 
 def create_app(
@@ -160,39 +190,51 @@ def create_app(
     clock: Clock = time.time,
     faults: Faults | None = None,
 ) -> GuardedRuntime:
-    """The guarded application. Its lifespan opens and closes the runtime; why it can't is its `failure`.
+    """Create the guarded application, whose lifespan opens and closes the runtime.
 
-    `around` are entered before the runtime opens, in the server's loop, and left after it has closed.
+    `extra_routes` replace the runtime's own `/health`. The contexts of `around` are entered before the
+    runtime opens, in the server's event loop, and left after it has closed.
     """
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for outer in around:
-                await stack.enter_async_context(outer)
+            for context in around:
+                await stack.enter_async_context(context)
             opening = open_runtime(settings, sources, descriptions=descriptions, clock=clock, faults=faults)
             try:
-                app.state.parts = await stack.enter_async_context(opening)
+                app.state.runtime = await stack.enter_async_context(opening)
             except AgentError as error:
                 guard.failure = error
                 raise
             yield
 
-    routes: list[BaseRoute] = [Route("/ok", ok, methods=["GET"]), Route("/info", info, methods=["GET"])]
-    for module in (runs, threads, assistants, items):
-        routes += module.ROUTES
-    routes += extra_routes or [Route("/health", ok, methods=["GET"])]
-    about = document_route(routes, title="Roebot agent runtime", version=VERSION)
-    app = Starlette(
-        routes=[*routes, about],
+    app = FastAPI(
+        title="Roebot agent runtime",
+        version=VERSION,
         lifespan=lifespan,
+        openapi_url=None,
+        redirect_slashes=True,
         exception_handlers={
-            ApiError: on_api_error,
-            GraphLoadError: _graph_failed,
-            Exception: _crashed,
-            404: _not_found,
-            405: _not_found,
+            ApiError: _on_api_error,
+            GraphLoadError: _on_graph_error,
+            HTTPException: _on_http_error,
+            RequestValidationError: _on_invalid_request,
+            Exception: _on_unexpected_error,
         },
     )
+    for router in (server_routes, runs.router, threads.router, assistants.router, store.router):
+        app.router.routes += router.routes
+    app.router.routes += extra_routes or health_route.routes
+    _serve_openapi(app)
     guard = GuardedRuntime(app, token=token, allowed_hosts=allowed_hosts)
     return guard
+
+
+def _serve_openapi(app: FastAPI) -> None:
+    make_document = cache(app.openapi)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def get_openapi() -> Response:
+        """Return the OpenAPI document of this server. It is made on the first request, off the event loop."""
+        return json_response(await asyncio.to_thread(make_document))

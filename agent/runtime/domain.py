@@ -1,12 +1,65 @@
-"""What the runtime keeps: threads, runs, assistants. No I/O."""
+"""Domain of the runtime: threads, runs, assistants and their ids. No I/O."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from uuid import UUID, uuid5
+
+from langchain_core.utils.uuid import uuid7
+
+from agent.errors import Invalid
+
+ASSISTANT_NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
+_EVENT_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,14})")
+
+
+class EventId(NamedTuple):
+    """Position in a run's event log; compares in log order."""
+
+    attempt: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{self.attempt}-{self.seq}"
+
+
+START = EventId(0, 0)
+
+
+def parse_event_id(text: str) -> EventId | None:
+    """Parse a `Last-Event-ID`: `-1` and `0` mean the start; None if it is not an id of this runtime."""
+    if text in {"-1", "0"}:
+        return START
+    found = _EVENT_ID.fullmatch(text)
+    return EventId(int(found[1]), int(found[2])) if found else None
+
+
+def new_id() -> str:
+    """Return a new time-ordered UUID."""
+    return str(uuid7())
+
+
+def require_uuid(text: object, name: str) -> str:
+    """Return a UUID in canonical form. Raises `Invalid` that calls it `name`."""
+    try:
+        return str(UUID(text)) if isinstance(text, str) else _refuse(name)
+    except ValueError:
+        return _refuse(name)
+
+
+def _refuse(name: str) -> str:
+    raise Invalid(f"Invalid {name}: must be a UUID")
+
+
+def assistant_uuid(graph_id: str) -> str:
+    """Return the id of a graph's system assistant, which is the same on every LangGraph API server."""
+    return str(uuid5(ASSISTANT_NAMESPACE, graph_id))
+
 
 Json = dict[str, Any]
 Clock = Callable[[], float]
@@ -14,7 +67,7 @@ Clock = Callable[[], float]
 
 
 class RunStatus(StrEnum):
-    """States of a run as the LangGraph API names them."""
+    """Status of a run in the LangGraph API."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -25,7 +78,7 @@ class RunStatus(StrEnum):
 
 
 class ThreadStatus(StrEnum):
-    """States of a thread as the LangGraph API names them."""
+    """Status of a thread in the LangGraph API."""
 
     IDLE = "idle"
     BUSY = "busy"
@@ -33,8 +86,8 @@ class ThreadStatus(StrEnum):
     ERROR = "error"
 
 
-class Multitask(StrEnum):
-    """What a new run does when its thread is busy."""
+class MultitaskStrategy(StrEnum):
+    """Treatment of a new run when its thread is busy."""
 
     REJECT = "reject"
     INTERRUPT = "interrupt"
@@ -43,7 +96,7 @@ class Multitask(StrEnum):
 
 
 class CancelAction(StrEnum):
-    """What becomes of a cancelled run: kept as interrupted, or undone."""
+    """Treatment of a cancelled run: stored as interrupted, or rolled back."""
 
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
@@ -52,14 +105,14 @@ class CancelAction(StrEnum):
 INFLIGHT: Final = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
-def iso(moment: float) -> str:
-    """Seconds since the epoch as the API writes times (UTC, microseconds)."""
+def to_iso(moment: float) -> str:
+    """Format seconds since the epoch as the API does (UTC, microseconds)."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """One thread row. `values` and `interrupts` are JSON bytes, as they are served."""
+    """A thread. `values` and `interrupts` are JSON bytes, ready to be served."""
 
     thread_id: str
     status: ThreadStatus
@@ -75,7 +128,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """All that a run needs to be executed, also again after a crash. Plain JSON."""
+    """Everything needed to execute a run, also after a crash. Plain JSON."""
 
     graph_id: str
     assistant_id: str
@@ -93,24 +146,24 @@ class RunSpec:
     durability: str | None = None
     feedback_keys: tuple[str, ...] = ()
     temporary_thread: bool = False
-    """A stateless run whose thread goes when it ends."""
+    """The run is stateless: its thread is deleted when it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run row."""
+    """A stored run."""
 
     run_id: str
     thread_id: str
     assistant_id: str
     status: RunStatus
     spec: RunSpec
-    multitask_strategy: Multitask
+    multitask_strategy: MultitaskStrategy
     created_at: float
     updated_at: float
     attempt: int = 0
     lost: int = 0
-    """Attempts that a crash cut off."""
+    """Number of attempts that a crash ended."""
     order: int = 0
     """Creation order over all threads."""
     start_at: float | None = None
@@ -119,12 +172,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to be stored."""
+    """A run to store."""
 
     run_id: str
     thread_id: str
     spec: RunSpec
-    multitask_strategy: Multitask
+    multitask_strategy: MultitaskStrategy
     if_not_exists: str = "reject"
     idempotency_scope: str | None = None
     idempotency_key: str | None = None
@@ -132,8 +185,8 @@ class NewRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an attempt ended."""
+class AttemptOutcome:
+    """Result of an attempt to execute a run."""
 
     status: RunStatus
     values: bytes | None = None
@@ -141,12 +194,12 @@ class Outcome:
     error: Json | None = None
     interrupted_by_graph: bool = False
     usage: Json | None = None
-    """Tokens that it took, where the graph counts them."""
+    """Tokens used by the run, if the graph counts them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A slice of a list and how many there are in all."""
+class RowPage:
+    """A slice of a list, and the length of the whole list."""
 
     rows: tuple[Any, ...]
     total: int
@@ -154,7 +207,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Assistant:
-    """A graph with its defaults."""
+    """A graph with default config, context and metadata."""
 
     assistant_id: str
     graph_id: str
@@ -166,3 +219,9 @@ class Assistant:
     context: Json = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     version: int = 1
+
+
+def usage_in(values: Any) -> Mapping[str, Any]:
+    """Return the token usage in a state or in metadata; empty if the graph does not count it."""
+    found = values.get("usage") if isinstance(values, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,4 +1,4 @@
-"""JSON as the API serves it: messages, pydantic models, dataclasses, sets, exceptions."""
+"""JSON encoding of messages, pydantic models, dataclasses, sets, exceptions and other Python objects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import BaseModel
 OPTIONS = orjson.OPT_NON_STR_KEYS
 
 
-def plain(value: Any) -> Any:
-    """What orjson can't write by itself, as plainer data. A last resort is `str`."""
+def to_plain(value: Any) -> Any:
+    """Convert a value that orjson can't encode; the last resort is `str`."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
     for types, convert in _PLAIN:
         if isinstance(value, types):
             return convert(value)
-    return _by_method(value)
+    return _convert_by_method(value)
 
 
 _PLAIN: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
@@ -33,7 +33,7 @@ _PLAIN: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
 )
 
 
-def _by_method(value: Any) -> Any:
+def _convert_by_method(value: Any) -> Any:
     for name in ("to_dict", "dict"):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
@@ -42,46 +42,46 @@ def _by_method(value: Any) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    """JSON bytes. Lone surrogates are replaced and huge integers kept, so that it never fails on data."""
+    """Encode a value as JSON. Lone surrogates are replaced and huge integers supported, so it never fails."""
     try:
-        return orjson.dumps(value, plain, OPTIONS)
+        return orjson.dumps(value, to_plain, OPTIONS)
     except TypeError:
-        text = json.dumps(_loose(value), ensure_ascii=False)
+        text = json.dumps(_to_stdlib(value), ensure_ascii=False)
         return text.encode("utf-8", "replace")
 
 
-def _loose(value: Any) -> Any:
-    """`value` as data for the standard library's encoder, for the rare data that orjson refuses."""
+def _to_stdlib(value: Any) -> Any:
+    """Convert a value for the standard library's encoder, for the rare data that orjson refuses."""
     if isinstance(value, Mapping):
-        return {str(key): _loose(item) for key, item in value.items()}
+        return {str(key): _to_stdlib(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
-        return [_loose(item) for item in value]
+        return [_to_stdlib(item) for item in value]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     try:
-        return orjson.loads(orjson.dumps(value, plain, OPTIONS))
+        return orjson.loads(orjson.dumps(value, to_plain, OPTIONS))
     except TypeError:
-        return _loose(plain(value))
+        return _to_stdlib(to_plain(value))
 
 
 def loads(data: bytes) -> Any:
-    """Data from JSON bytes. Raises `orjson.JSONDecodeError`."""
+    """Decode JSON. Raises `orjson.JSONDecodeError`."""
     return orjson.loads(data)
 
 
 class MessageEncoder:
-    """Encodes `[message, metadata]` of one stream; metadata is the same for all tokens of a call."""
+    """Encodes `[message, metadata]`, and caches the metadata, which all tokens of a call share."""
 
     def __init__(self) -> None:
         self._metadata: Any = None
         self._encoded = orjson.Fragment(b"{}")
 
-    def pair(self, message: BaseMessage, metadata: Any) -> bytes:
-        """The data of a `messages` event."""
+    def encode_pair(self, message: BaseMessage, metadata: Any) -> bytes:
+        """Encode the data of a `messages` event."""
         if metadata is not self._metadata:
             self._metadata = metadata
             self._encoded = orjson.Fragment(dumps(metadata))
         try:
-            return orjson.dumps([message.model_dump(), self._encoded], plain, OPTIONS)
+            return orjson.dumps([message.model_dump(), self._encoded], to_plain, OPTIONS)
         except TypeError:
             return dumps([message, metadata])

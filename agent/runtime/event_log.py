@@ -1,40 +1,40 @@
-"""The events of one run: written to the log, then shown to its readers, with a bounded tail in memory.
+"""Events of one run: written to the log, then published to readers, with a bounded tail in memory.
 
-A frame is one server-sent event as bytes. The frames of an attempt are numbered from 1 without gaps. For a
-resumable run a frame is visible to readers only after the log has it; other runs keep no log.
+A frame is one server-sent event as bytes. The frames of an attempt are numbered from 1 without gaps. A frame
+of a resumable run is visible to readers only once the log has it; other runs have no log.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from functools import partial
 from typing import Any
 
-from agent.runtime.ids import EventId
+from agent.runtime.domain import START, EventId
+from agent.runtime.encode import dumps
 from agent.runtime.settings import LogSettings
-from agent.runtime.store import EventLog
-from agent.runtime.transactions import Chunk
+from agent.runtime.store.events import EventLog, LogChunk
 
 
-def frame(event: str, data: bytes, event_id: EventId | None) -> bytes:
-    """One server-sent event."""
+def encode_frame(event: str, data: bytes, event_id: EventId | None) -> bytes:
+    """Encode a server-sent event."""
     head = b"event: " + event.encode() + b"\r\ndata: " + data + b"\r\n"
     return head + b"\r\n" if event_id is None else b"%bid: %d-%d\r\n\r\n" % (head, *event_id)
 
 
 def event_name(sent: bytes) -> str:
-    """The event's name in a frame."""
+    """Return the name of the event in a frame."""
     return sent[7 : sent.index(b"\r\n")].decode()
 
 
 def split_frames(body: bytes) -> list[bytes]:
-    """The frames in a chunk of the log (no frame's data holds a line break)."""
+    """Split a chunk of the log into frames; the data of a frame contains no line break."""
     return [piece + b"\r\n\r\n" for piece in body.split(b"\r\n\r\n")[:-1]]
 
 
 class RunChannel:
-    """Where a run's events go in, and where its readers take them from."""
+    """Path of a run's events from the graph to its readers."""
 
     def __init__(self, run_id: str, *, resumable: bool, log: EventLog, settings: LogSettings) -> None:
         self.run_id = run_id
@@ -58,8 +58,8 @@ class RunChannel:
         self._changed: set[asyncio.Future[None]] = set()
         self.on_logged: Callable[[int], None] | None = None
 
-    def begin(self, attempt: int) -> None:
-        """The frames that follow belong to this attempt."""
+    def start_attempt(self, attempt: int) -> None:
+        """Start to number frames for this attempt."""
         self.attempt = attempt
         self._seq = 0
         self._first = 1
@@ -67,74 +67,74 @@ class RunChannel:
         self._tail_bytes = 0
 
     @property
-    def wanted(self) -> bool:
-        """Whether anybody will ever see an event emitted now."""
+    def has_audience(self) -> bool:
+        """True if anybody can see an event that is emitted now."""
         return self.resumable or self.readers > 0
 
     @property
     def head(self) -> EventId:
-        """The newest visible event."""
+        """Position of the latest visible event."""
         return EventId(self.attempt, self._first + len(self._tail) - 1)
 
-    def emit(self, event: str, data: bytes) -> None:
-        """Queue an event: to the log first where there is one."""
+    def emit_event(self, event: str, data: bytes) -> None:
+        """Queue an event, which the log gets before the readers."""
         if self._sealed:
             return
-        made = self._make(event, data)
-        self._pending.append(made)
-        self._pending_bytes += len(made)
+        frame = self._number_frame(event, data)
+        self._pending.append(frame)
+        self._pending_bytes += len(frame)
         if not (self._writing or self._timer):
-            self._schedule()
+            self._schedule_flush()
 
-    def seal(self, event: str, data: bytes) -> tuple[list[bytes], Chunk | None]:
-        """Take what is queued plus a last event, for a transaction that writes them; then `show` them."""
+    def seal_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
+        """Take the queued events and a last one, to be written by a transaction and then published."""
         self._sealed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        return self.first(event, data)
+        return self.take_with(event, data)
 
-    def first(self, event: str, data: bytes) -> tuple[list[bytes], Chunk | None]:
-        """As `seal`, but more may follow."""
-        self._pending.append(self._make(event, data))
-        return self._take()
+    def take_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
+        """Take the queued events and this one, to be written by a transaction and then published."""
+        self._pending.append(self._number_frame(event, data))
+        return self._take_pending()
 
-    def _make(self, event: str, data: bytes) -> bytes:
+    def _number_frame(self, event: str, data: bytes) -> bytes:
         self._seq += 1
-        return frame(event, data, EventId(self.attempt, self._seq) if self.resumable else None)
+        return encode_frame(event, data, EventId(self.attempt, self._seq) if self.resumable else None)
 
-    def _take(self) -> tuple[list[bytes], Chunk | None]:
+    def _take_pending(self) -> tuple[list[bytes], LogChunk | None]:
         frames, self._pending, self._pending_bytes = self._pending, [], 0
         if not self.resumable:
             return frames, None
-        return frames, Chunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
+        return frames, LogChunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
 
-    async def written(self) -> None:
-        """Wait until no write is on its way; what is queued stays so. Raises what writing raised."""
+    async def wait_written(self) -> None:
+        """Stop accepting events and wait for the current write. Raises what writing raised."""
         self._sealed = True
         while self._writing:
-            await self.change()
+            await self.wait_for_change()
         if self._failure is not None:
             raise self._failure
 
-    async def room(self) -> None:
-        """Wait while too much is queued, so that a graph can't outrun the log. Raises what that raised."""
+    async def wait_for_room(self) -> None:
+        """Wait while too much is queued, so that a graph can't outrun the log. Raises what writing raised."""
         while self._failure is None and self._pending_bytes > self._settings.pending_bytes:
-            await self.change()
+            await self.wait_for_change()
         if self._failure is not None:
             raise self._failure
 
     @property
-    def crowded(self) -> bool:
-        """Whether `room` would wait or raise."""
+    def is_full(self) -> bool:
+        """True if `wait_for_room` would wait or raise."""
         return self._pending_bytes > self._settings.pending_bytes or self._failure is not None
 
     def close(self) -> None:
-        """No event follows in this process."""
+        """End the stream of events in this process."""
         self.closed = True
-        self._wake()
+        self._wake_readers()
 
-    def _schedule(self) -> None:
+    def _schedule_flush(self) -> None:
         loop = asyncio.get_running_loop()
         wait = self._flushed_at + self._settings.flush_every - loop.time()
         if wait > 0:
@@ -145,51 +145,51 @@ class RunChannel:
     def _flush(self) -> None:
         self._timer = None
         self._flushed_at = asyncio.get_running_loop().time()
-        frames, chunk = self._take()
+        frames, chunk = self._take_pending()
         if chunk is None:
-            self.show(frames)
+            self.publish(frames)
             return
         self._writing = True
-        self._log.append(self.run_id, chunk, partial(self._written, frames))
+        self._log.append_chunk(self.run_id, chunk, partial(self._on_written, frames))
 
-    def _written(self, frames: list[bytes], _result: Any, error: BaseException | None) -> None:
+    def _on_written(self, frames: list[bytes], _result: Any, error: BaseException | None) -> None:
         self._writing = False
         if error is not None:
             self._failure = error
-            self._wake()
+            self._wake_readers()
             return
-        self.show(frames)
+        self.publish(frames)
         if self.on_logged is not None:
             self.on_logged(len(frames))
         if self._pending and not self._sealed:
-            self._schedule()
+            self._schedule_flush()
 
-    def show(self, frames: list[bytes]) -> None:
-        """Make frames visible that are in the log (or whose run has none)."""
+    def publish(self, frames: list[bytes]) -> None:
+        """Make frames visible to readers."""
         self._tail.extend(frames)
         self._tail_bytes += sum(map(len, frames))
         limit = self._settings.tail_bytes if self.resumable else self._settings.live_tail_bytes
         if not (self.resumable or self.readers):
             limit = 0
         if self._tail_bytes > limit:
-            self._trim(limit // 2)
-        self._wake()
+            self._trim_tail(limit // 2)
+        self._wake_readers()
 
-    def _trim(self, limit: int) -> None:
-        gone = 0
-        while self._tail_bytes > limit and gone < len(self._tail):
-            self._tail_bytes -= len(self._tail[gone])
-            gone += 1
-        del self._tail[:gone]
-        self._first += gone
+    def _trim_tail(self, limit: int) -> None:
+        dropped = 0
+        while self._tail_bytes > limit and dropped < len(self._tail):
+            self._tail_bytes -= len(self._tail[dropped])
+            dropped += 1
+        del self._tail[:dropped]
+        self._first += dropped
 
-    def after(self, seq: int) -> list[bytes] | None:
-        """Visible frames after `seq` of this attempt; None when some of them are no longer in memory."""
+    def frames_after(self, seq: int) -> list[bytes] | None:
+        """Return the frames after `seq` of this attempt; None if some of them are no longer in memory."""
         start = seq + 1 - self._first
         return None if start < 0 else self._tail[start:]
 
-    async def change(self, seconds: float | None = None) -> bool:
-        """Wait for something new; False when `seconds` passed first."""
+    async def wait_for_change(self, seconds: float | None = None) -> bool:
+        """Wait for a change; return False if `seconds` passed first."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changed.add(waiter)
         try:
@@ -198,7 +198,144 @@ class RunChannel:
         finally:
             self._changed.discard(waiter)
 
-    def _wake(self) -> None:
+    def _wake_readers(self) -> None:
         for waiter in self._changed:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+HEARTBEAT = b": heartbeat\r\n\r\n"
+CHUNKS = 64
+"""Chunks of the log that are read at once."""
+
+
+class EventReader:
+    """Reads a run's events from any position: first from the log, then live, without gap or repetition."""
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        channel: RunChannel | None,
+        log: EventLog,
+        heartbeat: float,
+        after: EventId | None,
+        status: Callable[[], str],
+        modes: Collection[str] | None = None,
+        counted: bool = False,
+    ) -> None:
+        """`channel` is None for a run that has ended.
+
+        `after` is the last event that the reader has (None: from now on). With `counted` the channel already
+        counts this reader.
+        """
+        self._run_id = run_id
+        self._channel = channel
+        self._log = log
+        self._heartbeat = heartbeat
+        self._status = status
+        self._modes = None if modes is None else _event_names(modes)
+        self._gap = False
+        self._ended = False
+        self._live_only = after is None
+        self._at = after or (channel.head if channel is not None else START)
+        if channel is not None and not counted:
+            channel.readers += 1
+
+    def close(self) -> None:
+        """Stop counting as a reader. Call it exactly once."""
+        if self._channel is not None:
+            self._channel.readers -= 1
+
+    async def check_position(self, after: EventId | None, *, unknown: bool) -> None:
+        """Plan a `gap` event unless the log still has the event that the reader names."""
+        if unknown or (after is not None and after != START and not await self._holds_event(after)):
+            self._gap = True
+            self._at = self._channel.head if self._channel is not None else START
+            self._live_only = True
+
+    async def _holds_event(self, after: EventId) -> bool:
+        channel = self._channel
+        if channel is not None and after.attempt == channel.attempt:
+            return channel.resumable and after <= channel.head
+        return await self._log.has_event(self._run_id, after)
+
+    async def read_batches(self) -> AsyncGenerator[bytes]:
+        """Yield bytes to send as they are, until the run's events end."""
+        if self._gap:
+            yield self._gap_frame()
+        follow = self._read_ended_run() if self._channel is None else self._follow_channel(self._channel)
+        async for batch in follow:
+            yield batch
+
+    async def _read_ended_run(self) -> AsyncGenerator[bytes]:
+        """Yield the log of an ended run, then `end` unless the reader has it; a `gap` if it is pruned."""
+        if not self._live_only:
+            async for batch in self._read_log():
+                yield batch
+        if self._ended:
+            return
+        if not self._live_only and self._at != START:
+            if await self._log.has_event(self._run_id, self._at):
+                return
+            yield self._gap_frame()
+        yield encode_frame("end", dumps({"run_id": self._run_id, "status": self._status()}), None)
+
+    async def _follow_channel(self, channel: RunChannel) -> AsyncGenerator[bytes]:
+        while True:
+            closed = channel.closed
+            if channel.attempt and not self._is_in_memory(channel):
+                before = self._at
+                async for batch in self._read_log():
+                    yield batch
+                if self._at == before:
+                    self._at = channel.head
+                    yield self._gap_frame()
+                continue
+            if channel.attempt and (frames := channel.frames_after(self._at.seq)):
+                self._at = EventId(channel.attempt, self._at.seq + len(frames))
+                if batch := self._filter_frames(frames):
+                    yield batch
+                continue
+            if closed:
+                return
+            if not await channel.wait_for_change(self._heartbeat):
+                yield HEARTBEAT
+
+    def _is_in_memory(self, channel: RunChannel) -> bool:
+        if self._at.attempt != channel.attempt:
+            if channel.attempt > 1 and channel.resumable and not self._live_only:
+                return False
+            self._at = EventId(channel.attempt, 0)
+        return channel.frames_after(self._at.seq) is not None
+
+    async def _read_log(self) -> AsyncGenerator[bytes]:
+        """Yield the rest of the log, then move to the current attempt."""
+        while chunks := await self._log.read_events(self._run_id, self._at, CHUNKS):
+            frames: list[bytes] = []
+            for chunk in chunks:
+                skip = self._at.seq if chunk.attempt == self._at.attempt else 0
+                frames += split_frames(chunk.body)[max(0, skip + 1 - chunk.first) :]
+                self._at = EventId(chunk.attempt, chunk.last)
+                self._ended = frames[-1:] != [] and event_name(frames[-1]) == "end"
+            if batch := self._filter_frames(frames):
+                yield batch
+        if self._channel is not None and self._at.attempt < self._channel.attempt:
+            self._at = EventId(self._channel.attempt, 0)
+
+    def _filter_frames(self, frames: list[bytes]) -> bytes:
+        if self._modes is None:
+            return b"".join(frames)
+        return b"".join(item for item in frames if _mode_of(item) in self._modes)
+
+    def _gap_frame(self) -> bytes:
+        return encode_frame("gap", dumps({"run_id": self._run_id, "status": self._status()}), None)
+
+
+def _mode_of(sent: bytes) -> str:
+    return event_name(sent).partition("|")[0].partition("/")[0]
+
+
+def _event_names(modes: Collection[str]) -> frozenset[str]:
+    names = {"messages" if mode == "messages-tuple" else mode for mode in modes}
+    return frozenset(names | {"metadata", "error", "end", "gap"})

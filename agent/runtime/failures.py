@@ -1,31 +1,56 @@
-"""Failures in the log: the traceback is formatted off the loop, since it reads source files."""
+"""Errors in logs and for clients: without secrets, and with tracebacks formatted off the event loop."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
 from agent.config.errors import ConfigErrors
 from agent.errors import FileError, GuardrailUnavailable, ModelError, ProfileError, ToolUnavailable
-from agent.runtime.redact import redact
+
+LONGEST: Final = 2000
+_SECRETS: Final = re.compile(
+    r"(?:\b(?:sk|pk|rk|xox[abprs]|gh[opsu]|glpat|AIza)[-_A-Za-z0-9]{12,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|(?i:\bbearer\s+)[-._~+/A-Za-z0-9]{8,}=*"
+    r"|(?i:\b(?:api[-_]?key|token|secret|password)\b[\"']?\s*[=:]\s*)[\"']?[^\s\"',}]{6,})"
+)
+
+
+def redact_secrets(text: str) -> str:
+    """Replace everything that looks like a key, token or password."""
+    return _SECRETS.sub("[redacted]", text)
+
+
+def redact_text(text: str) -> str:
+    """Redact secrets and shorten to 2,000 characters."""
+    clean = redact_secrets(text)
+    return clean if len(clean) <= LONGEST else clean[:LONGEST] + "…"
+
+
+def describe_exception(error: BaseException) -> dict[str, str]:
+    """Describe an exception for clients: class name and message, without secrets."""
+    return {"error": type(error).__name__, "message": redact_text(str(error)) or type(error).__name__}
+
 
 log = structlog.get_logger("agent.runtime")
 EXPECTED = (ModelError, ProfileError, ToolUnavailable, GuardrailUnavailable, FileError, ConfigErrors)
-"""What a run may end with though nothing is wrong with the code; the text says it all."""
+"""Errors that need no traceback in the log, because the code is not at fault."""
 
 
 async def log_failure(event: str, error: BaseException, **fields: Any) -> None:
-    """Log `event`: what is expected as a line, anything else as an error with its traceback."""
+    """Log an expected error as a line, any other with its traceback, which is formatted in a thread."""
     if isinstance(error, EXPECTED) and getattr(error, "category", "") != "unexpected":
-        detail = " ".join(redact(str(error)).split())
+        detail = " ".join(redact_text(str(error)).split())
         log.warning(event, error=type(error).__name__, detail=detail, **fields)
         return
-    text = await asyncio.to_thread(_formatted, error)
+    text = await asyncio.to_thread(_format_traceback, error)
     log.error(event, traceback=text, **fields)
 
 
-def _formatted(error: BaseException) -> str:
+def _format_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))

@@ -14,8 +14,8 @@ from enum import StrEnum
 VARIABLE = "ROEBOT_AGENT_FAULT"
 
 
-class Step(StrEnum):
-    """Points between which a run's stored state differs."""
+class RunStep(StrEnum):
+    """Points in the life of a run between which its stored state changes."""
 
     RUN_STORED = "run_stored"
     RUN_STARTED = "run_started"
@@ -32,23 +32,23 @@ def _die() -> None:
 
 
 class Faults:
-    """Counts down to the planned kill; without a plan it does nothing."""
+    """Counts down to a planned kill; does nothing without a plan."""
 
     def __init__(self, plan: str | None = None, *, kill: Callable[[], None] = _die) -> None:
-        """`plan` as in the environment variable. Raises `ValueError` for an unknown step or a bad count."""
+        """`plan` has the form of the environment variable. Raises `ValueError` for a bad step or count."""
         name, _, count = (plan or "").partition(":")
-        self._step = Step(name) if name else None
-        self._left = int(count or "1")
+        self._step = RunStep(name) if name else None
+        self._remaining = int(count or "1")
         self._kill = kill
 
     @classmethod
     def from_environment(cls) -> Faults:
-        """The plan of this process, if it has one."""
+        """Read the plan of this process from the environment."""
         return cls(os.environ.get(VARIABLE))
 
-    def reach(self, step: Step) -> None:
-        """The run got to `step`."""
+    def reach(self, step: RunStep) -> None:
+        """Kill the process if the plan says so at this step."""
         if step is self._step:
-            self._left -= 1
-            if self._left == 0:
+            self._remaining -= 1
+            if self._remaining == 0:
                 self._kill()

@@ -1,4 +1,4 @@
-"""The graphs that this runtime serves, by name: how each is made, with the runtime's saver and store."""
+"""Registry of the graphs that this runtime serves, bound to its saver and store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
 from agent.errors import GraphLoadError, NotFound
-from agent.runtime.domain import Assistant, Json
-from agent.runtime.ids import assistant_uuid
+from agent.runtime.domain import Assistant, Json, assistant_uuid
 from agent.shared.gc_tuning import freeze_heap, pause_gc
 
 RUN: Final = "threads.create_run"
@@ -31,7 +30,7 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class FactoryRuntime:
-    """What a factory's second parameter gets: why it is called, for whom, and the store."""
+    """Second argument of a graph factory: the reason of the call, the user and the store."""
 
     access_context: str
     store: BaseStore | None
@@ -40,16 +39,16 @@ class FactoryRuntime:
 
     @property
     def execution_runtime(self) -> FactoryRuntime | None:
-        """Itself when a run is about to be executed, else None."""
+        """This object if a run is about to be executed, else None."""
         return self if self.access_context == RUN else None
 
     def ensure_user(self) -> Any:
-        """The authenticated user. Raises `PermissionError`: this runtime has none."""
+        """Raise `PermissionError`, because this runtime knows no users."""
         raise PermissionError("no user is known to this runtime")
 
 
 class GraphRegistry:
-    """Named graph sources: compiled graphs, builders, or factories of those."""
+    """Graphs by name; a source is a compiled graph, a builder, or a factory of one."""
 
     def __init__(
         self,
@@ -60,24 +59,24 @@ class GraphRegistry:
         started_at: float,
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
-        """`sources` maps a name to a function that imports and returns what the configuration names."""
+        """`sources` maps a name to a function that imports and returns the source of the graph."""
         self._sources = dict(sources)
         self._saver = saver
         self._store = store
         self._descriptions = descriptions or {}
         self._started_at = started_at
         self._loaded: dict[str, Any] = {}
-        self._made: dict[str, AnyGraph] = {}
+        self._ready: dict[str, AnyGraph] = {}
         self._bound: WeakKeyDictionary[Any, AnyGraph] = WeakKeyDictionary()
         self._lock = asyncio.Lock()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All graph names."""
+        """Names of all graphs."""
         return tuple(self._sources)
 
     def system_assistant(self, graph_id: str) -> Assistant:
-        """The assistant that every graph has. Raises `NotFound`."""
+        """Return the assistant that every graph has by itself. Raises `NotFound`."""
         if graph_id not in self._sources:
             raise NotFound(f"No graph or assistant named {graph_id!r}")
         at = self._started_at
@@ -91,8 +90,8 @@ class GraphRegistry:
             metadata={"created_by": "system"},
         )
 
-    async def load(self, name: str) -> Any:
-        """What the configuration names, imported once, off the loop. Raises `GraphLoadError`."""
+    async def load_source(self, name: str) -> Any:
+        """Return a source, which is imported once, in a thread. Raises `GraphLoadError`."""
         if name not in self._loaded:
             async with self._lock:
                 if name not in self._loaded:
@@ -104,37 +103,37 @@ class GraphRegistry:
         return self._loaded[name]
 
     @asynccontextmanager
-    async def graph(
+    async def open_graph(
         self, name: str, config: RunnableConfig, *, access: str = RUN, context: Json | None = None
     ) -> AsyncIterator[AnyGraph]:
-        """The graph for one use. A factory without parameters is asked once, others each time."""
-        ready = self._made.get(name)
+        """Return the graph for one use. A factory without parameters is called once, others each time."""
+        ready = self._ready.get(name)
         if ready is not None:
             yield ready
             return
-        source = await self.load(name)
+        source = await self.load_source(name)
         if isinstance(source, (Pregel, StateGraph)) or not callable(source):
-            self._made[name] = self._bind(source, name)
-            yield self._made[name]
+            self._ready[name] = self._bind_graph(source, name)
+            yield self._ready[name]
             return
         parameters = factory_parameters(source)
         runtime = FactoryRuntime(access, self._store, context=context)
         arguments = [runtime if kind == "runtime" else config for kind in parameters]
-        product = await _call(source, arguments)
+        product = await _call_factory(source, arguments)
         if isinstance(product, AbstractAsyncContextManager):
             async with product as graph:
-                yield self._bind(graph, name)
+                yield self._bind_graph(graph, name)
             return
         if isinstance(product, AbstractContextManager):
             with product as graph:
-                yield self._bind(graph, name)
+                yield self._bind_graph(graph, name)
             return
-        bound = self._bind(product, name)
+        bound = self._bind_graph(product, name)
         if not parameters:
-            self._made[name] = bound
+            self._ready[name] = bound
         yield bound
 
-    def _bind(self, graph: Any, name: str) -> AnyGraph:
+    def _bind_graph(self, graph: Any, name: str) -> AnyGraph:
         if isinstance(graph, StateGraph):
             return graph.compile(checkpointer=self._saver, store=self._store, name=name)
         if not isinstance(graph, Pregel):
@@ -143,13 +142,13 @@ class GraphRegistry:
         if bound is None:
             bound = graph.copy({"checkpointer": self._saver, "store": self._store or graph.store})
             self._bound[graph] = bound
-            # Making it may have loaded a provider's package.
+            # The factory may have imported a provider's package.
             freeze_heap()
         return bound
 
 
 def factory_parameters(factory: Callable[..., Any]) -> tuple[str, ...]:
-    """Of each parameter of a factory: `config` or `runtime`. Raises `GraphLoadError` for more than two."""
+    """Return `config` or `runtime` for each parameter of a factory. Raises `GraphLoadError` for over two."""
     required = [
         parameter
         for parameter in inspect.signature(factory).parameters.values()
@@ -167,7 +166,7 @@ def _wants_runtime(parameter: inspect.Parameter) -> bool:
     return parameter.name == "runtime" or "Runtime" in text
 
 
-async def _call(factory: Callable[..., Any], arguments: list[Any]) -> Any:
+async def _call_factory(factory: Callable[..., Any], arguments: list[Any]) -> Any:
     if inspect.iscoroutinefunction(factory):
         return await factory(*arguments)
     product = await asyncio.to_thread(factory, *arguments)

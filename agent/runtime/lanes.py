@@ -1,4 +1,4 @@
-"""Who may run now: one run at a time in a thread, in order; a bounded number over all threads."""
+"""Order of runs: one at a time in each thread, and a limited number over all threads."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ from collections import deque
 from typing import Generic, Protocol, TypeVar
 
 
-class InThread(Protocol):
-    """What stands in a lane."""
+class LaneItem(Protocol):
+    """Something that waits in the lane of its thread."""
 
     @property
     def thread_id(self) -> str:
-        """The lane."""
+        """Lane of the item."""
 
 
-T = TypeVar("T", bound=InThread)
+T = TypeVar("T", bound=LaneItem)
 
 
-class Lanes(Generic[T]):
-    """Pure bookkeeping; every operation is O(1) but `remove`, which looks through one thread's queue."""
+class RunLanes(Generic[T]):
+    """Queues and reservations of all lanes. Every operation is O(1) except `remove_item`, O(queue)."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._taken: set[str] = set()
+        self._reserved: set[str] = set()
         self._waiting: dict[str, deque[T]] = {}
         self._ready: deque[str] = deque()
 
-    def reserve(self, thread_id: str) -> bool:
-        """Take a lane at once, if nothing stands before."""
+    def reserve_lane(self, thread_id: str) -> bool:
+        """Reserve a lane if nothing waits before; return whether it is reserved."""
         if (
-            thread_id in self._taken
+            thread_id in self._reserved
             or thread_id in self._waiting
             or self._ready
-            or len(self._taken) >= self._limit
+            or len(self._reserved) >= self._limit
         ):
             return False
-        self._taken.add(thread_id)
+        self._reserved.add(thread_id)
         return True
 
-    def add(self, item: T) -> None:
-        """Queue behind the others of the same thread."""
+    def add_item(self, item: T) -> None:
+        """Queue an item behind the others of its thread."""
         queue = self._waiting.get(item.thread_id)
         if queue is None:
             queue = self._waiting[item.thread_id] = deque()
-            if item.thread_id not in self._taken:
+            if item.thread_id not in self._reserved:
                 self._ready.append(item.thread_id)
         queue.append(item)
 
-    def remove(self, item: T) -> bool:
-        """Take an item out of its queue; False when it is not there."""
+    def remove_item(self, item: T) -> bool:
+        """Remove an item from its queue; return False if it does not wait."""
         queue = self._waiting.get(item.thread_id)
         if queue is None or item not in queue:
             return False
@@ -59,20 +59,20 @@ class Lanes(Generic[T]):
                 self._ready.remove(item.thread_id)
         return True
 
-    def release(self, thread_id: str) -> None:
-        """The lane's run has ended."""
-        self._taken.discard(thread_id)
+    def release_lane(self, thread_id: str) -> None:
+        """Free a lane whose run has ended."""
+        self._reserved.discard(thread_id)
         if thread_id in self._waiting:
             self._ready.append(thread_id)
 
-    def next(self) -> T | None:
-        """The next item that may run; its lane is taken."""
-        if not self._ready or len(self._taken) >= self._limit:
+    def take_next(self) -> T | None:
+        """Reserve the lane of the next item that may run, and return the item."""
+        if not self._ready or len(self._reserved) >= self._limit:
             return None
         thread_id = self._ready.popleft()
         queue = self._waiting[thread_id]
         item = queue.popleft()
         if not queue:
             del self._waiting[thread_id]
-        self._taken.add(thread_id)
+        self._reserved.add(thread_id)
         return item

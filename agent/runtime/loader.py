@@ -1,4 +1,4 @@
-"""Graphs from a LangGraph-CLI style `langgraph.json`, or from import strings."""
+"""Loads graphs that a `langgraph.json` of the LangGraph CLI or an import string names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = structlog.get_logger("agent.runtime")
 
 
 class GraphEntry(BaseModel):
-    """A graph in its long form."""
+    """Entry of a graph with a description."""
 
     model_config = ConfigDict(extra="ignore")
     path: str
@@ -32,7 +32,7 @@ class GraphEntry(BaseModel):
 
 
 class GraphsFile(BaseModel):
-    """What this runtime reads of a `langgraph.json`; other keys are for other servers."""
+    """Keys of a `langgraph.json` that this runtime uses; other keys are for other servers."""
 
     model_config = ConfigDict(extra="ignore")
     graphs: dict[str, str | GraphEntry] = Field(min_length=1)
@@ -43,16 +43,16 @@ class GraphsFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """Sources by graph name, and their descriptions."""
+    """Sources and descriptions by graph name."""
 
     sources: Mapping[str, Callable[[], Any]]
     descriptions: Mapping[str, str]
 
 
 def read_graphs_file(path: Path) -> LoadedFile:
-    """Read the file, put its dependencies on `sys.path` and its env into the environment (set ones stay).
+    """Read the file, and add its dependencies to `sys.path` and its env to unset environment variables.
 
-    Graphs are imported when they are first used. Raises `GraphLoadError`.
+    Graphs are imported on first use. Raises `GraphLoadError`.
     """
     try:
         file = GraphsFile.model_validate(orjson.loads(path.read_bytes()))
@@ -61,36 +61,37 @@ def read_graphs_file(path: Path) -> LoadedFile:
     except orjson.JSONDecodeError as error:
         raise GraphLoadError(f"{path.name} is not JSON: {error}") from error
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise GraphLoadError(f"{path.name}: {told}") from error
+        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise GraphLoadError(f"{path.name}: {problems}") from error
     base = path.resolve().parent
     for dependency in reversed(file.dependencies):
         if dependency.startswith("."):
-            _on_path(base / dependency)
-    for name, value in _environment(file.env, base).items():
+            _add_to_path(base / dependency)
+    for name, value in _read_environment(file.env, base).items():
         os.environ.setdefault(name, value)
     if file.checkpointer is not None:
         log.info(
-            "checkpointer_of_graphs_file_unused", reason="this runtime keeps checkpoints in its own home"
+            "checkpointer_of_graphs_file_unused",
+            reason="this runtime stores checkpoints in its own data directory",
         )
     entries = {
         name: entry if isinstance(entry, GraphEntry) else GraphEntry(path=entry)
         for name, entry in file.graphs.items()
     }
     return LoadedFile(
-        sources={name: partial(load, entry.path, base) for name, entry in entries.items()},
+        sources={name: partial(load_object, entry.path, base) for name, entry in entries.items()},
         descriptions={name: entry.description for name, entry in entries.items() if entry.description},
     )
 
 
-def load(reference: str, base: Path | None = None) -> Any:
-    """What `./file.py:name`, `/file.py:name` or `package.module:name` names. Raises `GraphLoadError`."""
+def load_object(reference: str, base: Path | None = None) -> Any:
+    """Import the object of `./file.py:name` or `package.module:name`. Raises `GraphLoadError`."""
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
         raise GraphLoadError(f"{reference!r} is not of the form module:attribute or ./file.py:attribute")
     try:
         if place.endswith(".py") or "/" in place:
-            module = _from_file(place if base is None else str(base / place))
+            module = _import_file(place if base is None else str(base / place))
         else:
             module = importlib.import_module(place)
     except (ImportError, SyntaxError, FileNotFoundError) as error:
@@ -104,7 +105,7 @@ def load(reference: str, base: Path | None = None) -> Any:
     return found
 
 
-def _from_file(place: str) -> ModuleType:
+def _import_file(place: str) -> ModuleType:
     path = Path(place).resolve()
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == str(path) and name != "__main__":
@@ -112,7 +113,7 @@ def _from_file(place: str) -> ModuleType:
     name = f"_graph_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise GraphLoadError(f"{path.name} is no Python file")
+        raise GraphLoadError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -123,14 +124,14 @@ def _from_file(place: str) -> ModuleType:
     return module
 
 
-def _on_path(folder: Path) -> None:
+def _add_to_path(folder: Path) -> None:
     for place in (folder, folder / "src"):
         text = str(place.resolve())
         if place.is_dir() and text not in sys.path:
             sys.path.insert(0, text)
 
 
-def _environment(env: str | dict[str, str], base: Path) -> dict[str, str]:
+def _read_environment(env: str | dict[str, str], base: Path) -> dict[str, str]:
     if isinstance(env, dict):
         return env
     try:

@@ -1,323 +1,359 @@
-"""Runs from creation to end: lanes, attempts, cancelling, recovery, stopping."""
+"""Life cycle of runs: lanes, attempts, cancellation, recovery and stopping."""
 
 from __future__ import annotations
 
 import asyncio
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
 
 from agent.errors import NotFound
-from agent.runtime.active_run import Handle
 from agent.runtime.domain import (
     INFLIGHT,
+    AttemptOutcome,
     CancelAction,
     Clock,
-    Multitask,
+    MultitaskStrategy,
     NewRun,
-    Outcome,
     Run,
     RunStatus,
 )
 from agent.runtime.encode import dumps
 from agent.runtime.event_log import RunChannel
-from agent.runtime.execute import Executor
+from agent.runtime.executor import Executor
 from agent.runtime.failures import log_failure
-from agent.runtime.faults import Faults, Step
-from agent.runtime.lanes import Lanes
+from agent.runtime.faults import Faults, RunStep
+from agent.runtime.lanes import RunLanes
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
-from agent.runtime.store import RuntimeStore
-from agent.runtime.transactions import Chunk
+from agent.runtime.store import runs, threads
+from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.events import EventLog, LogChunk
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRun:
+    """A run that is pending or running in this process: the run as last stored, its channel and its task."""
+
+    run: Run
+    channel: RunChannel
+    done: asyncio.Future[AttemptOutcome | None]
+    """Outcome of the run; None if the process stopped first."""
+    control: RunControl = field(default_factory=RunControl)
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    stop: CancelAction | None = None
+    finishing: bool = False
+    base: tuple[str, list[tuple[Any, ...]]] | None = None
+    """Checkpoint that the run started from, and its pending writes, for a rollback."""
+
+    @property
+    def thread_id(self) -> str:
+        """Lane of the run."""
+        return self.run.thread_id
+
+    def resolve(self, outcome: AttemptOutcome | None) -> None:
+        """Resolve `done`, unless it is resolved."""
+        if not self.done.done():
+            self.done.set_result(outcome)
+
 
 log = structlog.get_logger("agent.runtime")
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
-    """The run of a request; `handle` is None when a known key named one that has ended."""
+class CreatedRun:
+    """The run of a creation request; `active` is None if its idempotency key names a run that has ended."""
 
     run: Run
-    handle: Handle | None
+    active: ActiveRun | None
     is_new: bool
 
 
 class RunManager:
-    """Owns every run task of the process. Use inside `async with`: leaving it stops as a SIGTERM does."""
+    """Owner of every run task of the process. Use it in `async with`; leaving it stops as SIGTERM does."""
 
     def __init__(
         self,
         *,
-        store: RuntimeStore,
+        database: RuntimeDatabase,
+        event_log: EventLog,
         saver: RuntimeSaver,
         executor: Executor,
         settings: RuntimeSettings,
         faults: Faults,
         clock: Clock,
     ) -> None:
-        self._store = store
+        self._database = database
+        self._event_log = event_log
         self._saver = saver
         self._executor = executor
         self._settings = settings
         self._faults = faults
         self._clock = clock
-        self._lanes: Lanes[Handle] = Lanes(settings.max_runs)
-        self._handles: dict[str, Handle] = {}
+        self._lanes: RunLanes[ActiveRun] = RunLanes(settings.max_runs)
+        self._active_runs: dict[str, ActiveRun] = {}
         self._tasks = asyncio.TaskGroup()
         self._stopping = False
 
     async def __aenter__(self) -> RunManager:
         await self._tasks.__aenter__()
-        await self._recover()
+        await self._recover_runs()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
         await self._tasks.__aexit__(None, None, None)
 
-    def handle(self, run_id: str) -> Handle | None:
-        """The run, while it is pending or running here."""
-        return self._handles.get(run_id)
+    def find_active(self, run_id: str) -> ActiveRun | None:
+        """Return the run while it is pending or running here."""
+        return self._active_runs.get(run_id)
 
-    @property
-    def active(self) -> int:
-        """Pending and running runs."""
-        return len(self._handles)
-
-    async def create(self, new: NewRun, *, reading: bool = False) -> Created:
+    async def create_run(self, new: NewRun, *, reading: bool = False) -> CreatedRun:
         """Store a run and start it as soon as its lane is free. Raises `NotFound`, `Conflict`.
 
-        With `reading` a new run's channel counts one reader from the start, which the caller must close.
+        With `reading` the channel of a new run counts one reader from the start, which the caller must close.
         """
-        reserved = new.start_at is None and not self._stopping and self._lanes.reserve(new.thread_id)
-        channel = self._channel(new.run_id, resumable=new.spec.stream_resumable)
+        reserved = new.start_at is None and not self._stopping and self._lanes.reserve_lane(new.thread_id)
+        channel = self._make_channel(new.run_id, resumable=new.spec.stream_resumable)
         channel.readers = int(reading)
-        frames, chunk = self._first_event(channel, new.run_id, 1) if reserved else ([], None)
+        frames, chunk = self._start_attempt(channel, new.run_id, 1) if reserved else ([], None)
         started = False
         try:
-            added = await self._store.add_run(new, start=reserved, chunk=chunk)
+            added = await self._database.write(
+                runs.add_run, new, now=self._clock(), start=reserved, chunk=chunk
+            )
             started = added.created and added.run.status is RunStatus.RUNNING
         finally:
             if reserved and not started:
-                self._lanes.release(new.thread_id)
-                self._pump()
+                self._lanes.release_lane(new.thread_id)
+                self._start_ready_runs()
         if not added.created:
-            return Created(added.run, self._handles.get(added.run.run_id), is_new=False)
-        self._faults.reach(Step.RUN_STORED)
-        handle = self._admit(added.run, channel)
+            return CreatedRun(added.run, self._active_runs.get(added.run.run_id), is_new=False)
+        self._faults.reach(RunStep.RUN_STORED)
+        active = self._track_run(added.run, channel)
         if started:
-            channel.show(frames)
-            self._spawn(handle)
+            channel.publish(frames)
+            self._start_task(active)
         else:
-            channel.begin(0)
-            self._wait_turn(handle)
-        if added.before and new.multitask_strategy in (Multitask.INTERRUPT, Multitask.ROLLBACK):
+            channel.start_attempt(0)
+            self._schedule_run(active)
+        if added.before and new.multitask_strategy in (
+            MultitaskStrategy.INTERRUPT,
+            MultitaskStrategy.ROLLBACK,
+        ):
             for run_id, _ in added.before:
-                self._cancel(self._handles.get(run_id), CancelAction(str(new.multitask_strategy)))
-        return Created(added.run, handle, is_new=True)
+                self._cancel_active(self._active_runs.get(run_id), CancelAction(str(new.multitask_strategy)))
+        return CreatedRun(added.run, active, is_new=True)
 
-    async def cancel(
+    async def cancel_run(
         self, thread_id: str, run_id: str, action: CancelAction
-    ) -> asyncio.Future[Outcome | None]:
-        """End a run; the future is done when it has ended. Raises `NotFound` when it is gone or has ended."""
-        handle = self._handles.get(run_id)
-        if handle is None or handle.thread_id != thread_id:
-            run = await self._store.get_run(thread_id, run_id)
+    ) -> asyncio.Future[AttemptOutcome | None]:
+        """Cancel a run and return a future of its outcome. Raises `NotFound` unless it is active."""
+        active = self._active_runs.get(run_id)
+        if active is None or active.thread_id != thread_id:
+            run = await self._database.read(runs.get_run, thread_id, run_id)
             raise NotFound(f"Run {run_id} is not running: {run.status}")
-        self._cancel(handle, action)
-        return handle.done
+        self._cancel_active(active, action)
+        return active.done
 
     def cancel_now(self, run_id: str) -> None:
-        """End a run whose client left; one that has ended stays as it is."""
-        self._cancel(self._handles.get(run_id), CancelAction.INTERRUPT)
+        """Interrupt a run, unless it has ended."""
+        self._cancel_active(self._active_runs.get(run_id), CancelAction.INTERRUPT)
 
-    def inflight(self, thread_id: str | None = None) -> list[Handle]:
-        """Pending and running runs, of one thread or all."""
-        return [item for item in self._handles.values() if thread_id is None or item.thread_id == thread_id]
+    def list_active(self, thread_id: str | None = None) -> list[ActiveRun]:
+        """Return the pending and running runs of one thread or of all."""
+        return [
+            item for item in self._active_runs.values() if thread_id is None or item.thread_id == thread_id
+        ]
 
-    def _cancel(self, handle: Handle | None, action: CancelAction) -> None:
-        if handle is None or handle.finishing or handle.stop is not None:
+    def _cancel_active(self, active: ActiveRun | None, action: CancelAction) -> None:
+        if active is None or active.finishing or active.stop is not None:
             return
-        handle.stop = action
-        log.info("run_cancelled", run_id=handle.run.run_id, thread_id=handle.thread_id, action=str(action))
-        if handle.task is None:
-            if handle.timer is not None:
-                handle.timer.cancel()
-            self._lanes.remove(handle)
-            handle.task = self._tasks.create_task(self._drop(handle), context=Context())
+        active.stop = action
+        log.info("run_cancelled", run_id=active.run.run_id, thread_id=active.thread_id, action=str(action))
+        if active.task is None:
+            if active.timer is not None:
+                active.timer.cancel()
+            self._lanes.remove_item(active)
+            active.task = self._tasks.create_task(self._end_unstarted(active), context=Context())
             return
-        handle.task.cancel()
+        active.task.cancel()
         loop = asyncio.get_running_loop()
-        handle.timer = loop.call_later(self._settings.cancel_grace, self._abandon, handle)
+        active.timer = loop.call_later(self._settings.cancel_grace, self._end_unresponsive, active)
 
-    def _abandon(self, handle: Handle) -> None:
-        """A cancelled graph that goes on: its run ends all the same; its lane stays taken until it ends."""
-        if not handle.finishing and not handle.done.done():
-            log.warning("run_did_not_stop", run_id=handle.run.run_id, thread_id=handle.thread_id)
-            self._tasks.create_task(self._end(handle, Outcome(RunStatus.INTERRUPTED)), context=Context())
+    def _end_unresponsive(self, active: ActiveRun) -> None:
+        """End the run of a cancelled graph that does not stop. Its lane stays reserved meanwhile."""
+        if not active.finishing and not active.done.done():
+            log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
+            self._tasks.create_task(
+                self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED)), context=Context()
+            )
 
-    def _channel(self, run_id: str, *, resumable: bool) -> RunChannel:
-        channel = RunChannel(run_id, resumable=resumable, log=self._store, settings=self._settings.log)
-        channel.on_logged = self._logged
+    def _make_channel(self, run_id: str, *, resumable: bool) -> RunChannel:
+        channel = RunChannel(run_id, resumable=resumable, log=self._event_log, settings=self._settings.log)
+        channel.on_logged = self._on_logged
         return channel
 
-    def _logged(self, _count: int) -> None:
-        self._faults.reach(Step.FIRST_EVENT_LOGGED)
-        self._faults.reach(Step.MID_STREAM)
+    def _on_logged(self, _count: int) -> None:
+        self._faults.reach(RunStep.FIRST_EVENT_LOGGED)
+        self._faults.reach(RunStep.MID_STREAM)
 
-    def _first_event(
+    def _start_attempt(
         self, channel: RunChannel, run_id: str, attempt: int
-    ) -> tuple[list[bytes], Chunk | None]:
-        channel.begin(attempt)
-        return channel.first("metadata", dumps({"run_id": run_id, "attempt": attempt}))
+    ) -> tuple[list[bytes], LogChunk | None]:
+        channel.start_attempt(attempt)
+        return channel.take_with("metadata", dumps({"run_id": run_id, "attempt": attempt}))
 
-    def _admit(self, run: Run, channel: RunChannel) -> Handle:
-        handle = Handle(run, channel, asyncio.get_running_loop().create_future())
-        self._handles[run.run_id] = handle
-        return handle
+    def _track_run(self, run: Run, channel: RunChannel) -> ActiveRun:
+        active = ActiveRun(run, channel, asyncio.get_running_loop().create_future())
+        self._active_runs[run.run_id] = active
+        return active
 
-    def _wait_turn(self, handle: Handle) -> None:
-        delay = (handle.run.start_at or 0.0) - self._clock()
+    def _schedule_run(self, active: ActiveRun) -> None:
+        delay = (active.run.start_at or 0.0) - self._clock()
         if delay > 0:
-            handle.timer = asyncio.get_running_loop().call_later(delay, self._enqueue, handle)
+            active.timer = asyncio.get_running_loop().call_later(delay, self._enqueue_run, active)
         else:
-            self._enqueue(handle)
+            self._enqueue_run(active)
 
-    def _enqueue(self, handle: Handle) -> None:
-        handle.timer = None
-        self._lanes.add(handle)
-        self._pump()
+    def _enqueue_run(self, active: ActiveRun) -> None:
+        active.timer = None
+        self._lanes.add_item(active)
+        self._start_ready_runs()
 
-    def _pump(self) -> None:
-        while not self._stopping and (handle := self._lanes.next()) is not None:
-            self._spawn(handle)
+    def _start_ready_runs(self) -> None:
+        while not self._stopping and (active := self._lanes.take_next()) is not None:
+            self._start_task(active)
 
-    def _spawn(self, handle: Handle) -> None:
-        handle.task = self._tasks.create_task(self._supervise(handle), context=Context())
+    def _start_task(self, active: ActiveRun) -> None:
+        active.task = self._tasks.create_task(self._supervise_run(active), context=Context())
 
-    async def _supervise(self, handle: Handle) -> None:
-        """One run task: its lane is given back and waiters are told, whatever happens."""
+    async def _supervise_run(self, active: ActiveRun) -> None:
+        """Drive a run, then release its lane and resolve its waiters in any case."""
         try:
-            await self._drive(handle)
+            await self._drive_run(active)
         except Exception as error:  # noqa: BLE001 - the run resumes at the next start
-            await log_failure("run_lost", error, run_id=handle.run.run_id, thread_id=handle.thread_id)
+            await log_failure("run_lost", error, run_id=active.run.run_id, thread_id=active.thread_id)
         finally:
-            self._handles.pop(handle.run.run_id, None)
-            handle.channel.close()
-            handle.settle(None)
-            self._lanes.release(handle.thread_id)
-            self._pump()
+            self._active_runs.pop(active.run.run_id, None)
+            active.channel.close()
+            active.resolve(None)
+            self._lanes.release_lane(active.thread_id)
+            self._start_ready_runs()
 
-    async def _drive(self, handle: Handle) -> None:
+    async def _drive_run(self, active: ActiveRun) -> None:
         try:
-            if handle.channel.attempt == 0 and not await self._begin(handle):
+            if active.channel.attempt == 0 and not await self._begin_attempt(active):
                 return
-            self._faults.reach(Step.RUN_STARTED)
-            await self._remember_base(handle)
-            outcome = await self._executor.execute(handle.run, handle.channel, handle.control)
+            self._faults.reach(RunStep.RUN_STARTED)
+            await self._remember_base_checkpoint(active)
+            outcome = await self._executor.execute_run(active.run, active.channel, active.control)
         except GraphDrained:
-            await self._store.pause_run(handle.run.run_id)
+            await self._database.write(runs.pause_run, active.run.run_id)
             return
         except asyncio.CancelledError:
-            if handle.stop is None:
+            if active.stop is None:
                 raise
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
-            await self._saver.end_run(handle.run.run_id)
-            outcome = await self._executor.snapshot(handle.run)
-        await self._end(handle, outcome)
+            await self._saver.end_run(active.run.run_id)
+            outcome = await self._executor.snapshot_run(active.run)
+        await self._end_run(active, outcome)
 
-    async def _begin(self, handle: Handle) -> bool:
-        run = handle.run
+    async def _begin_attempt(self, active: ActiveRun) -> bool:
+        run = active.run
         lost = run.lost + (run.status is RunStatus.RUNNING)
         run = replace(run, attempt=run.attempt + 1, lost=lost, status=RunStatus.RUNNING)
-        frames, chunk = self._first_event(handle.channel, run.run_id, run.attempt)
-        if not await self._store.start_run(run, chunk=chunk):
+        frames, chunk = self._start_attempt(active.channel, run.run_id, run.attempt)
+        if not await self._database.write(runs.start_run, run, now=self._clock(), chunk=chunk):
             return False
-        handle.run = run
-        handle.channel.show(frames)
+        active.run = run
+        active.channel.publish(frames)
         return True
 
-    async def _remember_base(self, handle: Handle) -> None:
-        if handle.run.spec.command is not None:
-            base = await self._saver.latest(handle.thread_id)
+    async def _remember_base_checkpoint(self, active: ActiveRun) -> None:
+        if active.run.spec.command is not None:
+            base = await self._saver.latest_checkpoint_id(active.thread_id)
             if base is not None:
-                handle.base = (base, await self._saver.pending_writes(handle.thread_id, base))
+                active.base = (base, await self._saver.pending_writes(active.thread_id, base))
 
-    async def _end(self, handle: Handle, outcome: Outcome) -> None:
-        """Store how a run ended with its last events, then tell."""
-        if handle.finishing:
+    async def _end_run(self, active: ActiveRun, outcome: AttemptOutcome) -> None:
+        """Store how a run ended, with its last events, then publish them."""
+        if active.finishing:
             return
-        handle.finishing = True
-        if handle.timer is not None:
-            handle.timer.cancel()
-        run, channel = handle.run, handle.channel
-        if handle.stop is not None:
+        active.finishing = True
+        if active.timer is not None:
+            active.timer.cancel()
+        run, channel = active.run, active.channel
+        if active.stop is not None:
             await self._saver.end_run(run.run_id)
-        await channel.written()
-        frames, chunk = channel.seal("end", dumps({"run_id": run.run_id, "status": outcome.status}))
-        self._faults.reach(Step.BEFORE_FINISH)
-        if handle.stop is CancelAction.ROLLBACK:
-            base, writes = handle.base or (None, None)
-            await self._saver.rollback(run.thread_id, run.run_id, base, writes)
-            await self._store.remove_run(run)
+        await channel.wait_written()
+        frames, chunk = channel.seal_with("end", dumps({"run_id": run.run_id, "status": outcome.status}))
+        self._faults.reach(RunStep.BEFORE_FINISH)
+        if active.stop is CancelAction.ROLLBACK:
+            base, writes = active.base or (None, None)
+            await self._saver.roll_back_run(run.thread_id, run.run_id, base, writes)
+            await self._database.write(runs.remove_run, run, now=self._clock())
         elif run.spec.temporary_thread:
-            await self._store.erase_thread(run.thread_id)
+            await self._database.write(threads.erase_thread, run.thread_id)
         else:
-            await self._store.finish_run(run, outcome, chunk=chunk)
-        self._faults.reach(Step.FINISHED)
-        self._handles.pop(run.run_id, None)
-        channel.show(frames)
+            await self._database.write(runs.finish_run, run, outcome, now=self._clock(), chunk=chunk)
+        self._faults.reach(RunStep.FINISHED)
+        self._active_runs.pop(run.run_id, None)
+        channel.publish(frames)
         channel.close()
-        handle.settle(outcome)
+        active.resolve(outcome)
         if run.spec.temporary_thread:
             await self._saver.adelete_thread(run.thread_id)
 
-    async def _drop(self, handle: Handle) -> None:
-        """End a run that was cancelled before it started."""
-        handle.channel.begin(max(1, handle.run.attempt))
-        await self._end(handle, Outcome(RunStatus.INTERRUPTED))
+    async def _end_unstarted(self, active: ActiveRun) -> None:
+        """End a run that was cancelled before its start."""
+        active.channel.start_attempt(max(1, active.run.attempt))
+        await self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED))
 
-    async def _recover(self) -> None:
-        """Take up what an earlier process left: cut-off runs resume, pending ones start."""
-        found = await self._store.inflight_runs()
-        for run in sorted(found, key=lambda run: (run.status is not RunStatus.RUNNING, run.order)):
+    async def _recover_runs(self) -> None:
+        """Resume the running runs of an earlier process, and start its pending ones."""
+        unfinished = await self._database.read(runs.list_inflight_runs)
+        for run in sorted(unfinished, key=lambda run: (run.status is not RunStatus.RUNNING, run.order)):
             assert run.status in INFLIGHT
-            handle = self._admit(run, self._channel(run.run_id, resumable=run.spec.stream_resumable))
+            active = self._track_run(run, self._make_channel(run.run_id, resumable=run.spec.stream_resumable))
             if run.status is RunStatus.RUNNING and run.lost + 1 >= self._settings.max_attempts:
-                handle.task = self._tasks.create_task(self._give_up(handle), context=Context())
+                active.task = self._tasks.create_task(self._fail_lost_run(active), context=Context())
                 continue
             log.info("run_recovered", run_id=run.run_id, thread_id=run.thread_id, status=str(run.status))
-            self._wait_turn(handle)
+            self._schedule_run(active)
 
-    async def _give_up(self, handle: Handle) -> None:
-        handle.channel.begin(handle.run.attempt + 1)
-        message = f"The run was cut off {self._settings.max_attempts} times and is not tried again."
-        told = {"error": "RunLost", "message": message}
-        handle.channel.emit("error", dumps(told))
-        await self._end(handle, Outcome(RunStatus.ERROR, error=told))
+    async def _fail_lost_run(self, active: ActiveRun) -> None:
+        active.channel.start_attempt(active.run.attempt + 1)
+        message = f"The run was cut off {self._settings.max_attempts} times and is not retried."
+        description = {"error": "RunLost", "message": message}
+        active.channel.emit_event("error", dumps(description))
+        await self._end_run(active, AttemptOutcome(RunStatus.ERROR, error=description))
 
     async def stop(self) -> None:
-        """Let graphs reach a checkpoint, then leave their runs for the next start; nobody is told an end."""
+        """Let graphs reach a checkpoint, then leave their runs to the next start, without an end event."""
         if self._stopping:
             return
         self._stopping = True
-        running = [handle for handle in self._handles.values() if handle.task is not None]
-        for handle in running:
-            handle.control.request_drain()
-        for handle in self._handles.values():
-            if handle.task is None and handle.timer is not None:
-                handle.timer.cancel()
-        tasks = [handle.task for handle in running if handle.task is not None]
+        running = [active for active in self._active_runs.values() if active.task is not None]
+        for active in running:
+            active.control.request_drain()
+        for active in self._active_runs.values():
+            if active.task is None and active.timer is not None:
+                active.timer.cancel()
+        tasks = [active.task for active in running if active.task is not None]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=self._settings.drain)
-            for handle in running:
-                if handle.task in late:
-                    handle.task.cancel()
-                    await self._store.pause_run(handle.run.run_id)
-        for handle in self._handles.values():
-            handle.channel.close()
-            handle.settle(None)
+            for active in running:
+                if active.task in late:
+                    active.task.cancel()
+                    await self._database.write(runs.pause_run, active.run.run_id)
+        for active in self._active_runs.values():
+            active.channel.close()
+            active.resolve(None)

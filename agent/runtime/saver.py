@@ -1,8 +1,12 @@
-"""The checkpoint saver: langgraph's SQLite saver, with what it lacks (copy, rollback, whose checkpoints)."""
+"""Checkpoint saver: langgraph's SQLite saver, with compression, copying and rollback.
+
+A checkpoint consists mostly of the versions of its channels, which compress to a quarter or less.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,34 +18,59 @@ import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.errors import CheckpointLost
-from agent.runtime.compressed_serde import packing
-from agent.runtime.faults import Faults, Step
-from agent.runtime.pragmas import PRAGMAS
+from agent.runtime.faults import Faults, RunStep
+from agent.runtime.store.database import PRAGMAS
 
-REMEMBERED = 1024
-"""Ended runs whose late writes are refused."""
+SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
+"""Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES it is fast instead of tight,
+and above HUGE_BYTES there is none, because it blocks the event loop.
+"""
+
+
+def compressing_serde(serde: SerializerProtocol | None = None) -> SerializerProtocol:
+    """Add compression to a serializer (default: langgraph's); it still reads uncompressed values."""
+    # langgraph passes its list of allowed types through this wrapper only, so compression acts as a cipher.
+    return EncryptedSerializer(_Zlib(), serde or JsonPlusSerializer())
+
+
+class _Zlib:
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        if SMALL_BYTES <= len(plaintext) <= HUGE_BYTES:
+            return "zlib", zlib.compress(plaintext, 6 if len(plaintext) <= LARGE_BYTES else 1)
+        return "plain", plaintext
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return zlib.decompress(ciphertext) if ciphername == "zlib" else ciphertext
+
+
+ENDED_RUNS = 1024
+"""Number of ended runs whose late writes are refused."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
-_WROTE = f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
-_HAS = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_id = ?"
-_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
-_READ_WRITES = (
+_SELECT_OF_RUN = (
+    f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
+)
+_SELECT_ONE = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_id = ?"
+_SELECT_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+_SELECT_WRITES = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
     "FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
 )
-_DROP_WRITES = "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
-_ADD_WRITES = (
+_DELETE_WRITES = "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
+_INSERT_WRITES = (
     "INSERT INTO writes "
     "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_DROP_RUN_WRITES = (
+_DELETE_RUN_WRITES = (
     "DELETE FROM writes WHERE thread_id = ? AND checkpoint_id IN "  # noqa: S608
     f"(SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?)"
 )
-_DROP_RUN = f"DELETE FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?"  # noqa: S608
+_DELETE_RUN = f"DELETE FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?"  # noqa: S608
 _COPY = (
     "INSERT INTO checkpoints "
     "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
@@ -57,9 +86,9 @@ _COPY_WRITES = (
 
 
 class RuntimeSaver(AsyncSqliteSaver):
-    """`AsyncSqliteSaver` whose checkpoints are compressed and can be told apart by the run that wrote them.
+    """`AsyncSqliteSaver` with compressed checkpoints that can be found by the run that wrote them.
 
-    A cancelled graph may leave writes on their way; after `end_run` none of them arrives any more.
+    A cancelled graph may still be writing; `end_run` refuses these writes.
     """
 
     def __init__(
@@ -69,17 +98,17 @@ class RuntimeSaver(AsyncSqliteSaver):
         serde: SerializerProtocol | None = None,
         faults: Faults | None = None,
     ) -> None:
-        super().__init__(conn, serde=packing(serde))
+        super().__init__(conn, serde=compressing_serde(serde))
         self._faults = faults or Faults()
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
-        self._quiet = asyncio.Condition()
-        self._awaited: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
+        self._write_ended = asyncio.Condition()
+        self._stored_events: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     @classmethod
     @asynccontextmanager
     async def open(cls, path: Path, *, faults: Faults | None = None) -> AsyncIterator[RuntimeSaver]:
-        """The saver on this database (WAL, synchronous=NORMAL)."""
+        """Open the saver on this database (WAL, synchronous=NORMAL)."""
         async with aiosqlite.connect(path) as connection:
             for pragma in PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")
@@ -88,10 +117,10 @@ class RuntimeSaver(AsyncSqliteSaver):
             yield saver
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """The next version of a channel.
+        """Return the next version of a channel.
 
-        Without langgraph's random part: that tells branches apart where values are stored apart, and here
-        each checkpoint holds its own.
+        It lacks langgraph's random part, which distinguishes branches if values are stored separately; here
+        each checkpoint holds its own values.
         """
         return super().get_next_version(current, channel).partition(".")[0]
 
@@ -102,27 +131,27 @@ class RuntimeSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint, unless its run has ended."""
+        """Store a checkpoint, unless its run has ended."""
         try:
-            async with self._counted(config) as allowed:
-                if allowed:
+            async with self._count_write(config) as is_allowed:
+                if is_allowed:
                     return await super().aput(config, checkpoint, metadata, new_versions)
         finally:
-            if (awaited := self._awaited.get(checkpoint["id"])) is not None:
-                awaited.set()
+            if (event := self._stored_events.get(checkpoint["id"])) is not None:
+                event.set()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Save a task's writes, unless its run has ended."""
-        async with self._counted(config) as allowed:
-            if allowed:
+        """Store a task's writes, unless its run has ended."""
+        async with self._count_write(config) as is_allowed:
+            if is_allowed:
                 await super().aput_writes(config, writes, task_id, task_path)
-                self._faults.reach(Step.WRITES_STORED)
+                self._faults.reach(RunStep.WRITES_STORED)
 
     @asynccontextmanager
-    async def _counted(self, config: RunnableConfig) -> AsyncIterator[bool]:
+    async def _count_write(self, config: RunnableConfig) -> AsyncIterator[bool]:
         run_id = str(config["configurable"].get("run_id", ""))
         if run_id in self._ended:
             yield False
@@ -135,62 +164,63 @@ class RuntimeSaver(AsyncSqliteSaver):
             if not self._writing[run_id]:
                 del self._writing[run_id]
                 if run_id in self._ended:
-                    async with self._quiet:
-                        self._quiet.notify_all()
+                    async with self._write_ended:
+                        self._write_ended.notify_all()
 
     async def end_run(self, run_id: str) -> None:
-        """Refuse further writes of a run, and wait for those on their way."""
+        """Refuse further writes of a run and wait for the current ones."""
         self._ended[run_id] = None
-        while len(self._ended) > REMEMBERED:
+        while len(self._ended) > ENDED_RUNS:
             self._ended.popitem(last=False)
-        async with self._quiet:
-            await self._quiet.wait_for(lambda: run_id not in self._writing)
+        async with self._write_ended:
+            await self._write_ended.wait_for(lambda: run_id not in self._writing)
 
-    async def stored(self, thread_id: str, checkpoint_id: str) -> None:
-        """Return once the checkpoint is on disk. Raises CheckpointLost where storing it failed, or came after
-        the end of its run.
+    async def wait_stored(self, thread_id: str, checkpoint_id: str) -> None:
+        """Return once the checkpoint is on disk.
+
+        Raises CheckpointLost if storing it failed or came after the end of its run.
         """
-        # Asked for before looking, so that what is stored in between is not missed.
-        awaited = self._awaited.setdefault(checkpoint_id, asyncio.Event())
-        if await self._fetch(_HAS, (thread_id, checkpoint_id)):
+        # Registered before the query, so that a checkpoint stored in between is not missed.
+        event = self._stored_events.setdefault(checkpoint_id, asyncio.Event())
+        if await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
             return
-        await awaited.wait()
-        if not await self._fetch(_HAS, (thread_id, checkpoint_id)):
+        await event.wait()
+        if not await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
             raise CheckpointLost("The state of the conversation could not be stored.")
 
-    async def wrote(self, thread_id: str, run_id: str) -> bool:
-        """Whether this run has written a checkpoint of its thread."""
-        rows = await self._fetch(_WROTE, (thread_id, run_id))
+    async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
+        """Return whether this run has written a checkpoint of its thread."""
+        rows = await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id))
         return bool(rows)
 
-    async def latest(self, thread_id: str) -> str | None:
-        """The id of the thread's newest checkpoint."""
-        found: str | None = (await self._fetch(_LATEST, (thread_id,)))[0][0]
+    async def latest_checkpoint_id(self, thread_id: str) -> str | None:
+        """Return the id of the thread's latest checkpoint."""
+        found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
         return found
 
     async def pending_writes(self, thread_id: str, checkpoint_id: str) -> list[tuple[Any, ...]]:
-        """The rows of pending writes on a root checkpoint, to be put back by `rollback`."""
-        return [tuple(row) for row in await self._fetch(_READ_WRITES, (thread_id, checkpoint_id))]
+        """Return the pending writes of a root checkpoint, for `roll_back_run`."""
+        return [tuple(row) for row in await self._fetch_rows(_SELECT_WRITES, (thread_id, checkpoint_id))]
 
-    async def rollback(
+    async def roll_back_run(
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[tuple[Any, ...]] | None
     ) -> None:
-        """Undo a run: drop its checkpoints; put back the pending writes of the checkpoint it began at."""
+        """Delete a run's checkpoints and restore the pending writes of the checkpoint it started from."""
         async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(_DROP_RUN_WRITES, (thread_id, thread_id, run_id))
-            await cursor.execute(_DROP_RUN, (thread_id, run_id))
+            await cursor.execute(_DELETE_RUN_WRITES, (thread_id, thread_id, run_id))
+            await cursor.execute(_DELETE_RUN, (thread_id, run_id))
             if base is not None and writes is not None:
-                await cursor.execute(_DROP_WRITES, (thread_id, base))
-                await cursor.executemany(_ADD_WRITES, writes)
+                await cursor.execute(_DELETE_WRITES, (thread_id, base))
+                await cursor.executemany(_INSERT_WRITES, writes)
             await self.conn.commit()
 
     async def copy_all(self, source: str, target: str) -> None:
-        """Copy all checkpoints and writes of a thread to another one."""
+        """Copy all checkpoints and writes of a thread to another thread."""
         async with self.lock, self.conn.cursor() as cursor:
             await cursor.execute(_COPY, (target, source))
             await cursor.execute(_COPY_WRITES, (target, source))
             await self.conn.commit()
 
-    async def _fetch(self, query: str, values: tuple[Any, ...]) -> list[Any]:
+    async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         async with self.lock, self.conn.execute(query, values) as cursor:
             return list(await cursor.fetchall())

@@ -1,4 +1,4 @@
-"""States, threads and runs as the LangGraph API writes them."""
+"""States, threads, runs and assistants in the format of the LangGraph API."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import orjson
 from langgraph.types import Interrupt, StateSnapshot
 from pydantic import BaseModel
 
-from agent.runtime.domain import Assistant, Json, Run, RunSpec, Thread, iso
+from agent.runtime.domain import Assistant, Json, Run, RunSpec, Thread, to_iso
 from agent.runtime.graphs import AnyGraph
 from agent.runtime.stream_modes import checkpoint_of
 
 
 def interrupt_view(interrupt: Interrupt) -> Json:
-    """One pending question."""
+    """Return an interrupt."""
     return {"id": interrupt.id, "value": interrupt.value}
 
 
 def interrupts_view(state: StateSnapshot) -> Json:
-    """A thread's pending questions by task."""
+    """Return a thread's interrupts by task id."""
     return {
         task.id: [interrupt_view(item) for item in task.interrupts] for task in state.tasks if task.interrupts
     }
 
 
 def state_view(state: StateSnapshot) -> Json:
-    """A `ThreadState`."""
+    """Return a `ThreadState`."""
     return {
         "values": state.values,
         "next": list(state.next),
@@ -56,12 +56,12 @@ def _task_view(task: Any) -> Json:
 
 
 def thread_view(thread: Thread) -> Json:
-    """A `Thread`."""
+    """Return a `Thread`."""
     return {
         "thread_id": thread.thread_id,
-        "created_at": iso(thread.created_at),
-        "updated_at": iso(thread.updated_at),
-        "state_updated_at": iso(thread.state_updated_at),
+        "created_at": to_iso(thread.created_at),
+        "updated_at": to_iso(thread.updated_at),
+        "state_updated_at": to_iso(thread.state_updated_at),
         "metadata": thread.metadata,
         "status": thread.status,
         "config": thread.config,
@@ -72,13 +72,13 @@ def thread_view(thread: Thread) -> Json:
 
 
 def run_view(run: Run) -> Json:
-    """A `Run`."""
+    """Return a `Run`."""
     return {
         "run_id": run.run_id,
         "thread_id": run.thread_id,
         "assistant_id": run.assistant_id,
-        "created_at": iso(run.created_at),
-        "updated_at": iso(run.updated_at),
+        "created_at": to_iso(run.created_at),
+        "updated_at": to_iso(run.updated_at),
         "status": run.status,
         "metadata": run.spec.metadata,
         "kwargs": _kwargs_view(run.spec),
@@ -105,13 +105,13 @@ def _kwargs_view(spec: RunSpec) -> Json:
 
 
 def assistant_view(assistant: Assistant) -> Json:
-    """An `Assistant`."""
+    """Return an `Assistant`."""
     view = {name: getattr(assistant, name) for name in Assistant.__slots__}
-    return {**view, "created_at": iso(assistant.created_at), "updated_at": iso(assistant.updated_at)}
+    return {**view, "created_at": to_iso(assistant.created_at), "updated_at": to_iso(assistant.updated_at)}
 
 
-def selected(view: Json, select: Iterable[str] | None) -> Json:
-    """Only the asked keys; `values.messages` keeps one key of an object."""
+def select_keys(view: Json, select: Iterable[str] | None) -> Json:
+    """Keep only the keys in `select`; `values.messages` selects one key of an object."""
     if not select:
         return view
     chosen: Json = {}
@@ -129,7 +129,7 @@ def selected(view: Json, select: Iterable[str] | None) -> Json:
 
 
 def run_context(graph: AnyGraph, spec: RunSpec) -> Any:
-    """The run's context: as given, or the part of `configurable` that the graph's context schema names."""
+    """Return the run's context, by default the part of `configurable` in the graph's context schema."""
     schema = graph.context_schema
     if spec.context is not None:
         return spec.context

@@ -1,4 +1,4 @@
-"""uvicorn around the application: readiness, logs, and an end that leaves runs to the next start."""
+"""uvicorn server of the runtime: readiness, logs, and a shutdown that leaves runs to the next start."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from agent.runtime.app import GuardedRuntime, create_app
+from agent.runtime.failures import redact_secrets
 from agent.runtime.faults import Faults
-from agent.runtime.redact import scrub
 from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.gc_tuning import freeze_heap
 
@@ -27,21 +27,23 @@ log = structlog.get_logger("agent.runtime")
 
 
 class ServerFailed(Exception):
-    """The server could not start; its text is one line for a person."""
+    """The server could not start; the text is one line for people."""
 
 
 def configure_logging() -> None:
-    """Events as JSON lines on stderr, without what looks like a secret."""
+    """Log JSON lines to stderr, with secrets redacted."""
 
-    def scrubbed(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        return {key: scrub(value) if isinstance(value, str) else value for key, value in event.items()}
+    def redact_event(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return {
+            key: redact_secrets(value) if isinstance(value, str) else value for key, value in event.items()
+        }
 
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            scrubbed,
+            redact_event,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -51,7 +53,7 @@ def configure_logging() -> None:
 
 
 class RuntimeServer(uvicorn.Server):
-    """Ends the runtime's streams before it waits for connections to close, and watches its parent."""
+    """Server that ends the runtime's streams before connections must close, and watches its parent."""
 
     def __init__(self, config: uvicorn.Config, guard: GuardedRuntime, settings: ServeSettings) -> None:
         super().__init__(config)
@@ -60,13 +62,13 @@ class RuntimeServer(uvicorn.Server):
         self._watchers = AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept, then say so."""
+        """Accept connections, then announce the port."""
         await super().startup(sockets)
         if not self.started:
             return
         port = 0 if self._settings.uds else self.servers[0].sockets[0].getsockname()[1]
         log.info("runtime_ready", host=self._settings.host, port=port)
-        await asyncio.to_thread(self._announce, port)
+        await asyncio.to_thread(self._announce_port, port)
         freeze_heap()
         watcher = asyncio.create_task(self._watch_parent())
         self._watchers.callback(watcher.cancel)
@@ -79,16 +81,16 @@ class RuntimeServer(uvicorn.Server):
         await self._watchers.aclose()
         for server in self.servers:
             server.close()
-        parts = getattr(self._guard.application.state, "parts", None)
-        if parts is not None:
-            await parts.manager.stop()
+        runtime = getattr(self._guard.application.state, "runtime", None)
+        if runtime is not None:
+            await runtime.manager.stop()
         await super().shutdown(sockets)
 
-    def _announce(self, port: int) -> None:
+    def _announce_port(self, port: int) -> None:
         if self._settings.port_file is not None:
-            waiting = self._settings.port_file.with_suffix(".tmp")
-            waiting.write_text(str(port))
-            waiting.replace(self._settings.port_file)
+            temporary = self._settings.port_file.with_suffix(".tmp")
+            temporary.write_text(str(port))
+            temporary.replace(self._settings.port_file)
         if self._settings.ready_fd is not None:
             os.write(self._settings.ready_fd, f"{port}\n".encode())
             os.close(self._settings.ready_fd)
@@ -105,14 +107,14 @@ class RuntimeServer(uvicorn.Server):
     def _watch_stdin(self) -> None:
         loop = asyncio.get_running_loop()
 
-        def readable() -> None:
+        def on_readable() -> None:
             if not os.read(0, 4096):
                 loop.remove_reader(0)
                 log.warning("stdin_closed")
                 self.should_exit = True
 
         os.set_blocking(0, False)
-        loop.add_reader(0, readable)
+        loop.add_reader(0, on_readable)
         self._watchers.callback(loop.remove_reader, 0)
 
 
@@ -156,9 +158,9 @@ def serve(
         with suppress(FileNotFoundError):
             if stat.S_ISSOCK(settings.uds.stat().st_mode):
                 settings.uds.unlink()
-    _quiet_signals(server)
+    _install_signal_handlers(server)
     try:
-        server.run(None if settings.uds else [_listen(settings)])
+        server.run(None if settings.uds else [_open_listener(settings)])
     except SystemExit as error:
         if not error.code:
             return
@@ -171,8 +173,8 @@ def serve(
         raise ServerFailed("the server could not start")
 
 
-def _quiet_signals(server: uvicorn.Server) -> None:
-    """A signal before the start ends the process; uvicorn's repeat of one after a clean stop does nothing."""
+def _install_signal_handlers(server: uvicorn.Server) -> None:
+    """Exit on a signal before the start; ignore the signal that uvicorn repeats after a clean stop."""
 
     def on_signal(_number: int, _frame: object) -> None:
         if not server.started:
@@ -182,8 +184,8 @@ def _quiet_signals(server: uvicorn.Server) -> None:
         signal.signal(number, on_signal)
 
 
-def _listen(settings: ServeSettings) -> socket.socket:
-    """The listening socket. Raises `ServerFailed`."""
+def _open_listener(settings: ServeSettings) -> socket.socket:
+    """Open the listening socket. Raises `ServerFailed`."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Settings of the runtime. Times in seconds, sizes in bytes."""
+"""Settings of the runtime: times in seconds, sizes in bytes."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Bounds of the event log and of what a stream holds in memory."""
+    """Limits of the event log and of a stream's memory."""
 
     tail_bytes: int = 262_144
-    """Of one resumable run, kept in memory for its readers; the rest is read from the log."""
+    """Events of one resumable run in memory; the rest is read from the log."""
     live_tail_bytes: int = 8_388_608
-    """Of one run without a log, for readers that lag; beyond it they get a `gap`."""
+    """Events of one run without a log in memory; a reader that lags further behind gets a `gap`."""
     flush_every: float = 0.008
-    """A run's events are written and sent together at most this often; the first goes at once."""
+    """Shortest time between two writes of a run's events."""
     pending_bytes: int = 1_048_576
-    """Produced but not yet written; then the graph waits."""
+    """Unwritten events of a run; at the limit its graph waits."""
     keep_seconds: float = 86_400.0
-    """A finished run's log is pruned after this time."""
+    """Retention of the log of an ended run."""
     keep_events: int = 500_000
-    """Of finished runs together; the oldest logs go first."""
+    """Events in the logs of all ended runs; the oldest logs are pruned first."""
     prune_every: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """How one runtime process works."""
+    """Settings of one runtime process."""
 
     home: Path
     max_runs: int = 256
-    """Simultaneous runs of the process."""
+    """Number of simultaneous runs."""
     max_attempts: int = 3
-    """Executions of one run, counting those that a crash cut off."""
+    """Executions of one run, including those that a crash ended."""
     heartbeat: float = 5.0
-    """A comment on an idle stream, white space on an idle wait."""
+    """Interval of comments on an idle stream and of white space on an idle wait."""
     drain: float = 1.0
-    """How long a stop waits for running graphs to reach their next checkpoint."""
+    """Time that a stop gives running graphs to reach their next checkpoint."""
     cancel_grace: float = 0.8
-    """How long a cancelled graph may take before its run is declared ended."""
+    """Time that a cancelled graph has to stop before its run is ended."""
     log: LogSettings = field(default_factory=LogSettings)
 
     @property
     def database(self) -> Path:
-        """The runtime's own rows."""
+        """Database of threads, runs and events."""
         return self.home / "agent.db"
 
     @property
     def checkpoints(self) -> Path:
-        """The saver's database."""
+        """Database of checkpoints."""
         return self.home / "checkpoints.db"
 
     @property
     def items(self) -> Path:
-        """The store's items."""
+        """Database of store items."""
         return self.home / "agent.db"
 
 

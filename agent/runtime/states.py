@@ -1,4 +1,4 @@
-"""Reading and changing a thread's state through its graph."""
+"""States of threads, read and changed through their graphs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from langgraph.errors import InvalidUpdateError
 from langgraph.types import StateSnapshot, StateUpdate
 
 from agent.errors import BadRequest, Conflict, Invalid, NotFound
-from agent.runtime.domain import INFLIGHT, Clock, Json, Thread, ThreadStatus
+from agent.runtime.domain import INFLIGHT, Clock, Json, Thread, ThreadStatus, new_id
 from agent.runtime.encode import dumps
-from agent.runtime.execute import command_of
+from agent.runtime.executor import parse_command
 from agent.runtime.graphs import READ, UPDATE, AnyGraph, GraphRegistry
-from agent.runtime.ids import new_id
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.serializers import interrupts_view
-from agent.runtime.store import RuntimeStore
+from agent.runtime.store import runs, threads
+from agent.runtime.store.database import RuntimeDatabase
 
-EMPTY: Json = {
+EMPTY_STATE: Json = {
     "values": {},
     "next": [],
     "tasks": [],
@@ -33,74 +33,79 @@ EMPTY: Json = {
 _ADDRESS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
-def address(thread_id: str, checkpoint: Json | None = None) -> RunnableConfig:
-    """The config that names a thread, or one of its checkpoints. Raises `Invalid` for another thread's."""
+def thread_config(thread_id: str, checkpoint: Json | None = None) -> RunnableConfig:
+    """Return the config of a thread or of its checkpoint. Raises `Invalid` if it is of another thread."""
     found = {key: value for key, value in (checkpoint or {}).items() if value is not None}
     if str(found.pop("thread_id", thread_id)) != thread_id:
         raise Invalid("The checkpoint belongs to another thread")
-    known: Json = {key: found[key] for key in _ADDRESS if key in found}
-    return {"configurable": {"thread_id": thread_id, **known}}
+    address: Json = {key: found[key] for key in _ADDRESS if key in found}
+    return {"configurable": {"thread_id": thread_id, **address}}
 
 
 class ThreadStates:
-    """States of threads; changing one is refused while a run is on."""
+    """Reads and changes states of threads; a change is refused while a run is active."""
 
     def __init__(
-        self, *, store: RuntimeStore, saver: RuntimeSaver, graphs: GraphRegistry, clock: Clock
+        self, *, database: RuntimeDatabase, saver: RuntimeSaver, graphs: GraphRegistry, clock: Clock
     ) -> None:
-        self._store = store
+        self._database = database
         self._saver = saver
         self._graphs = graphs
         self._clock = clock
 
     @asynccontextmanager
-    async def _graph(self, thread: Thread, access: str) -> AsyncIterator[AnyGraph | None]:
+    async def _open_graph(self, thread: Thread, access: str) -> AsyncIterator[AnyGraph | None]:
         graph_id = thread.metadata.get("graph_id")
         if graph_id is None:
             yield None
             return
-        async with self._graphs.graph(graph_id, address(thread.thread_id), access=access) as graph:
+        async with self._graphs.open_graph(graph_id, thread_config(thread.thread_id), access=access) as graph:
             yield graph
 
-    async def read(self, thread_id: str, checkpoint: Json | None, *, subgraphs: bool) -> StateSnapshot | None:
-        """One state; None for a thread without a graph. Raises `NotFound` for it or its checkpoint."""
-        thread = await self._store.get_thread(thread_id)
-        config = address(thread_id, checkpoint)
-        async with self._graph(thread, READ) as graph:
+    async def read_state(
+        self, thread_id: str, checkpoint: Json | None, *, subgraphs: bool
+    ) -> StateSnapshot | None:
+        """Return a state, None if the thread has no graph yet. Raises `NotFound` for thread or checkpoint."""
+        thread = await self._database.read(threads.get_thread, thread_id)
+        config = thread_config(thread_id, checkpoint)
+        async with self._open_graph(thread, READ) as graph:
             if graph is None:
                 return None
-            wanted = config["configurable"].get("checkpoint_id")
-            if wanted is not None and await self._saver.aget_tuple(config) is None:
-                raise NotFound(f"Checkpoint {wanted} not found")
+            checkpoint_id = config["configurable"].get("checkpoint_id")
+            if checkpoint_id is not None and await self._saver.aget_tuple(config) is None:
+                raise NotFound(f"Checkpoint {checkpoint_id} not found")
             return await graph.aget_state(config, subgraphs=subgraphs)
 
-    async def history(
+    async def list_states(
         self, thread_id: str, *, limit: int, before: Any, metadata: Json | None, checkpoint: Json | None
     ) -> Sequence[StateSnapshot]:
-        """States, newest first. Raises `NotFound`."""
-        thread = await self._store.get_thread(thread_id)
+        """Return states, newest first. Raises `NotFound`."""
+        thread = await self._database.read(threads.get_thread, thread_id)
         if isinstance(before, str):
             before = {"checkpoint_id": before}
         elif before is not None and "configurable" in before:
             before = before["configurable"]
-        async with self._graph(thread, READ) as graph:
+        async with self._open_graph(thread, READ) as graph:
             if graph is None:
                 return []
             found = graph.aget_state_history(
-                address(thread_id, checkpoint),
+                thread_config(thread_id, checkpoint),
                 filter=metadata,
-                before=None if before is None else address(thread_id, before),
+                before=None if before is None else thread_config(thread_id, before),
                 limit=limit,
             )
             return [state async for state in found]
 
-    async def update(
+    async def update_state(
         self, thread_id: str, values: Any, *, as_node: str | None, checkpoint: Json | None
     ) -> Json:
-        """Write to a state; the new checkpoint's address. Raises `NotFound`, `Conflict`, `BadRequest`."""
-        thread = await self._idle(thread_id)
-        config = address(thread_id, checkpoint)
-        async with self._graph(thread, UPDATE) as graph:
+        """Update a state and return the `configurable` of the new checkpoint.
+
+        Raises `NotFound`, `Conflict`, `BadRequest`.
+        """
+        thread = await self._require_idle(thread_id)
+        config = thread_config(thread_id, checkpoint)
+        async with self._open_graph(thread, UPDATE) as graph:
             if graph is None:
                 raise BadRequest(f"Thread {thread_id} has no graph yet")
             try:
@@ -111,44 +116,44 @@ class ThreadStates:
                     config = await graph.aupdate_state(config, values, as_node=as_node)
             except InvalidUpdateError as error:
                 raise BadRequest(str(error)) from error
-            await self._mirror(thread_id, graph)
+            await self._mirror_state(thread_id, graph)
         return dict(config["configurable"])
 
-    async def supersteps(self, thread_id: str, steps: Sequence[Sequence[Json]]) -> None:
-        """Write a new thread's history. Raises `BadRequest`."""
-        thread = await self._store.get_thread(thread_id)
-        async with self._graph(thread, UPDATE) as graph:
+    async def write_supersteps(self, thread_id: str, steps: Sequence[Sequence[Json]]) -> None:
+        """Write the history of a new thread. Raises `BadRequest`."""
+        thread = await self._database.read(threads.get_thread, thread_id)
+        async with self._open_graph(thread, UPDATE) as graph:
             if graph is None:
                 raise BadRequest("supersteps need a graph_id")
             try:
                 await graph.abulk_update_state(
-                    address(thread_id), [[_update(item) for item in step] for step in steps]
+                    thread_config(thread_id), [[_to_state_update(item) for item in step] for step in steps]
                 )
             except InvalidUpdateError as error:
                 raise BadRequest(str(error)) from error
-            await self._mirror(thread_id, graph)
+            await self._mirror_state(thread_id, graph)
 
-    async def copy(self, thread_id: str) -> Thread:
-        """A new thread with all checkpoints of this one. Raises `NotFound`, `Conflict`."""
-        source = await self._idle(thread_id)
+    async def copy_thread(self, thread_id: str) -> Thread:
+        """Copy a thread with all its checkpoints. Raises `NotFound`, `Conflict`."""
+        source = await self._require_idle(thread_id)
         now = self._clock()
-        made = replace(source, thread_id=new_id(), created_at=now, updated_at=now)
-        await self._store.create_thread(made, if_exists="raise")
-        await self._saver.copy_all(thread_id, made.thread_id)
-        return made
+        copy = replace(source, thread_id=new_id(), created_at=now, updated_at=now)
+        await self._database.write(threads.create_thread, copy, if_exists="raise")
+        await self._saver.copy_all(thread_id, copy.thread_id)
+        return copy
 
-    async def _idle(self, thread_id: str) -> Thread:
-        thread = await self._store.get_thread(thread_id)
+    async def _require_idle(self, thread_id: str) -> Thread:
+        thread = await self._database.read(threads.get_thread, thread_id)
         if thread.status is ThreadStatus.BUSY:
             for status in INFLIGHT:
-                page = await self._store.list_runs(thread_id, status=status, limit=1, offset=0)
+                page = await self._database.read(runs.list_runs, thread_id, status=status, limit=1, offset=0)
                 if page.total:
                     raise Conflict(f"Thread {thread_id} is busy")
         return thread
 
-    async def _mirror(self, thread_id: str, graph: AnyGraph) -> None:
-        """Bring the thread row up to its newest state."""
-        state = await graph.aget_state(address(thread_id))
+    async def _mirror_state(self, thread_id: str, graph: AnyGraph) -> None:
+        """Copy the latest state into the thread's row."""
+        state = await graph.aget_state(thread_config(thread_id))
         status = ThreadStatus.INTERRUPTED if state.next else ThreadStatus.IDLE
         changes = {
             "status": status,
@@ -156,11 +161,11 @@ class ThreadStates:
             "interrupts": dumps(interrupts_view(state)),
             "state_updated_at": self._clock(),
         }
-        await self._store.patch_thread(thread_id, changes)
+        await self._database.write(threads.patch_thread, thread_id, changes, now=self._clock())
 
 
-def _update(item: Json) -> StateUpdate:
+def _to_state_update(item: Json) -> StateUpdate:
     values = item.get("values")
     if item.get("command") is not None:
-        values = command_of(item["command"])
+        values = parse_command(item["command"])
     return StateUpdate(values, item.get("as_node"))

@@ -1,4 +1,4 @@
-"""From what langgraph streams to the events of the LangGraph API."""
+"""Conversion of langgraph's streams to events of the LangGraph API."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from agent.runtime.encode import MessageEncoder, dumps
 
 NATIVE: Final = frozenset({"values", "updates", "custom", "debug", "tasks", "checkpoints"})
 ALL: Final = NATIVE | {"messages", "messages-tuple", "events"}
-_HIDDEN: Final = ("__pregel_", "__")
 
 Event = tuple[str, bytes]
 
 
 def require_modes(modes: Any) -> tuple[str, ...]:
-    """A request's `stream_mode` as a tuple without repeats. Raises `Invalid` for an unknown one."""
-    asked = [modes] if isinstance(modes, str) else list(modes or ["values"])
-    for mode in asked:
+    """Return a request's `stream_mode` without duplicates. Raises `Invalid` for an unknown mode."""
+    names = [modes] if isinstance(modes, str) else list(modes or ["values"])
+    for mode in names:
         if mode not in ALL:
             raise Invalid(f"Unknown stream_mode {mode!r}; known: {', '.join(sorted(ALL))}")
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(names))
 
 
 def native_modes(modes: tuple[str, ...]) -> list[str]:
-    """What to ask of langgraph; `values` is always wanted, for the run's result."""
-    asked = {"values"} | (NATIVE & set(modes))
+    """Return langgraph's modes; `values` is always one of them, for the run's result."""
+    native = {"values"} | (NATIVE & set(modes))
     if "messages" in modes or "messages-tuple" in modes:
-        asked.add("messages")
-    return sorted(asked)
+        native.add("messages")
+    return sorted(native)
 
 
 def checkpoint_of(config: Any) -> Json | None:
-    """A checkpoint's address as the API writes it, from a runnable config."""
+    """Return the address of a checkpoint from a runnable config."""
     if not config:
         return None
     found = config.get("configurable", {})
@@ -58,7 +57,7 @@ def _task_view(task: Mapping[str, Any]) -> Json:
 
 
 def checkpoint_view(payload: Mapping[str, Any]) -> Json:
-    """A `checkpoints` event: addresses instead of runnable configs."""
+    """Return the data of a `checkpoints` event, with addresses instead of runnable configs."""
     view = {key: value for key, value in payload.items() if key not in {"config", "parent_config", "tasks"}}
     return {
         **view,
@@ -69,26 +68,26 @@ def checkpoint_view(payload: Mapping[str, Any]) -> Json:
 
 
 def debug_view(payload: Mapping[str, Any]) -> Json:
-    """A `debug` event."""
+    """Return the data of a `debug` event."""
     view = dict(payload)
     if view.get("type") == "checkpoint":
         view["payload"] = checkpoint_view(view["payload"])
     return view
 
 
-class Translator:
-    """Turns `(namespace, mode, data)` into named events, for the modes that a run asked for."""
+class EventTranslator:
+    """Translates chunks of langgraph's stream into named events, for the modes that a run asks for."""
 
     def __init__(self, modes: tuple[str, ...]) -> None:
         self._modes = frozenset(modes)
         self._encoder = MessageEncoder()
         self._whole: dict[str, BaseMessage] = {}
 
-    def events(self, namespace: tuple[str, ...], mode: str, data: Any) -> Iterator[Event]:
-        """The events of one streamed chunk."""
+    def translate(self, namespace: tuple[str, ...], mode: str, data: Any) -> Iterator[Event]:
+        """Yield the events of one chunk."""
         suffix = "|" + "|".join(namespace) if namespace else ""
         if mode == "messages":
-            yield from self._messages(suffix, data)
+            yield from self._message_events(suffix, data)
         elif mode in self._modes:
             if mode == "checkpoints":
                 data = checkpoint_view(data)
@@ -96,14 +95,14 @@ class Translator:
                 data = debug_view(data)
             yield mode + suffix, dumps(data)
 
-    def _messages(self, suffix: str, data: Any) -> Iterator[Event]:
+    def _message_events(self, suffix: str, data: Any) -> Iterator[Event]:
         message, metadata = data
         if "messages-tuple" in self._modes:
-            yield "messages" + suffix, self._encoder.pair(message, metadata)
+            yield "messages" + suffix, self._encoder.encode_pair(message, metadata)
         if "messages" in self._modes:
-            yield from self._cumulative(suffix, message, metadata)
+            yield from self._cumulative_events(suffix, message, metadata)
 
-    def _cumulative(self, suffix: str, message: BaseMessage, metadata: Any) -> Iterator[Event]:
+    def _cumulative_events(self, suffix: str, message: BaseMessage, metadata: Any) -> Iterator[Event]:
         key = str(message.id)
         if key not in self._whole:
             yield "messages/metadata" + suffix, dumps({key: {"metadata": metadata}})

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 
 from agent.management.routes import management_routes
 from agent.runtime.http import assistants, runs, store, threads
-from agent.runtime.http.openapi import told_of
 from bot.access import Role
 from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
@@ -63,7 +62,7 @@ def render_http_routes() -> str:
         empty = Path(folder) / "config.yaml"
         empty.touch()
         managed = management_routes(Path(folder), empty)
-    langgraph = [*assistants.ROUTES, *threads.ROUTES, *runs.ROUTES, *store.ROUTES]
+    langgraph = [route for module in (assistants, threads, runs, store) for route in module.router.routes]
     head = ["method", "path", "role", "description"]
     return page(
         "HTTP routes",
@@ -120,7 +119,7 @@ def _passed_on(found: Iterable[BaseRoute]) -> Iterable[list[str]]:
             area, _, rest = PLACE.sub("x", route.path.removeprefix("/api/")).partition("/")
             for method in _methods(route):
                 role = least_for(Wanted(method, area, rest))
-                yield [method, code(route.path), _word(role), told_of(route.endpoint).what]
+                yield [method, code(route.path), _word(role), first_line(route.endpoint.__doc__)]
 
 
 def _plain(found: Iterable[BaseRoute]) -> Iterable[list[str]]:

@@ -28,7 +28,7 @@ from agent.factory import create_agent_graph
 from agent.features import Middleware
 from agent.harness.assembly import BUILT_INS, BuiltIn
 from agent.runtime.saver import RuntimeSaver
-from agent.runtime.store_items import ItemStore
+from agent.runtime.store.items import ItemStore
 from agent.testing import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 

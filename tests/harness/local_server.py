@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 
 import httpx
 import uvicorn
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 
 @asynccontextmanager
 async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the routes."""
-    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="warning", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(FastAPI(routes=list(routes)), log_level="warning", lifespan="off"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server.serve([listener]))
         while not server.started:

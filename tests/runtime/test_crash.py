@@ -10,7 +10,7 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from agent.runtime.faults import Step
+from agent.runtime.faults import RunStep
 from tests.runtime.processes import runtime
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
@@ -49,10 +49,10 @@ def calls(home: Path) -> int:
     return len((home / "calls.txt").read_text().splitlines())
 
 
-@pytest.mark.parametrize("step", list(Step))
-async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(tmp_path: Path, step: Step) -> None:
+@pytest.mark.parametrize("step", list(RunStep))
+async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(tmp_path: Path, step: RunStep) -> None:
     home = tmp_path / "home"
-    count = {Step.MID_STREAM: ":5"}.get(step, "")
+    count = {RunStep.MID_STREAM: ":5"}.get(step, "")
     async with runtime(home, fault=f"{step}{count}") as first:
         await begin(first.client)
         assert await first.died() == -9
@@ -73,7 +73,7 @@ async def test_a_kill_at_each_step_loses_nothing_and_repeats_no_tool(tmp_path: P
 @pytest.mark.parametrize("count", [1, 2])
 async def test_what_a_node_wrote_stays_though_its_checkpoint_was_lost(tmp_path: Path, count: int) -> None:
     home = tmp_path / "home"
-    async with runtime(home, fault=f"{Step.WRITES_STORED}:{count}") as first:
+    async with runtime(home, fault=f"{RunStep.WRITES_STORED}:{count}") as first:
         await begin(first.client)
         assert await first.died() == -9
     async with runtime(home) as second:
@@ -89,7 +89,7 @@ async def test_what_a_node_wrote_stays_though_its_checkpoint_was_lost(tmp_path: 
 
 async def test_each_attempt_begins_with_its_number_and_its_text_is_whole(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    async with runtime(home, fault=f"{Step.MID_STREAM}:5") as first:
+    async with runtime(home, fault=f"{RunStep.MID_STREAM}:5") as first:
         await begin(first.client)
         assert await first.died() == -9
     async with runtime(home) as second:
@@ -106,11 +106,11 @@ async def test_each_attempt_begins_with_its_number_and_its_text_is_whole(tmp_pat
 
 async def test_a_run_that_is_cut_off_again_and_again_ends_in_an_error(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    async with runtime(home, fault=f"{Step.RUN_STARTED}") as process:
+    async with runtime(home, fault=f"{RunStep.RUN_STARTED}") as process:
         await begin(process.client)
         await process.died()
     for _ in range(2):
-        async with runtime(home, fault=f"{Step.RUN_STARTED}") as process:
+        async with runtime(home, fault=f"{RunStep.RUN_STARTED}") as process:
             await process.died()
     async with runtime(home) as last:
         run = await last.client.runs.create(THREAD, "counted", **OPTIONS)
@@ -154,7 +154,7 @@ async def test_sigterm_leaves_the_run_to_the_next_start_and_says_no_end(tmp_path
 
 async def test_a_question_that_stands_at_the_kill_still_stands_after_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    async with runtime(home, fault=f"{Step.BEFORE_FINISH}") as first:
+    async with runtime(home, fault=f"{RunStep.BEFORE_FINISH}") as first:
         with contextlib.suppress(httpx.HTTPError):
             await first.client.http.client.post(
                 f"/threads/{THREAD}/runs/wait",

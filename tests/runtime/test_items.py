@@ -9,7 +9,7 @@ import aiosqlite
 import pytest
 from langgraph.store.base import GetOp, PutOp
 
-from agent.runtime.store_items import ItemStore
+from agent.runtime.store.items import ItemStore
 
 pytestmark = pytest.mark.may_block
 

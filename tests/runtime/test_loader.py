@@ -12,7 +12,7 @@ import pytest
 
 from agent.errors import GraphLoadError
 from agent.runtime.graphs import factory_parameters
-from agent.runtime.loader import load, read_graphs_file
+from agent.runtime.loader import load_object, read_graphs_file
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -212,18 +212,18 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
         ("json:nothing", "has no 'nothing'"),
         ("./missing.py:x", "can't import"),
         ("./broken.py:x", "SyntaxError"),
-        ("./data.txt/x:y", "is no Python file"),
+        ("./data.txt/x:y", "is not a Python file"),
     ],
 )
 def test_a_bad_reference_says_what_is_wrong(tmp_path: Path, reference: str, told: str) -> None:
     (tmp_path / "broken.py").write_text("def")
     (tmp_path / "data.txt").mkdir()
     with pytest.raises(GraphLoadError, match=told):
-        load(reference, tmp_path)
+        load_object(reference, tmp_path)
 
 
 def test_modules_are_loaded_by_import_string() -> None:
-    assert load("json:dumps") is json.dumps
+    assert load_object("json:dumps") is json.dumps
 
 
 def test_factory_parameters_with_defaults_are_left_alone() -> None:

@@ -19,18 +19,29 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from sqlalchemy import text
 
 from agent.errors import HomeInUse, Invalid, NotFound
-from agent.runtime.domain import Multitask, NewRun, Outcome, RunSpec, RunStatus, Thread, ThreadStatus
+from agent.runtime.domain import (
+    START,
+    AttemptOutcome,
+    EventId,
+    MultitaskStrategy,
+    NewRun,
+    RunSpec,
+    RunStatus,
+    Thread,
+    ThreadStatus,
+    parse_event_id,
+    require_uuid,
+)
 from agent.runtime.encode import MessageEncoder, dumps
-from agent.runtime.event_log import RunChannel, event_name, frame, split_frames
-from agent.runtime.faults import Faults, Step
-from agent.runtime.ids import START, EventId, parse_event_id, require_uuid
-from agent.runtime.lanes import Lanes
-from agent.runtime.reader import EventReader
-from agent.runtime.redact import error_of, redact, scrub
-from agent.runtime.rows import spec_from_bytes, spec_to_bytes
+from agent.runtime.event_log import EventReader, RunChannel, encode_frame, event_name, split_frames
+from agent.runtime.failures import describe_exception, redact_secrets, redact_text
+from agent.runtime.faults import Faults, RunStep
+from agent.runtime.lanes import RunLanes
 from agent.runtime.settings import LogSettings
-from agent.runtime.store import SqliteRuntimeStore
-from agent.runtime.transactions import Chunk
+from agent.runtime.store import runs, threads
+from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.events import LogChunk
+from agent.runtime.store.runs import spec_from_bytes, spec_to_bytes
 from tests.harness.profile import examples
 
 
@@ -44,54 +55,54 @@ class Item:
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=40), st.integers(1, 3))
 def test_lanes_keep_order_and_the_limit(plan: list[tuple[str, bool]], limit: int) -> None:
-    lanes: Lanes[Item] = Lanes(limit)
+    lanes: RunLanes[Item] = RunLanes(limit)
     running: list[Item] = []
     seen: dict[str, list[int]] = {}
 
     def pump() -> None:
-        while (item := lanes.next()) is not None:
+        while (item := lanes.take_next()) is not None:
             assert item.thread_id not in {other.thread_id for other in running}
             running.append(item)
             seen.setdefault(item.thread_id, []).append(item.number)
         assert len(running) <= limit
 
     for number, (thread, finish) in enumerate(plan):
-        lanes.add(Item(thread, number))
+        lanes.add_item(Item(thread, number))
         pump()
         if finish:
-            lanes.release(running.pop(0).thread_id)
+            lanes.release_lane(running.pop(0).thread_id)
             pump()
     while running:
-        lanes.release(running.pop(0).thread_id)
+        lanes.release_lane(running.pop(0).thread_id)
         pump()
     assert sum(map(len, seen.values())) == len(plan)
     assert all(numbers == sorted(numbers) for numbers in seen.values())
 
 
 def test_a_lane_is_reserved_only_when_nothing_stands_before() -> None:
-    lanes: Lanes[Item] = Lanes(2)
-    assert lanes.reserve("a")
-    assert not lanes.reserve("a")
-    assert lanes.reserve("b")
-    assert not lanes.reserve("c")
+    lanes: RunLanes[Item] = RunLanes(2)
+    assert lanes.reserve_lane("a")
+    assert not lanes.reserve_lane("a")
+    assert lanes.reserve_lane("b")
+    assert not lanes.reserve_lane("c")
     waiting = Item("c", 1)
-    lanes.add(waiting)
-    lanes.release("a")
-    assert not lanes.reserve("a")
-    assert lanes.remove(waiting)
-    assert not lanes.remove(waiting)
-    assert lanes.reserve("a")
+    lanes.add_item(waiting)
+    lanes.release_lane("a")
+    assert not lanes.reserve_lane("a")
+    assert lanes.remove_item(waiting)
+    assert not lanes.remove_item(waiting)
+    assert lanes.reserve_lane("a")
 
 
 def test_faults_kill_at_the_planned_visit_only(monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
     faults = Faults("mid_stream:2", kill=lambda: killed.append(1))
-    faults.reach(Step.RUN_STORED)
-    faults.reach(Step.MID_STREAM)
+    faults.reach(RunStep.RUN_STORED)
+    faults.reach(RunStep.MID_STREAM)
     assert killed == []
-    faults.reach(Step.MID_STREAM)
+    faults.reach(RunStep.MID_STREAM)
     assert killed == [1]
-    faults.reach(Step.MID_STREAM)
+    faults.reach(RunStep.MID_STREAM)
     assert killed == [1]
     monkeypatch.setenv("ROEBOT_AGENT_FAULT", "nowhere")
     with pytest.raises(ValueError, match="nowhere"):
@@ -145,11 +156,11 @@ def test_any_data_becomes_json(value: Any, expected: Any) -> None:
 def test_messages_are_written_as_their_fields() -> None:
     encoder = MessageEncoder()
     metadata = {"node": "call"}
-    first = orjson.loads(encoder.pair(AIMessageChunk(content="a", id="1"), metadata))
-    second = orjson.loads(encoder.pair(HumanMessage(content="b"), metadata))
+    first = orjson.loads(encoder.encode_pair(AIMessageChunk(content="a", id="1"), metadata))
+    second = orjson.loads(encoder.encode_pair(HumanMessage(content="b"), metadata))
     assert (first[0]["type"], first[0]["content"], first[1]) == ("AIMessageChunk", "a", metadata)
     assert (second[0]["type"], second[1]) == ("human", metadata)
-    odd = orjson.loads(encoder.pair(HumanMessage(content="\ud800"), {"other": 1}))
+    odd = orjson.loads(encoder.encode_pair(HumanMessage(content="\ud800"), {"other": 1}))
     assert odd[0]["content"] == "?"
     assert odd[1] == {"other": 1}
 
@@ -165,12 +176,12 @@ def test_messages_are_written_as_their_fields() -> None:
     ],
 )
 def test_secrets_are_redacted(text: str, clean: str) -> None:
-    assert scrub(text) == clean
+    assert redact_secrets(text) == clean
 
 
 def test_long_errors_are_cut_and_empty_ones_named() -> None:
-    assert len(redact("x" * 5000)) == 2001
-    assert error_of(KeyError()) == {"error": "KeyError", "message": "KeyError"}
+    assert len(redact_text("x" * 5000)) == 2001
+    assert describe_exception(KeyError()) == {"error": "KeyError", "message": "KeyError"}
 
 
 @pytest.mark.parametrize(
@@ -206,59 +217,66 @@ def test_specs_survive_storage(value: Any) -> None:
     assert spec_from_bytes(spec_to_bytes(spec)) == spec
 
 
-async def open_store(path: Path) -> SqliteRuntimeStore:
-    """A store that is open."""
-    store = SqliteRuntimeStore(path, clock=lambda: 1.0)
-    await store.open()
-    return store
+async def open_database(path: Path) -> RuntimeDatabase:
+    """Open a database."""
+    database = RuntimeDatabase(path)
+    await database.open()
+    return database
 
 
 async def test_one_failing_job_does_not_undo_its_neighbours(tmp_path: Path) -> None:
-    store = await open_store(tmp_path / "a.db")
+    database = await open_database(tmp_path / "a.db")
     try:
-        threads = [Thread(f"t{n}", ThreadStatus.IDLE, {}, 1.0, 1.0, 1.0) for n in (1, 2, 1, 3)]
+        rows = [Thread(f"t{n}", ThreadStatus.IDLE, {}, 1.0, 1.0, 1.0) for n in (1, 2, 1, 3)]
         results = await asyncio.gather(
-            *(store.create_thread(thread, if_exists="raise") for thread in threads), return_exceptions=True
+            *(database.write(threads.create_thread, row, if_exists="raise") for row in rows),
+            return_exceptions=True,
         )
         assert [type(result).__name__ for result in results] == ["Thread", "Thread", "Conflict", "Thread"]
-        assert [(await store.get_thread(f"t{n}")).thread_id for n in (1, 2, 3)] == ["t1", "t2", "t3"]
+        assert [(await database.read(threads.get_thread, f"t{n}")).thread_id for n in (1, 2, 3)] == [
+            "t1",
+            "t2",
+            "t3",
+        ]
     finally:
-        await store.close()
+        await database.close()
 
 
 async def test_a_home_has_one_owner_and_an_older_program_refuses_a_newer_database(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    store = await open_store(path)
+    database = await open_database(path)
     with pytest.raises(HomeInUse):
-        await SqliteRuntimeStore(path, clock=lambda: 1.0).open()
-    await store._writer.run(lambda connection: connection.execute(text("PRAGMA user_version = 99")))
-    await store.close()
+        await RuntimeDatabase(path).open()
+    await database.write(lambda connection: connection.execute(text("PRAGMA user_version = 99")))
+    await database.close()
     with pytest.raises(HomeInUse, match="version 99"):
-        await SqliteRuntimeStore(path, clock=lambda: 1.0).open()
+        await RuntimeDatabase(path).open()
 
 
 async def test_a_run_that_ended_can_not_start_again(tmp_path: Path) -> None:
-    store = await open_store(tmp_path / "a.db")
+    database = await open_database(tmp_path / "a.db")
     try:
-        new = NewRun("r", "t", RunSpec("g", "a"), Multitask.ENQUEUE, if_not_exists="create")
-        run = (await store.add_run(new, start=True, chunk=None)).run
-        await store.finish_run(run, Outcome(RunStatus.SUCCESS), chunk=None)
-        assert not await store.start_run(run, chunk=None)
-        await store.erase_thread("t")
+        new = NewRun("r", "t", RunSpec("g", "a"), MultitaskStrategy.ENQUEUE, if_not_exists="create")
+        run = (await database.write(runs.add_run, new, now=1.0, start=True, chunk=None)).run
+        await database.write(runs.finish_run, run, AttemptOutcome(RunStatus.SUCCESS), now=1.0, chunk=None)
+        assert not await database.write(runs.start_run, run, now=1.0, chunk=None)
+        await database.write(threads.erase_thread, "t")
         with pytest.raises(NotFound):
-            await store.get_run("t", "r")
+            await database.read(runs.get_run, "t", "r")
     finally:
-        await store.close()
+        await database.close()
 
 
 class MemoryLog:
     """An event log whose writes are acknowledged when the test says so."""
 
     def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
-        self.waiting: list[tuple[Chunk, Callable[[Any, BaseException | None], None]]] = []
+        self.chunks: list[LogChunk] = []
+        self.waiting: list[tuple[LogChunk, Callable[[Any, BaseException | None], None]]] = []
 
-    def append(self, run_id: str, chunk: Chunk, done: Callable[[Any, BaseException | None], None]) -> None:
+    def append_chunk(
+        self, run_id: str, chunk: LogChunk, done: Callable[[Any, BaseException | None], None]
+    ) -> None:
         """Keep the write back."""
         self.waiting.append((chunk, done))
 
@@ -269,7 +287,7 @@ class MemoryLog:
             self.chunks.append(chunk)
             done(None, None)
 
-    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[Chunk]:
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
         """Chunks after an event."""
         return [chunk for chunk in self.chunks if (chunk.attempt, chunk.last) > after][: min(limit, 2)]
 
@@ -296,13 +314,13 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
     log = MemoryLog()
     earlier: list[str] = []
     if second_attempt:
-        frames = [frame("old", b"%d" % n, EventId(1, n)) for n in (1, 2, 3)]
-        log.chunks = [Chunk(1, 1, 2, b"".join(frames[:2])), Chunk(1, 3, 3, frames[2])]
+        frames = [encode_frame("old", b"%d" % n, EventId(1, n)) for n in (1, 2, 3)]
+        log.chunks = [LogChunk(1, 1, 2, b"".join(frames[:2])), LogChunk(1, 3, 3, frames[2])]
         earlier = ["1-1", "1-2", "1-3"]
     attempt = 2 if second_attempt else 1
     bounds = LogSettings(tail_bytes=tail_bytes, flush_every=0.0)
     channel = RunChannel("r", resumable=True, log=log, settings=bounds)
-    channel.begin(attempt)
+    channel.start_attempt(attempt)
     readers: list[tuple[EventId, asyncio.Task[bytes]]] = []
 
     def join(after: EventId) -> None:
@@ -315,7 +333,7 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
     numbers: Iterator[int] = iter(range(10_000))
     for step in steps:
         if step == "emit":
-            channel.emit("e", b"%d" % next(numbers))
+            channel.emit_event("e", b"%d" % next(numbers))
         elif step == "commit":
             log.commit()
         elif step == "turn":
@@ -325,11 +343,11 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
             join(EventId(attempt, seq) if seq else START)
     while log.waiting:
         log.commit()
-    await channel.written()
-    rest, chunk = channel.seal("end", b"{}")
+    await channel.wait_written()
+    rest, chunk = channel.seal_with("end", b"{}")
     assert chunk is not None
     log.chunks.append(chunk)
-    channel.show(rest)
+    channel.publish(rest)
     channel.close()
     last = channel.head.seq
     for after, task in readers:
@@ -339,13 +357,13 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
 
 
 async def _everything(reader: EventReader) -> bytes:
-    return b"".join([batch async for batch in reader.batches()])
+    return b"".join([batch async for batch in reader.read_batches()])
 
 
 class PrunedLog(MemoryLog):
     """Forgets everything after its first answer."""
 
-    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[Chunk]:
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
         """Chunks, once."""
         found = await super().read_events(run_id, after, limit)
         self.chunks = []
@@ -354,11 +372,11 @@ class PrunedLog(MemoryLog):
 
 async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
     log = PrunedLog()
-    log.chunks = [Chunk(1, n, n, frame("e", b"%d" % n, EventId(1, n))) for n in range(1, 5)]
+    log.chunks = [LogChunk(1, n, n, encode_frame("e", b"%d" % n, EventId(1, n))) for n in range(1, 5)]
     reader = EventReader(
         "r", channel=None, log=log, heartbeat=60, after=EventId(1, 1), status=lambda: "success"
     )
-    await reader.check(EventId(1, 1), unknown=False)
+    await reader.check_position(EventId(1, 1), unknown=False)
     names = [event_name(item) for item in split_frames(await _everything(reader))]
     assert names == ["e", "e", "gap", "end"]
 
@@ -366,17 +384,17 @@ async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
 async def test_a_failed_write_ends_the_run_instead_of_losing_events() -> None:
     log = MemoryLog()
     channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
-    channel.begin(1)
-    channel.emit("e", b"1")
+    channel.start_attempt(1)
+    channel.emit_event("e", b"1")
     log.waiting.pop()[1](None, OSError("disk full"))
-    assert channel.crowded
+    assert channel.is_full
     with pytest.raises(OSError, match="disk full"):
-        await channel.room()
+        await channel.wait_for_room()
     with pytest.raises(OSError, match="disk full"):
-        await channel.written()
+        await channel.wait_written()
 
 
 def test_frames_are_split_as_they_were_made() -> None:
-    made = [frame("a|b", b'{"x":"\\r\\n\\r\\n"}', EventId(1, 1)), frame("end", b"{}", None)]
+    made = [encode_frame("a|b", b'{"x":"\\r\\n\\r\\n"}', EventId(1, 1)), encode_frame("end", b"{}", None)]
     assert split_frames(b"".join(made)) == made
     assert [event_name(item) for item in made] == ["a|b", "end"]

@@ -1,28 +1,22 @@
-"""The management routes of the agent half, as plain Starlette routes for the runtime's server."""
+"""Management routes of the agent, for the runtime's server."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import structlog
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from agent.catalog.preflight import refused
 from agent.catalog.source import ModelSource, register_source
 from agent.config.extensions_source import ExtensionsSource
 from agent.core.schemas import Health
-from agent.management.routes.agents import agent_routes
-from agent.management.routes.config import config_routes
-from agent.management.routes.endpoints import answer, guarded
+from agent.management.routes.agents import AgentRoutes
+from agent.management.routes.base import management_router
+from agent.management.routes.extensions import McpRoutes, SkillRoutes
 from agent.management.routes.files import FileRoutes
-from agent.management.routes.mcp import mcp_routes
 from agent.management.routes.memory import memory_routes
-from agent.management.routes.models import model_routes
-from agent.management.routes.openapi import described
-from agent.management.routes.skills import SkillRoutes
-from agent.management.routes.suggestions import suggestion_routes
+from agent.management.routes.models import ModelRoutes
 from agent.mcp.management import McpManagement
 from agent.skills.library import SkillLibrary
 from agent.skills.management import SkillManagement
@@ -32,32 +26,34 @@ __all__ = ["management_routes"]
 
 
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
-    """Health, models, what is wrong with the configuration, agents of one's own, MCP servers, skills, memory,
-    uploads, artifacts and local data of threads below `home`.
+    """Return the routes of health, models, configuration, agents, MCP servers, skills, memory and files.
 
-    Loads the configuration with the classes of its models at once, so that a start that can't work stops:
-    raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is logged and stops no
-    start: each run that meets it says so. Without `config_path` the file is found as always.
+    `home` is the data directory; without `config_path` the configuration file is searched as usual. The
+    configuration and the classes of its models are loaded at once, so that an unusable one stops the start:
+    raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is logged only, and each
+    run that needs it reports it.
     """
     source = register_source(home, ModelSource(config_path))
     for error in refused(source.verify()):
         log.error("config_part_unusable", detail=str(error))
     extensions = ExtensionsSource()
     extensions.reload()
-    skills = SkillManagement(source, extensions, SkillLibrary(home))
-    routes = [
-        Route("/health", guarded(_health), methods=["GET"]),
-        *model_routes(source),
-        *config_routes(home, source, extensions),
-        *agent_routes(home, source),
-        *mcp_routes(McpManagement(extensions)),
-        *SkillRoutes(home, skills).routes(),
-        *FileRoutes(home, source).routes(),
-        *suggestion_routes(source),
-        *memory_routes(home, source),
-    ]
-    return described(routes)
+    routers = (
+        _health,
+        ModelRoutes(home, source, extensions).router(),
+        AgentRoutes(home, source).router(),
+        McpRoutes(McpManagement(extensions)).router(),
+        SkillRoutes(home, SkillManagement(source, extensions, SkillLibrary(home))).router(),
+        FileRoutes(home, source).router(),
+        memory_routes(home, source),
+    )
+    return [route for router in routers for route in router.routes]
 
 
-async def _health(_: Request) -> Response:
-    return answer(Health(status="ok"))
+_health = management_router("server")
+
+
+@_health.get("/health")
+async def get_health() -> Health:
+    """Check that the server answers."""
+    return Health(status="ok")

@@ -1,4 +1,4 @@
-"""The routes about agents of one's own."""
+"""Routes of custom agents."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from starlette.requests import Request
+from fastapi import APIRouter
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from agent.catalog.source import ModelSource
 from agent.config.custom_agent_changes import (
@@ -19,62 +18,65 @@ from agent.config.custom_agent_changes import (
     delete_custom_agent,
 )
 from agent.config.custom_agents import describe_custom_agent, describe_custom_agents
+from agent.core.schemas import AgentInfo, AgentList, OperationResult
 from agent.management.check.report import offer_of
-from agent.management.routes.endpoints import answer, body_of, guarded
-from agent.management.routes.pagination import paged
+from agent.management.routes.base import (
+    ManagementRoute,
+    PageCursor,
+    PageLimit,
+    management_router,
+    select_page,
+)
 
-LARGEST_BODY = 512 * 1024
-"""A personality of the largest size, whatever its letters look like in JSON."""
 
+class AgentRoute(ManagementRoute):
+    """A route whose body may hold the longest personality, with every character escaped."""
 
-def agent_routes(home: Path, source: ModelSource) -> list[BaseRoute]:
-    """The routes below `/api/agents`."""
-    return AgentRoutes(home, source).routes()
+    largest_body = 512 * 1024
 
 
 class AgentRoutes:
-    """Agents of one's own below a home: shown, made, changed and removed."""
+    """Routes of the custom agents in a data directory."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._home, self._source = home, source
 
-    def routes(self) -> list[BaseRoute]:
-        """`/api/agents` and `/api/agents/{name}`."""
-        one = "/api/agents/{name}"
-        return [
-            Route("/api/agents", guarded(self.listing), methods=["GET"]),
-            Route("/api/agents", guarded(self.make), methods=["POST"]),
-            Route(one, guarded(self.one), methods=["GET"]),
-            Route(one, guarded(self.change), methods=["PUT"]),
-            Route(one, guarded(self.remove), methods=["DELETE"]),
-        ]
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = management_router("agents", prefix="/api/agents", route_class=AgentRoute)
+        router.get("")(self.list_agents)
+        router.post("", status_code=201)(self.create_agent)
+        router.get("/{name}")(self.get_agent)
+        router.put("/{name}")(self.update_agent)
+        router.delete("/{name}")(self.delete_agent)
+        return router
 
-    async def listing(self, request: Request) -> Response:
-        """All agents of one's own."""
+    async def list_agents(self, limit: PageLimit = None, cursor: PageCursor = "") -> AgentList:
+        """List custom agents."""
         offer = await offer_of(self._source)
-        found = await asyncio.to_thread(describe_custom_agents, self._home, os.environ, offer)
-        return paged(request, found, "agents")
+        agents = await asyncio.to_thread(describe_custom_agents, self._home, os.environ, offer)
+        return select_page(agents, "agents", limit, cursor)
 
-    async def one(self, request: Request) -> Response:
-        """One agent with its personality."""
-        name, offer = request.path_params["name"], await offer_of(self._source)
-        return answer(await asyncio.to_thread(describe_custom_agent, self._home, name, os.environ, offer))
-
-    async def make(self, request: Request) -> Response:
-        """Make an agent."""
-        body = NewCustomAgentBody.of(await body_of(request, LARGEST_BODY))
+    async def get_agent(self, name: str) -> AgentInfo:
+        """Return a custom agent with its personality."""
         offer = await offer_of(self._source)
-        made = await asyncio.to_thread(create_custom_agent, self._home, body, os.environ, offer)
-        response = answer(made, 201)
-        response.headers["location"] = f"/api/agents/{made.name}"
-        return response
+        return await asyncio.to_thread(describe_custom_agent, self._home, name, os.environ, offer)
 
-    async def change(self, request: Request) -> Response:
-        """Change an agent; what is absent stays as it is."""
-        body = CustomAgentBody.of(await body_of(request, LARGEST_BODY))
-        name, offer = request.path_params["name"], await offer_of(self._source)
-        return answer(await asyncio.to_thread(change_custom_agent, self._home, name, body, os.environ, offer))
+    async def create_agent(self, body: NewCustomAgentBody, response: Response) -> AgentInfo:
+        """Create a custom agent."""
+        offer = await offer_of(self._source)
+        created = await asyncio.to_thread(create_custom_agent, self._home, body, os.environ, offer)
+        response.headers["location"] = f"/api/agents/{created.name}"
+        return created
 
-    async def remove(self, request: Request) -> Response:
-        """Delete an agent with its folder."""
-        return answer(await asyncio.to_thread(delete_custom_agent, self._home, request.path_params["name"]))
+    async def update_agent(self, name: str, body: CustomAgentBody) -> AgentInfo:
+        """Change a custom agent.
+
+        An absent field keeps its value; null restores the default.
+        """
+        offer = await offer_of(self._source)
+        return await asyncio.to_thread(change_custom_agent, self._home, name, body, os.environ, offer)
+
+    async def delete_agent(self, name: str) -> OperationResult:
+        """Delete a custom agent with its folder."""
+        return await asyncio.to_thread(delete_custom_agent, self._home, name)

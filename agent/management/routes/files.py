@@ -1,25 +1,29 @@
-"""The routes about a thread's files: uploads, artifacts, and all local data."""
+"""Routes of a thread's files: uploads, artifacts and all local data."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from starlette.requests import Request
+from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agent.catalog.source import ModelSource
-from agent.core.schemas import UploadResult
+from agent.core.schemas import DeletionResult, OperationResult, UploadList, UploadResult
 from agent.core.virtual_paths import check_thread_id
 from agent.errors import FileRefused
-from agent.management.routes.endpoints import answer, guarded
-from agent.management.routes.multipart import FileStart, files
-from agent.management.routes.pagination import paged
-from agent.management.thread_files import ThreadFiles, limits_of, uploaded
+from agent.management.routes.base import (
+    FILES_SCHEMA,
+    PageCursor,
+    PageLimit,
+    management_router,
+    select_page,
+)
+from agent.management.routes.multipart import FileStart, read_files
+from agent.management.thread_files import ThreadFiles, describe_upload, limits_of
 from agent.uploads.artifacts import open_artifact
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
@@ -30,17 +34,24 @@ _ARTIFACT_HEADERS = {
     "cache-control": "private, no-store",
     "content-security-policy": "default-src 'none'; sandbox",
 }
+_UPLOAD_BODY: Final = {"requestBody": {"content": {"multipart/form-data": {"schema": FILES_SCHEMA}}}}
 
 
-class OpenedFile(FileResponse):
-    """A file that was opened already, which no command of the agent can put another in the place of."""
+class BytesResponse(Response):
+    """Media type of files in the OpenAPI document."""
 
-    def __init__(self, descriptor: int, **given: Any) -> None:
-        super().__init__(f"/dev/fd/{descriptor}", **given)
+    media_type = "application/octet-stream"
+
+
+class OpenFileResponse(FileResponse):
+    """A file that is already open, so that no command of the agent can replace it meanwhile."""
+
+    def __init__(self, descriptor: int, **options: Any) -> None:
+        super().__init__(f"/dev/fd/{descriptor}", **options)
         self._descriptor = descriptor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, and close it in any case."""
+        """Send the file and close it in any case."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -48,70 +59,74 @@ class OpenedFile(FileResponse):
 
 
 class FileRoutes:
-    """Uploads and artifacts below a home; sizes by the configuration's `limits.file_mb`."""
+    """Routes of the files in a data directory; the sizes are limited by `limits.file_mb`."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
         self._files = ThreadFiles(home, source)
         self._source = source
 
-    def routes(self) -> list[BaseRoute]:
-        """The routes below `/api/threads/{thread_id}`."""
-        base = "/api/threads/{thread_id}"
-        return [
-            Route(f"{base}/uploads", guarded(self.upload), methods=["POST"]),
-            Route(f"{base}/uploads/list", guarded(self.listing), methods=["GET"]),
-            Route(f"{base}/uploads/{{filename}}", guarded(self.delete), methods=["DELETE"]),
-            Route(f"{base}/artifacts/{{path:path}}", guarded(self.artifact), methods=["GET"]),
-            Route(base, guarded(self.forget), methods=["DELETE"]),
-        ]
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = management_router("files", prefix="/api/threads/{thread_id}")
+        router.post("/uploads", openapi_extra=_UPLOAD_BODY)(self.upload_files)
+        router.get("/uploads/list")(self.list_uploads)
+        router.delete("/uploads/{filename}")(self.delete_upload)
+        router.get("/artifacts/{path:path}", response_class=BytesResponse)(self.get_artifact)
+        router.delete("")(self.delete_thread_data)
+        return router
 
-    async def upload(self, request: Request) -> Response:
-        """Take all files of a multipart body, or none; what comes again under an `Idempotency-Key`, once."""
-        thread_id = check_thread_id(request.path_params["thread_id"])
+    async def upload_files(self, request: Request, thread_id: str) -> UploadResult:
+        """Upload files, all or none.
+
+        With an `Idempotency-Key` a repeated upload is stored once.
+        """
+        thread_id = check_thread_id(thread_id)
         limits = await limits_of(self._source)
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.batch_bytes + MULTIPART_OVERHEAD:
             raise FileRefused("These files are too large together.", status=413)
         store = UploadStore(self._folders, limits)
         async with store.batch(thread_id) as batch:
-            async for event in files(request.headers.get("content-type", ""), request.stream()):
+            async for event in read_files(request.headers.get("content-type", ""), request.stream()):
                 if isinstance(event, FileStart):
                     await batch.begin(event.filename)
                 else:
                     await batch.write(event.data)
-            kept = await store.commit_once(batch, request.headers.get("idempotency-key", ""))
-        return answer(UploadResult(success=True, files=kept, message=uploaded(kept)))
+            stored = await store.commit_once(batch, request.headers.get("idempotency-key", ""))
+        return UploadResult(success=True, files=stored, message=describe_upload(stored))
 
-    async def listing(self, request: Request) -> Response:
-        """The uploads of the thread."""
-        found = await self._files.listed(request.path_params["thread_id"])
-        return paged(request, found, "files", "filename")
+    async def list_uploads(
+        self, thread_id: str, limit: PageLimit = None, cursor: PageCursor = ""
+    ) -> UploadList:
+        """List the uploads of a thread."""
+        uploads = await self._files.list_uploads(thread_id)
+        return select_page(uploads, "files", limit, cursor, key="filename")
 
-    async def delete(self, request: Request) -> Response:
-        """Delete one upload."""
-        parameters = request.path_params
-        return answer(await self._files.delete(parameters["thread_id"], parameters["filename"]))
+    async def delete_upload(self, thread_id: str, filename: str) -> OperationResult:
+        """Delete an upload."""
+        return await self._files.delete(thread_id, filename)
 
-    async def artifact(self, request: Request) -> Response:
-        """Hand out a file of the thread; whatever could act in a browser only as a download."""
-        parameters = request.path_params
-        thread_id, path = parameters["thread_id"], parameters["path"]
-        found = await asyncio.to_thread(open_artifact, self._folders, thread_id, path)
-        descriptor = await asyncio.to_thread(self._opened, thread_id, path)
-        download = request.query_params.get("download") == "true" or not found.inline
-        return OpenedFile(
+    async def get_artifact(self, thread_id: str, path: str, download: str = "") -> Response:
+        """Return a file of a thread.
+
+        It is a download if `download=true`, or if a browser could execute it.
+        """
+        artifact = await asyncio.to_thread(open_artifact, self._folders, thread_id, path)
+        descriptor = await asyncio.to_thread(self._open_file, thread_id, path)
+        is_download = download == "true" or not artifact.inline
+        return OpenFileResponse(
             descriptor,
-            media_type=found.mime_type,
-            filename=found.filename,
-            content_disposition_type="attachment" if download else "inline",
+            media_type=artifact.mime_type,
+            filename=artifact.filename,
+            content_disposition_type="attachment" if is_download else "inline",
             headers=_ARTIFACT_HEADERS,
         )
 
-    def _opened(self, thread_id: str, path: str) -> int:
+    def _open_file(self, thread_id: str, path: str) -> int:
         with self._folders.opened(thread_id, path) as descriptor:
             return os.dup(descriptor)
 
-    async def forget(self, request: Request) -> Response:
-        """Delete all local data of the thread."""
-        return answer(await self._files.forget(request.path_params["thread_id"]))
+    async def delete_thread_data(self, thread_id: str) -> DeletionResult:
+        """Delete all local data of a thread."""
+        return await self._files.forget(thread_id)

@@ -1,90 +1,89 @@
-"""The routes about memory; each takes `?scope=`, without it the runtime's own owner is meant."""
+"""Routes of memory. Each takes `?scope=`; by default it is the runtime's own owner."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from fastapi import APIRouter, Depends, Query
 
 from agent.catalog.source import ModelSource
 from agent.config.memory import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.management.routes.endpoints import answer, body_of, guarded
+from agent.core.memory_document import MemoryDocument
+from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
+from agent.management.routes.base import management_router
 from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import parse_scope
 from agent.memory.service import MemoryService
 
 
-def memory_routes(home: Path, source: ModelSource) -> list[BaseRoute]:
-    """The routes below `/api/memory`."""
+async def read_scope(
+    scope: Annotated[str | None, Query(description="Owner of the memory.")] = None,
+) -> MemoryScope:
+    """Parse the owner of the memory. Raises BadIdentifier."""
+    return parse_scope(scope)
 
-    async def settings() -> MemoryConfig:
+
+Scope = Annotated[MemoryScope, Depends(read_scope)]
+
+
+def memory_routes(home: Path, source: ModelSource) -> APIRouter:
+    """Return the routes of the memory in a data directory."""
+
+    async def read_settings() -> MemoryConfig:
         return (await source.config()).memory
 
-    return MemoryRoutes(MemoryService(home, settings)).routes()
+    return MemoryRoutes(MemoryService(home, read_settings)).router()
 
 
 class MemoryRoutes:
-    """Show, export, mend and forget what is remembered."""
+    """Routes that show, change and delete memory."""
 
     def __init__(self, memory: MemoryService) -> None:
         self._memory = memory
 
-    def routes(self) -> list[BaseRoute]:
-        """The routes below `/api/memory`."""
-        base = "/api/memory"
-        return [
-            Route(base, guarded(self.show), methods=["GET"]),
-            Route(base, guarded(self.forget), methods=["DELETE"]),
-            Route(f"{base}/reload", guarded(self.reload), methods=["POST"]),
-            Route(f"{base}/config", guarded(self.config), methods=["GET"]),
-            Route(f"{base}/status", guarded(self.status), methods=["GET"]),
-            Route(f"{base}/facts", guarded(self.add), methods=["POST"]),
-            Route(f"{base}/facts/{{fact}}", guarded(self.change), methods=["PATCH"]),
-            Route(f"{base}/facts/{{fact}}", guarded(self.remove), methods=["DELETE"]),
-        ]
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = management_router("memory", prefix="/api/memory")
+        router.get("")(self.get_memory)
+        router.delete("")(self.delete_memory)
+        router.post("/reload")(self.reload_memory)
+        router.get("/config")(self.get_memory_config)
+        router.get("/status")(self.get_memory_status)
+        router.post("/facts", status_code=201)(self.add_fact)
+        router.patch("/facts/{fact}")(self.update_fact)
+        router.delete("/facts/{fact}")(self.delete_fact)
+        return router
 
-    async def show(self, request: Request) -> Response:
-        """All that is remembered; this is what an export is, too."""
-        return answer(await self._memory.load_document(scope_of(request)))
+    async def get_memory(self, scope: Scope) -> MemoryDocument:
+        """Export all memory."""
+        return await self._memory.load_document(scope)
 
-    async def forget(self, request: Request) -> Response:
-        """Erase it all."""
-        return answer(await self._memory.erase(scope_of(request)))
+    async def delete_memory(self, scope: Scope) -> OperationResult:
+        """Delete all memory."""
+        return await self._memory.erase(scope)
 
-    async def reload(self, request: Request) -> Response:
-        """Read the file anew."""
-        return answer(await self._memory.reload_document(scope_of(request)))
+    async def reload_memory(self, scope: Scope) -> MemoryDocument:
+        """Reload memory from its file."""
+        return await self._memory.reload_document(scope)
 
-    async def config(self, request: Request) -> Response:
-        """How memory is configured."""
-        scope_of(request)
-        return answer(await self._memory.load_settings())
+    async def get_memory_config(self, scope: Scope) -> MemorySettings:
+        """Return the memory settings."""
+        return await self._memory.load_settings()
 
-    async def status(self, request: Request) -> Response:
-        """How much is remembered, and what waits."""
-        return answer(await self._memory.load_status(scope_of(request)))
+    async def get_memory_status(self, scope: Scope) -> MemoryStatus:
+        """Return the size of memory and its pending updates."""
+        return await self._memory.load_status(scope)
 
-    async def add(self, request: Request) -> Response:
+    async def add_fact(self, scope: Scope, body: NewFactBody) -> MemoryChange:
         """Add a fact."""
-        body = NewFactBody.of(await body_of(request))
-        return answer(await self._memory.add_fact(scope_of(request), **body.model_dump()), 201)
+        return await self._memory.add_fact(scope, **body.model_dump())
 
-    async def change(self, request: Request) -> Response:
+    async def update_fact(self, scope: Scope, fact: str, body: FactBody) -> MemoryChange:
         """Change a fact."""
-        body = FactBody.of(await body_of(request))
-        found = await self._memory.change_fact(
-            scope_of(request), request.path_params["fact"], **body.model_dump()
-        )
-        return answer(found)
+        return await self._memory.change_fact(scope, fact, **body.model_dump())
 
-    async def remove(self, request: Request) -> Response:
-        """Forget one fact."""
-        return answer(await self._memory.remove_fact(scope_of(request), request.path_params["fact"]))
-
-
-def scope_of(request: Request) -> MemoryScope:
-    """Whose memory is meant. Raises BadIdentifier."""
-    return parse_scope(request.query_params.get("scope"))
+    async def delete_fact(self, scope: Scope, fact: str) -> OperationResult:
+        """Delete a fact."""
+        return await self._memory.remove_fact(scope, fact)

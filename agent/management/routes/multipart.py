@@ -1,4 +1,4 @@
-"""Reads files from a multipart body as it arrives, without holding one in memory."""
+"""Reader of multipart bodies: yields files as they arrive, without buffering one in memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MALFORMED = "This is not a well-formed multipart body."
 
 @dataclass(frozen=True, slots=True)
 class FileStart:
-    """A file begins; its name as the client wrote it."""
+    """Start of a file, with the client's name for it."""
 
     filename: str
 
 
 @dataclass(frozen=True, slots=True)
 class FileData:
-    """The next bytes of it."""
+    """Next bytes of the file."""
 
     data: bytes
 
@@ -72,10 +72,10 @@ class _Reader:
             raise FileRefused(_MALFORMED)
 
 
-async def files(content_type: str, body: AsyncIterator[bytes]) -> AsyncIterator[FileStart | FileData]:
-    """The files of a `multipart/form-data` body; other fields are passed over.
+async def read_files(content_type: str, body: AsyncIterator[bytes]) -> AsyncIterator[FileStart | FileData]:
+    """Yield the files of a `multipart/form-data` body; other fields are ignored.
 
-    Raises FileRefused for another content type (415) and for a malformed or unfinished body (400).
+    Raises FileRefused for another content type (415) and for a malformed or incomplete body (400).
     """
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")

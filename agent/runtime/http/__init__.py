@@ -1,1 +1,1 @@
-"""The HTTP edge of the runtime: routes, bodies, security, streams."""
+"""HTTP routes of the LangGraph API."""

@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Body
 from langchain_core.runnables import RunnableConfig
 from pydantic.errors import PydanticUserError
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import BadRequest, Conflict, NotFound
-from agent.runtime.domain import Assistant, Json
+from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
-from agent.runtime.http.bodies import AssistantBody, AssistantPatch, AssistantSearch
-from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.responses import answer, pages, read_body, truth
-from agent.runtime.ids import new_id, require_uuid
-from agent.runtime.serializers import assistant_view, selected
+from agent.runtime.http.base import (
+    AssistantId,
+    OpenRuntime,
+    Runtime,
+    json_response,
+    make_router,
+    pagination_headers,
+)
+from agent.runtime.http.bodies import AssistantCreate, AssistantPatch, AssistantSearch
+from agent.runtime.serializers import assistant_view, select_keys
+from agent.runtime.store import assistants
+
+router = make_router("assistants", prefix="/assistants")
 
 
-async def get(request: Request) -> Response:
-    """One assistant."""
-    return answer(assistant_view(await parts_of(request).assistant(path_id(request, "assistant_id"))))
-
-
-async def create(request: Request) -> Response:
+@router.post("")
+async def create_assistant(runtime: Runtime, body: AssistantCreate) -> Response:
     """Create an assistant."""
-    parts = parts_of(request)
-    body = await read_body(request, AssistantBody)
-    if body.graph_id not in parts.graphs.names:
+    if body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
-    wanted = body.assistant_id
-    assistant_id = require_uuid(wanted, "assistant id") if wanted is not None else new_id()
-    if wanted is not None:
+    assistant_id = new_id()
+    if body.assistant_id is not None:
+        assistant_id = require_uuid(body.assistant_id, "assistant id")
         try:
-            present = await parts.assistant(assistant_id)
+            present = await runtime.find_assistant(assistant_id)
         except NotFound:
             pass
         else:
             if body.if_exists == "do_nothing":
-                return answer(assistant_view(present))
+                return json_response(assistant_view(present))
             raise Conflict(f"Assistant {assistant_id} already exists")
-    now = parts.clock()
-    made = Assistant(
+    now = runtime.clock()
+    assistant = Assistant(
         assistant_id=assistant_id,
         graph_id=body.graph_id,
         name=body.name or "Untitled",
@@ -55,50 +58,38 @@ async def create(request: Request) -> Response:
         context=body.context,
         metadata=body.metadata,
     )
-    await parts.store.put_assistant(made)
-    return answer(assistant_view(made))
+    await runtime.database.write(assistants.put_assistant, assistant)
+    return json_response(assistant_view(assistant))
 
 
-async def patch(request: Request) -> Response:
-    """Change an assistant; its version rises."""
-    parts = parts_of(request)
-    body = await read_body(request, AssistantPatch)
-    assistant = await _own(parts, path_id(request, "assistant_id"))
-    changes = {name: value for name, value in body.model_dump().items() if value is not None}
-    if "metadata" in changes:
-        changes["metadata"] = {**assistant.metadata, **changes["metadata"]}
-    if changes.get("graph_id", assistant.graph_id) not in parts.graphs.names:
-        raise NotFound(f"No graph named {changes['graph_id']!r}")
-    made = replace(assistant, **changes, version=assistant.version + 1, updated_at=parts.clock())
-    await parts.store.put_assistant(made)
-    return answer(assistant_view(made))
+@router.post("/search")
+async def search_assistants(
+    runtime: Runtime, body: Annotated[AssistantSearch, Body(default_factory=AssistantSearch)]
+) -> Response:
+    """Search assistants."""
+    found = await _find_matching(runtime, body)
+    page = found[body.offset : body.offset + body.limit]
+    views = [select_keys(assistant_view(item), body.select) for item in page]
+    headers = pagination_headers(len(found), offset=body.offset, limit=body.limit)
+    return json_response(views, headers=headers)
 
 
-async def delete(request: Request) -> Response:
-    """Drop an assistant."""
-    parts = parts_of(request)
-    assistant = await _own(parts, path_id(request, "assistant_id"))
-    await parts.store.delete_assistant(assistant.assistant_id)
-    return Response(status_code=204)
+@router.post("/count")
+async def count_assistants(
+    runtime: Runtime, body: Annotated[AssistantSearch, Body(default_factory=AssistantSearch)]
+) -> Response:
+    """Count matching assistants."""
+    return json_response(len(await _find_matching(runtime, body)))
 
 
-async def _own(parts: Parts, assistant_id: str) -> Assistant:
-    assistant = await parts.assistant(assistant_id)
-    if assistant.metadata.get("created_by") == "system":
-        raise BadRequest("A graph's own assistant can't be changed")
-    return assistant
+async def _find_matching(runtime: OpenRuntime, body: AssistantSearch) -> list[Assistant]:
+    stored = await runtime.database.read(assistants.list_assistants)
+    system = [runtime.graphs.system_assistant(name) for name in runtime.graphs.names]
+    found = [item for item in [*stored, *system] if _matches(item, body)]
+    return sorted(found, key=lambda item: getattr(item, body.sort_by), reverse=body.sort_order == "desc")
 
 
-async def _found(request: Request) -> tuple[AssistantSearch, list[Assistant]]:
-    parts = parts_of(request)
-    body = await read_body(request, AssistantSearch)
-    system = [parts.graphs.system_assistant(name) for name in parts.graphs.names]
-    found = [item for item in [*await parts.store.list_assistants(), *system] if _fits(item, body)]
-    found.sort(key=lambda item: getattr(item, body.sort_by), reverse=body.sort_order == "desc")
-    return body, found
-
-
-def _fits(assistant: Assistant, body: AssistantSearch) -> bool:
+def _matches(assistant: Assistant, body: AssistantSearch) -> bool:
     if body.graph_id is not None and assistant.graph_id != body.graph_id:
         return False
     if body.name is not None and body.name.lower() not in assistant.name.lower():
@@ -106,77 +97,80 @@ def _fits(assistant: Assistant, body: AssistantSearch) -> bool:
     return all(assistant.metadata.get(key) == value for key, value in (body.metadata or {}).items())
 
 
-async def search(request: Request) -> Response:
-    """A page of assistants."""
-    body, found = await _found(request)
-    page = found[body.offset : body.offset + body.limit]
-    views = [selected(assistant_view(item), body.select) for item in page]
-    return answer(views, headers=pages(len(found), offset=body.offset, limit=body.limit))
+@router.get("/{assistant_id}/graph")
+async def get_assistant_graph(runtime: Runtime, assistant_id: AssistantId, xray: str = "") -> Response:
+    """Return nodes and edges of an assistant's graph."""
+    depth: bool | int = int(xray) if xray.isdigit() else xray.lower() in {"true", "yes"}
+    async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
+        return json_response((await graph.aget_graph(xray=depth)).to_json())
 
 
-async def count(request: Request) -> Response:
-    """How many assistants fit."""
-    return answer(len((await _found(request))[1]))
-
-
-async def graph(request: Request) -> Response:
-    """The graph's drawing: nodes and edges."""
-    text = request.query_params.get("xray", "")
-    xray: bool | int = int(text) if text.isdigit() else truth(request, "xray")
-    async with _described(request) as found:
-        return answer((await found.aget_graph(xray=xray)).to_json())
-
-
-async def schemas(request: Request) -> Response:
-    """JSON schemas of input, output, state, config and context."""
-    parts = parts_of(request)
-    assistant = await parts.assistant(path_id(request, "assistant_id"))
-    async with _described(request) as found:
+@router.get("/{assistant_id}/schemas")
+async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> Response:
+    """Return the JSON schemas of an assistant's input, output, state, config and context."""
+    assistant = await runtime.find_assistant(assistant_id)
+    async with _open_graph(runtime, assistant) as graph:
         view = {
             "graph_id": assistant.graph_id,
-            "input_schema": _schema(found.get_input_jsonschema),
-            "output_schema": _schema(found.get_output_jsonschema),
-            "state_schema": _schema(found.get_output_jsonschema),
-            "config_schema": _schema(found.get_context_jsonschema),
-            "context_schema": _schema(found.get_context_jsonschema),
+            "input_schema": _try_schema(graph.get_input_jsonschema),
+            "output_schema": _try_schema(graph.get_output_jsonschema),
+            "state_schema": _try_schema(graph.get_output_jsonschema),
+            "config_schema": _try_schema(graph.get_context_jsonschema),
+            "context_schema": _try_schema(graph.get_context_jsonschema),
         }
-    return answer(view)
+    return json_response(view)
 
 
-def _schema(make: Any) -> Json | None:
-    """A schema, or None where a type has none (a graph may hold types that pydantic can't describe)."""
+@asynccontextmanager
+async def _open_graph(runtime: OpenRuntime, assistant: Assistant) -> AsyncIterator[AnyGraph]:
+    config: RunnableConfig = {"configurable": dict(assistant.config.get("configurable", {}))}
+    async with runtime.graphs.open_graph(assistant.graph_id, config, access=DESCRIBE) as graph:
+        yield graph
+
+
+def _try_schema(make: Callable[[], Any]) -> Json | None:
+    """Return a schema, None if there is none: a graph may use types that pydantic can't describe."""
     try:
-        found: Json | None = make()
+        schema: Json | None = make()
     except (TypeError, ValueError, AttributeError, PydanticUserError):
         return None
-    return found
+    return schema
 
 
-class _described:
-    """The graph of the request's assistant, for reading its structure."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    async def __aenter__(self) -> AnyGraph:
-        parts = parts_of(self._request)
-        assistant = await parts.assistant(path_id(self._request, "assistant_id"))
-        config: RunnableConfig = {"configurable": dict(assistant.config.get("configurable", {}))}
-        self._context = parts.graphs.graph(assistant.graph_id, config, access=DESCRIBE)
-        return await self._context.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._context.__aexit__(*error)
+@router.get("/{assistant_id}")
+async def get_assistant(runtime: Runtime, assistant_id: AssistantId) -> Response:
+    """Return an assistant."""
+    return json_response(assistant_view(await runtime.find_assistant(assistant_id)))
 
 
-_ONE = "/assistants/{assistant_id}"
-ROUTES = [
-    Route("/assistants", create, methods=["POST"]),
-    Route("/assistants/search", search, methods=["POST"]),
-    Route("/assistants/count", count, methods=["POST"]),
-    Route(f"{_ONE}/graph", graph, methods=["GET"]),
-    Route(f"{_ONE}/schemas", schemas, methods=["GET"]),
-    Route(_ONE, get, methods=["GET"]),
-    Route(_ONE, patch, methods=["PATCH"]),
-    Route(_ONE, delete, methods=["DELETE"]),
-]
+@router.patch("/{assistant_id}")
+async def patch_assistant(
+    runtime: Runtime,
+    assistant_id: AssistantId,
+    body: Annotated[AssistantPatch, Body(default_factory=AssistantPatch)],
+) -> Response:
+    """Change an assistant and increment its version."""
+    assistant = await _find_changeable(runtime, assistant_id)
+    changes = {name: value for name, value in body.model_dump().items() if value is not None}
+    if "metadata" in changes:
+        changes["metadata"] = {**assistant.metadata, **changes["metadata"]}
+    if changes.get("graph_id", assistant.graph_id) not in runtime.graphs.names:
+        raise NotFound(f"No graph named {changes['graph_id']!r}")
+    changed = replace(assistant, **changes, version=assistant.version + 1, updated_at=runtime.clock())
+    await runtime.database.write(assistants.put_assistant, changed)
+    return json_response(assistant_view(changed))
+
+
+@router.delete("/{assistant_id}", status_code=204)
+async def delete_assistant(runtime: Runtime, assistant_id: AssistantId) -> Response:
+    """Delete an assistant."""
+    assistant = await _find_changeable(runtime, assistant_id)
+    await runtime.database.write(assistants.delete_assistant, assistant.assistant_id)
+    return Response(status_code=204)
+
+
+async def _find_changeable(runtime: OpenRuntime, assistant_id: str) -> Assistant:
+    assistant = await runtime.find_assistant(assistant_id)
+    if assistant.metadata.get("created_by") == "system":
+        raise BadRequest("A graph's own assistant can't be changed")
+    return assistant

@@ -15,8 +15,8 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
-class RunBody(_Body):
-    """Creation of a run, in each of its forms."""
+class RunCreate(_Body):
+    """Run to start: in the background, streamed or waited for."""
 
     assistant_id: str
     input: Any = None
@@ -43,39 +43,39 @@ class RunBody(_Body):
     thread_id: str | None = None
 
 
-class Update(_Body):
-    """One state update."""
+class StateUpdateItem(_Body):
+    """Update of a thread's state."""
 
     values: Any = None
     command: Json | None = None
     as_node: str | None = None
 
 
-class Superstep(_Body):
-    """Updates that count as one step."""
+class StateSuperstep(_Body):
+    """State updates that form one step."""
 
-    updates: list[Update]
+    updates: list[StateUpdateItem]
 
 
-class ThreadBody(_Body):
-    """Creation of a thread."""
+class ThreadCreate(_Body):
+    """Thread to create."""
 
     thread_id: str | None = None
     metadata: Json = Field(default_factory=dict)
     if_exists: Literal["raise", "do_nothing"] = "raise"
-    supersteps: list[Superstep] | None = None
+    supersteps: list[StateSuperstep] | None = None
     ttl: Any = None
 
 
 class ThreadPatch(_Body):
-    """Change of a thread."""
+    """Metadata to merge into a thread."""
 
     metadata: Json = Field(default_factory=dict)
     ttl: Any = None
 
 
 class ThreadSearch(_Body):
-    """Search or count of threads."""
+    """Conditions, order and page of a thread search."""
 
     metadata: Json | None = None
     values: Json | None = None
@@ -90,14 +90,14 @@ class ThreadSearch(_Body):
 
 
 class ThreadPrune(_Body):
-    """Pruning of threads."""
+    """Threads to delete."""
 
     thread_ids: list[str]
     strategy: Literal["delete", "keep_latest"] = "delete"
 
 
-class StateUpdate(_Body):
-    """Change of a thread's state."""
+class ThreadStateUpdate(_Body):
+    """Values to write to a thread's state."""
 
     values: Any = None
     as_node: str | None = None
@@ -105,16 +105,16 @@ class StateUpdate(_Body):
     checkpoint_id: str | None = None
 
 
-class StateAt(_Body):
-    """Which state to read."""
+class ThreadStateRead(_Body):
+    """Checkpoint whose state to return."""
 
     checkpoint: Json = Field(default_factory=dict)
     subgraphs: bool = False
     select: list[str] | None = None
 
 
-class History(_Body):
-    """Which part of a thread's history to read."""
+class ThreadHistory(_Body):
+    """Conditions and page of a thread's history."""
 
     limit: int = Limit
     before: str | Json | None = None
@@ -123,16 +123,16 @@ class History(_Body):
     select: list[str] | None = None
 
 
-class CancelMany(_Body):
-    """Which runs to cancel."""
+class RunsCancel(_Body):
+    """Runs to cancel, by id, thread or status."""
 
     thread_id: str | None = None
     run_ids: list[str] | None = None
     status: Literal["pending", "running", "all"] | None = None
 
 
-class AssistantBody(_Body):
-    """Creation of an assistant."""
+class AssistantCreate(_Body):
+    """Assistant to create."""
 
     graph_id: str
     assistant_id: str | None = None
@@ -145,7 +145,7 @@ class AssistantBody(_Body):
 
 
 class AssistantPatch(_Body):
-    """Change of an assistant."""
+    """Fields of an assistant to change; null keeps a field."""
 
     graph_id: str | None = None
     config: Json | None = None
@@ -156,7 +156,7 @@ class AssistantPatch(_Body):
 
 
 class AssistantSearch(_Body):
-    """Search or count of assistants."""
+    """Conditions, order and page of an assistant search."""
 
     metadata: Json | None = None
     graph_id: str | None = None
@@ -168,8 +168,8 @@ class AssistantSearch(_Body):
     select: list[str] | None = None
 
 
-class Item(_Body):
-    """A store item to keep."""
+class StorePut(_Body):
+    """Store item to write."""
 
     namespace: list[str]
     key: str
@@ -178,15 +178,15 @@ class Item(_Body):
     ttl: float | None = None
 
 
-class ItemKey(_Body):
-    """A store item to drop."""
+class StoreDelete(_Body):
+    """Store item to delete."""
 
     namespace: list[str] = Field(default_factory=list)
     key: str
 
 
-class ItemSearch(_Body):
-    """Search of store items."""
+class StoreSearch(_Body):
+    """Conditions and page of an item search."""
 
     namespace_prefix: list[str] = Field(default_factory=list)
     filter: Json | None = None
@@ -195,8 +195,8 @@ class ItemSearch(_Body):
     offset: int = Offset
 
 
-class Namespaces(_Body):
-    """Listing of namespaces."""
+class StoreListNamespaces(_Body):
+    """Conditions and page of a namespace list."""
 
     prefix: list[str] | None = None
     suffix: list[str] | None = None

@@ -2,88 +2,119 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Annotated, Final, NamedTuple
 
-from starlette.requests import Request
+from fastapi import Body, Depends, Header, Query, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import BadRequest, Invalid, NotFound
-from agent.runtime.active_run import Handle
-from agent.runtime.domain import CancelAction, Multitask, NewRun, Outcome, Run, RunSpec
-from agent.runtime.encode import dumps
-from agent.runtime.http.bodies import CancelMany, RunBody
-from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.responses import (
-    answer,
-    integer,
-    pages,
-    read_body,
-    read_json,
-    several,
-    truth,
-    validate,
+from agent.runtime.domain import (
+    START,
+    AttemptOutcome,
+    CancelAction,
+    MultitaskStrategy,
+    NewRun,
+    Run,
+    RunSpec,
+    new_id,
+    parse_event_id,
+    require_uuid,
 )
-from agent.runtime.http.streams import EVENT_STREAM, Pushed, waited
-from agent.runtime.ids import START, new_id, parse_event_id, require_uuid
-from agent.runtime.manager import Created
-from agent.runtime.reader import EventReader
-from agent.runtime.serializers import run_view, selected
+from agent.runtime.encode import dumps
+from agent.runtime.event_log import EventReader
+from agent.runtime.http.base import (
+    JSON,
+    ClosingStream,
+    Flag,
+    OpenRuntime,
+    RunId,
+    Runtime,
+    StringList,
+    ThreadId,
+    json_response,
+    make_router,
+    pagination_headers,
+)
+from agent.runtime.http.bodies import RunCreate, RunsCancel
+from agent.runtime.manager import ActiveRun, CreatedRun
+from agent.runtime.serializers import run_view, select_keys
+from agent.runtime.store import runs
+from agent.runtime.store.threads import get_thread
 from agent.runtime.stream_modes import require_modes
 
+EVENT_STREAM: Final = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",
+}
+router = make_router("runs")
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a creation request asks for besides the run."""
 
-    created: Created
-    cancel_on_disconnect: bool
+class EventStreamResponse(Response):
+    """Media type of event streams in the OpenAPI document."""
+
+    media_type = "text/event-stream"
 
 
-async def _create(request: Request, data: Any, thread_id: str | None, *, reading: bool = False) -> _Wanted:
-    parts = parts_of(request)
-    body = validate(RunBody, data)
+class RunCreation(NamedTuple):
+    """Dependencies and headers of a request that creates a run."""
+
+    runtime: OpenRuntime
+    model_name: str | None
+    idempotency_key: str | None
+
+
+async def read_creation(request: Request, runtime: Runtime) -> RunCreation:
+    """Read the headers of a creation request."""
+    return RunCreation(runtime, request.headers.get("x-model"), request.headers.get("idempotency-key"))
+
+
+Creation = Annotated[RunCreation, Depends(read_creation)]
+
+
+async def _create(
+    creation: RunCreation, body: RunCreate, thread_id: str | None = None, *, reading: bool = False
+) -> CreatedRun:
     if thread_id is None and body.thread_id is not None:
         thread_id = require_uuid(body.thread_id, "thread id")
-    spec = await _spec(request, parts, body, temporary=thread_id is None and body.on_completion != "keep")
-    key = request.headers.get("idempotency-key")
+    stateless = thread_id is None
+    spec = await _make_spec(creation, body, temporary=stateless and body.on_completion != "keep")
+    runtime, key = creation.runtime, creation.idempotency_key
     if key:
         spec.metadata["idempotency_key"] = key
-    stateless = thread_id is None
     new = NewRun(
         run_id=new_id(),
         thread_id=thread_id or new_id(),
         spec=spec,
-        multitask_strategy=Multitask(body.multitask_strategy),
+        multitask_strategy=MultitaskStrategy(body.multitask_strategy),
         if_not_exists="create" if stateless else body.if_not_exists,
         idempotency_scope=("stateless" if stateless else thread_id) if key else None,
         idempotency_key=key or None,
-        start_at=parts.clock() + body.after_seconds if body.after_seconds else None,
+        start_at=runtime.clock() + body.after_seconds if body.after_seconds else None,
     )
-    created = await parts.manager.create(new, reading=reading)
-    return _Wanted(created, body.on_disconnect == "cancel")
+    return await runtime.manager.create_run(new, reading=reading)
 
 
-async def _spec(request: Request, parts: Parts, body: RunBody, *, temporary: bool) -> RunSpec:
+async def _make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
     if body.webhook is not None:
         raise Invalid("webhook: not in this version")
-    assistant = await parts.assistant(body.assistant_id)
+    assistant = await creation.runtime.find_assistant(body.assistant_id)
     configurable = body.config.get("configurable") or {}
     if body.context is not None and configurable:
         raise BadRequest("Give either context or config.configurable, not both")
     config = {**assistant.config, **body.config}
     chosen = {**assistant.config.get("configurable", {}), **configurable}
-    model = request.headers.get("x-model")
     context = {**assistant.context, **body.context} if body.context is not None else assistant.context or None
+    model = creation.model_name
     if model and "model_name" not in chosen and "model_name" not in (context or {}):
         chosen["model_name"] = model
     if chosen:
         config["configurable"] = chosen
-    if body.checkpoint_during is not None and body.durability is None:
-        body.durability = "async" if body.checkpoint_during else "exit"
-    checkpoint = body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None)
+    durability = body.durability
+    if body.checkpoint_during is not None and durability is None:
+        durability = "async" if body.checkpoint_during else "exit"
     return RunSpec(
         graph_id=assistant.graph_id,
         assistant_id=assistant.assistant_id,
@@ -92,238 +123,285 @@ async def _spec(request: Request, parts: Parts, body: RunBody, *, temporary: boo
         config=config,
         context=dict(context) if context else None,
         metadata={**body.metadata},
-        checkpoint=checkpoint,
+        checkpoint=body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None),
         stream_mode=require_modes(body.stream_mode),
         stream_subgraphs=body.stream_subgraphs,
         stream_resumable=body.stream_resumable,
-        interrupt_before=_names(body.interrupt_before),
-        interrupt_after=_names(body.interrupt_after),
-        durability=body.durability,
+        interrupt_before=_to_names(body.interrupt_before),
+        interrupt_after=_to_names(body.interrupt_after),
+        durability=durability,
         feedback_keys=tuple(body.feedback_keys),
         temporary_thread=temporary,
     )
 
 
-def _names(given: str | list[str] | None) -> str | tuple[str, ...] | None:
-    return tuple(given) if isinstance(given, list) else given
+def _to_names(nodes: str | list[str] | None) -> str | tuple[str, ...] | None:
+    return tuple(nodes) if isinstance(nodes, list) else nodes
 
 
-def _place(run: Run, kind: str) -> dict[str, str]:
+def _location_headers(run: Run, kind: str) -> dict[str, str]:
     path = f"/threads/{run.thread_id}/runs/{run.run_id}"
-    return {"location": f"{path}/{kind}" if kind else path, "content-location": path}
+    return {"location": f"{path}/{kind}", "content-location": path}
 
 
-def _thread(request: Request) -> str | None:
-    return path_id(request, "thread_id") if "thread_id" in request.path_params else None
+@router.post("/threads/{thread_id}/runs/stream", response_class=EventStreamResponse)
+async def stream_thread_run(creation: Creation, thread_id: ThreadId, body: RunCreate) -> Response:
+    """Start a run and stream its events."""
+    return await _stream_new_run(creation, body, thread_id)
 
 
-async def create(request: Request) -> Response:
+@router.post("/runs/stream", response_class=EventStreamResponse)
+async def stream_run(creation: Creation, body: RunCreate) -> Response:
+    """Start a run on a temporary thread and stream its events."""
+    return await _stream_new_run(creation, body)
+
+
+async def _stream_new_run(creation: RunCreation, body: RunCreate, thread_id: str | None = None) -> Response:
+    created = await _create(creation, body, thread_id, reading=True)
+    reader = _make_reader(creation.runtime, created.run, created.active, after="0", counted=created.is_new)
+    cancel = body.on_disconnect == "cancel"
+    return _stream_events(creation.runtime, created.run, reader, cancel_on_disconnect=cancel)
+
+
+@router.post("/threads/{thread_id}/runs/wait")
+async def wait_thread_run(creation: Creation, thread_id: ThreadId, body: RunCreate) -> Response:
+    """Start a run and return its result."""
+    return await _wait_for_new_run(creation, body, thread_id)
+
+
+@router.post("/runs/wait")
+async def wait_run(creation: Creation, body: RunCreate) -> Response:
+    """Start a run on a temporary thread and return its result."""
+    return await _wait_for_new_run(creation, body)
+
+
+async def _wait_for_new_run(creation: RunCreation, body: RunCreate, thread_id: str | None = None) -> Response:
+    created = await _create(creation, body, thread_id)
+    cancel = body.on_disconnect == "cancel"
+    return await _wait_for_result(creation.runtime, created.run, created.active, cancel_on_disconnect=cancel)
+
+
+@router.post("/threads/{thread_id}/runs")
+async def create_thread_run(creation: Creation, thread_id: ThreadId, body: RunCreate) -> Response:
     """Start a run in the background."""
-    wanted = await _create(request, await read_json(request), _thread(request))
-    run = wanted.created.run
-    return answer(run_view(run), headers={"content-location": _place(run, "")["content-location"]})
+    return await _create_in_background(creation, body, thread_id)
 
 
-async def create_batch(request: Request) -> Response:
-    """Start several runs."""
-    data = await read_json(request)
-    if not isinstance(data, list) or not data:
-        raise Invalid("The body must be a list of runs")
-    for item in data:
-        validate(RunBody, item)
-    made = [await _create(request, item, None) for item in data]
-    return answer([run_view(wanted.created.run) for wanted in made])
+@router.post("/runs")
+async def create_run(creation: Creation, body: RunCreate) -> Response:
+    """Start a run on a temporary thread in the background."""
+    return await _create_in_background(creation, body)
 
 
-async def stream(request: Request) -> Response:
-    """Start a run and stream its events from the first."""
-    wanted = await _create(request, await read_json(request), _thread(request), reading=True)
-    run, handle = wanted.created.run, wanted.created.handle
-    reader = _reader(parts_of(request), run, handle, after="0", counted=wanted.created.is_new)
-    return _events(request, run, reader, cancel=wanted.cancel_on_disconnect)
+async def _create_in_background(
+    creation: RunCreation, body: RunCreate, thread_id: str | None = None
+) -> Response:
+    run = (await _create(creation, body, thread_id)).run
+    headers = {"content-location": f"/threads/{run.thread_id}/runs/{run.run_id}"}
+    return json_response(run_view(run), headers=headers)
 
 
-async def wait(request: Request) -> Response:
-    """Start a run and answer its result."""
-    wanted = await _create(request, await read_json(request), _thread(request))
-    run = wanted.created.run
-    return await _result(request, run, wanted.created.handle, cancel=wanted.cancel_on_disconnect)
+@router.post("/runs/batch")
+async def create_runs(creation: Creation, body: Annotated[list[RunCreate], Body(min_length=1)]) -> Response:
+    """Start several runs in the background."""
+    created = [await _create(creation, item) for item in body]
+    return json_response([run_view(one.run) for one in created])
 
 
-async def join(request: Request) -> Response:
-    """The result of a run, when it has one."""
-    parts = parts_of(request)
-    run = await parts.store.get_run(path_id(request, "thread_id"), path_id(request, "run_id"))
-    handle = parts.manager.handle(run.run_id)
-    return await _result(request, run, handle, cancel=truth(request, "cancel_on_disconnect"))
+@router.post("/runs/cancel", status_code=204)
+async def cancel_runs(
+    runtime: Runtime,
+    body: Annotated[RunsCancel, Body(default_factory=RunsCancel)],
+    action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
+) -> Response:
+    """Cancel several runs by id, thread or status."""
+    if body.run_ids is None and body.status is None:
+        raise Invalid("Give run_ids or status")
+    run_ids = None if body.run_ids is None else {require_uuid(item, "run id") for item in body.run_ids}
+    matching = [
+        active
+        for active in runtime.manager.list_active(body.thread_id)
+        if (run_ids is None or active.run.run_id in run_ids)
+        and (body.status in (None, "all") or str(active.run.status) == body.status)
+    ]
+    if run_ids is not None and not matching:
+        raise NotFound("None of these runs is pending or running")
+    for active in matching:
+        await runtime.manager.cancel_run(active.thread_id, active.run.run_id, action)
+    return Response(status_code=204)
 
 
-async def join_stream(request: Request) -> Response:
-    """The events of a run: after `Last-Event-ID`, else from now on."""
-    parts = parts_of(request)
-    run = await parts.store.get_run(path_id(request, "thread_id"), path_id(request, "run_id"))
-    handle = parts.manager.handle(run.run_id)
-    modes = several(request, "stream_mode")
-    last = request.headers.get("last-event-id")
-    reader = _reader(parts, run, handle, after=last, modes=require_modes(modes) if modes else None)
-    given = parse_event_id(last) if last else None
-    await reader.check(given, unknown=bool(last) and given is None)
-    return _events(request, run, reader, cancel=truth(request, "cancel_on_disconnect"))
+@router.get("/threads/{thread_id}/runs")
+async def list_runs(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 10,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    status: str | None = None,
+    select: StringList = None,
+) -> Response:
+    """List the runs of a thread, newest first."""
+    page = await runtime.database.read(runs.list_runs, thread_id, status=status, limit=limit, offset=offset)
+    views = [select_keys(run_view(run), select) for run in page.rows]
+    return json_response(views, headers=pagination_headers(page.total, offset=offset, limit=limit))
 
 
-def _reader(
-    parts: Parts,
+@router.post("/threads/{thread_id}/runs/{run_id}/cancel", status_code=202)
+async def cancel_run(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    run_id: RunId,
+    action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
+    wait: Flag = False,
+) -> Response:
+    """Cancel a run.
+
+    Answers 202, or 204 once the run has ended if `wait` is true.
+    """
+    done = await runtime.manager.cancel_run(thread_id, run_id, action)
+    if not wait:
+        return json_response({}, status=202)
+    await done
+    return Response(status_code=204)
+
+
+@router.get("/threads/{thread_id}/runs/{run_id}/join")
+async def join_run(
+    runtime: Runtime, thread_id: ThreadId, run_id: RunId, cancel_on_disconnect: Flag = False
+) -> Response:
+    """Wait for a run and return its result."""
+    run = await runtime.database.read(runs.get_run, thread_id, run_id)
+    active = runtime.manager.find_active(run.run_id)
+    return await _wait_for_result(runtime, run, active, cancel_on_disconnect=cancel_on_disconnect)
+
+
+@router.get("/threads/{thread_id}/runs/{run_id}/stream", response_class=EventStreamResponse)
+async def join_run_stream(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    run_id: RunId,
+    stream_mode: StringList = None,
+    cancel_on_disconnect: Flag = False,
+    last_event_id: Annotated[str, Header()] = "",
+) -> Response:
+    """Stream the events of a run after `Last-Event-ID`, by default from now on."""
+    run = await runtime.database.read(runs.get_run, thread_id, run_id)
+    active = runtime.manager.find_active(run.run_id)
+    modes = require_modes(stream_mode) if stream_mode else None
+    reader = _make_reader(runtime, run, active, after=last_event_id, modes=modes)
+    after = parse_event_id(last_event_id) if last_event_id else None
+    await reader.check_position(after, unknown=bool(last_event_id) and after is None)
+    return _stream_events(runtime, run, reader, cancel_on_disconnect=cancel_on_disconnect)
+
+
+def _make_reader(
+    runtime: OpenRuntime,
     run: Run,
-    handle: Handle | None,
+    active: ActiveRun | None,
     *,
-    after: str | None,
+    after: str,
     modes: tuple[str, ...] | None = None,
     counted: bool = False,
 ) -> EventReader:
     start = parse_event_id(after) if after else None
-    whole = run.spec.stream_resumable or counted or start != START
+    has_all_events = run.spec.stream_resumable or counted or start != START
     return EventReader(
         run.run_id,
-        channel=None if handle is None else handle.channel,
-        log=parts.store,
-        heartbeat=parts.settings.heartbeat,
-        after=start if whole else None,
-        status=lambda: str(run.status if handle is None else handle.run.status),
+        channel=None if active is None else active.channel,
+        log=runtime.event_log,
+        heartbeat=runtime.settings.heartbeat,
+        after=start if has_all_events else None,
+        status=lambda: str(run.status if active is None else active.run.status),
         modes=modes,
         counted=counted,
     )
 
 
-def _events(request: Request, run: Run, reader: EventReader, *, cancel: bool) -> Response:
-    manager = parts_of(request).manager
-
-    def gone(early: bool) -> None:
+def _stream_events(
+    runtime: OpenRuntime, run: Run, reader: EventReader, *, cancel_on_disconnect: bool
+) -> Response:
+    def close(complete: bool) -> None:
         reader.close()
-        if early and cancel:
-            manager.cancel_now(run.run_id)
+        if cancel_on_disconnect and not complete:
+            runtime.manager.cancel_now(run.run_id)
 
-    return Pushed(reader.batches, EVENT_STREAM | _place(run, "stream"), gone=gone)
+    headers = EVENT_STREAM | _location_headers(run, "stream")
+    return ClosingStream(reader.read_batches(), headers, on_close=close)
 
 
-async def _result(request: Request, run: Run, handle: Handle | None, *, cancel: bool) -> Response:
-    parts = parts_of(request)
-    if handle is None:
-        return Response(
-            await _stored_result(parts, run), media_type="application/json", headers=_place(run, "join")
-        )
+async def _wait_for_result(
+    runtime: OpenRuntime, run: Run, active: ActiveRun | None, *, cancel_on_disconnect: bool
+) -> Response:
+    headers = {"content-type": JSON, **_location_headers(run, "join")}
+    if active is None:
+        return Response(await _read_result(runtime, run), headers=headers)
 
-    async def result(outcome: Outcome) -> bytes:
+    async def make_result(outcome: AttemptOutcome) -> bytes:
         if outcome.error is not None:
             return dumps({"__error__": outcome.error})
-        return outcome.values if outcome.values is not None else await _stored_result(parts, run)
+        return outcome.values if outcome.values is not None else await _read_result(runtime, run)
 
-    def gone(early: bool) -> None:
-        if early and cancel:
-            parts.manager.cancel_now(run.run_id)
+    def close(complete: bool) -> None:
+        if cancel_on_disconnect and not complete:
+            runtime.manager.cancel_now(run.run_id)
 
-    headers = {"content-type": "application/json", **_place(run, "join")}
-    return Pushed(lambda: waited(handle.done, result, heartbeat=parts.settings.heartbeat), headers, gone=gone)
+    chunks = _keep_alive(active.done, make_result, heartbeat=runtime.settings.heartbeat)
+    return ClosingStream(chunks, headers, on_close=close)
 
 
-async def _stored_result(parts: Parts, run: Run) -> bytes:
-    run = await parts.store.get_run(run.thread_id, run.run_id)
+async def _keep_alive(
+    done: asyncio.Future[AttemptOutcome | None],
+    make_result: Callable[[AttemptOutcome], Awaitable[bytes]],
+    *,
+    heartbeat: float,
+) -> AsyncGenerator[bytes]:
+    """Yield white space every `heartbeat` seconds until `done`, then the result.
+
+    Raises `ConnectionAbortedError` if the process stops first, so that the response ends broken.
+    """
+    while not done.done():
+        await asyncio.wait([done], timeout=heartbeat)
+        if not done.done():
+            yield b"\n"
+    outcome = done.result()
+    if outcome is None:
+        raise ConnectionAbortedError("the process stops")
+    yield await make_result(outcome)
+
+
+async def _read_result(runtime: OpenRuntime, run: Run) -> bytes:
+    run = await runtime.database.read(runs.get_run, run.thread_id, run.run_id)
     if run.error is not None:
         return dumps({"__error__": run.error})
-    return (await parts.store.get_thread(run.thread_id)).values or b"null"
+    return (await runtime.database.read(get_thread, run.thread_id)).values or b"null"
 
 
-async def listing(request: Request) -> Response:
-    """A thread's runs, newest first."""
-    limit, offset = integer(request, "limit", 10, least=1), integer(request, "offset", 0, most=1_000_000_000)
-    status = request.query_params.get("status")
-    thread_id = path_id(request, "thread_id")
-    page = await parts_of(request).store.list_runs(thread_id, status=status, limit=limit, offset=offset)
-    select = several(request, "select")
-    views = [selected(run_view(run), select) for run in page.rows]
-    return answer(views, headers=pages(page.total, offset=offset, limit=limit))
+@router.get("/threads/{thread_id}/runs/{run_id}")
+async def get_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Response:
+    """Return a run."""
+    return json_response(run_view(await runtime.database.read(runs.get_run, thread_id, run_id)))
 
 
-async def get(request: Request) -> Response:
-    """One run."""
-    run = await parts_of(request).store.get_run(path_id(request, "thread_id"), path_id(request, "run_id"))
-    return answer(run_view(run))
-
-
-async def delete(request: Request) -> Response:
-    """Drop a run that has ended; one that has not is cancelled first."""
-    parts = parts_of(request)
-    run = await parts.store.get_run(path_id(request, "thread_id"), path_id(request, "run_id"))
-    handle = parts.manager.handle(run.run_id)
-    if handle is not None:
-        await parts.manager.cancel(run.thread_id, run.run_id, CancelAction.INTERRUPT)
-        await handle.done
-    await parts.store.remove_run(run)
+@router.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
+async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Response:
+    """Delete a run; cancel it first if it has not ended."""
+    run = await runtime.database.read(runs.get_run, thread_id, run_id)
+    active = runtime.manager.find_active(run.run_id)
+    if active is not None:
+        await runtime.manager.cancel_run(run.thread_id, run.run_id, CancelAction.INTERRUPT)
+        await active.done
+    await runtime.database.write(runs.remove_run, run, now=runtime.clock())
     return Response(status_code=204)
 
 
-def _action(request: Request) -> CancelAction:
-    text = request.query_params.get("action", "interrupt")
-    try:
-        return CancelAction(text)
-    except ValueError:
-        raise Invalid("action must be interrupt or rollback") from None
+async def refuse_crons() -> Response:
+    """Refuse schedules, which this version does not have."""
+    return json_response({"detail": "Crons are not in this version"}, status=501)
 
 
-async def cancel(request: Request) -> Response:
-    """End a run: 202, or 204 when asked to wait."""
-    manager = parts_of(request).manager
-    action = _action(request)
-    done = await manager.cancel(path_id(request, "thread_id"), path_id(request, "run_id"), action)
-    if not truth(request, "wait"):
-        return answer({}, status=202)
-    await done
-    return Response(status_code=204)
-
-
-async def cancel_many(request: Request) -> Response:
-    """End several runs: by id, of a thread, or all of a status."""
-    manager = parts_of(request).manager
-    body, action = await read_body(request, CancelMany), _action(request)
-    if body.run_ids is None and body.status is None:
-        raise Invalid("Give run_ids or status")
-    wanted = (
-        None if body.run_ids is None else {str(UUID(require_uuid(item, "run id"))) for item in body.run_ids}
-    )
-    found = [
-        handle
-        for handle in manager.inflight(body.thread_id)
-        if (wanted is None or handle.run.run_id in wanted)
-        and (body.status in (None, "all") or str(handle.run.status) == body.status)
-    ]
-    if wanted is not None and not found:
-        raise NotFound("None of these runs is pending or running")
-    for handle in found:
-        await manager.cancel(handle.thread_id, handle.run.run_id, action)
-    return Response(status_code=204)
-
-
-async def crons(_request: Request) -> Response:
-    """Schedules are not part of this version."""
-    return answer({"detail": "Crons are not in this version"}, status=501)
-
-
-_RUN = "/threads/{thread_id}/runs/{run_id}"
-ROUTES = [
-    Route("/threads/{thread_id}/runs/stream", stream, methods=["POST"]),
-    Route("/threads/{thread_id}/runs/wait", wait, methods=["POST"]),
-    Route("/threads/{thread_id}/runs/crons", crons, methods=["POST"]),
-    Route("/threads/{thread_id}/runs", create, methods=["POST"]),
-    Route("/threads/{thread_id}/runs", listing, methods=["GET"]),
-    Route("/runs/stream", stream, methods=["POST"]),
-    Route("/runs/wait", wait, methods=["POST"]),
-    Route("/runs/batch", create_batch, methods=["POST"]),
-    Route("/runs/cancel", cancel_many, methods=["POST"]),
-    Route("/runs/crons", crons, methods=["POST"]),
-    Route("/runs/crons/{rest:path}", crons, methods=["POST", "PATCH", "DELETE", "GET"]),
-    Route("/runs", create, methods=["POST"]),
-    Route(f"{_RUN}/cancel", cancel, methods=["POST"]),
-    Route(f"{_RUN}/join", join, methods=["GET"]),
-    Route(f"{_RUN}/stream", join_stream, methods=["GET"]),
-    Route(_RUN, get, methods=["GET"]),
-    Route(_RUN, delete, methods=["DELETE"]),
-]
+for _path, _method in (
+    ("/threads/{thread_id}/runs/crons", "POST"),
+    ("/runs/crons", "POST"),
+    *(("/runs/crons/{rest:path}", method) for method in ("POST", "PATCH", "DELETE", "GET")),
+):
+    router.add_api_route(_path, refuse_crons, methods=[_method], operation_id=f"{_method} {_path}")

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Body
 from langgraph.store.base import Item
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import Invalid
 from agent.runtime.domain import Json
-from agent.runtime.http.bodies import Item as ItemBody
-from agent.runtime.http.bodies import ItemKey, ItemSearch, Namespaces
-from agent.runtime.http.context import parts_of
-from agent.runtime.http.responses import answer, read_body
+from agent.runtime.http.base import Runtime, json_response, make_router
+from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
+
+router = make_router("store", prefix="/store")
 
 
-def _namespace(labels: list[str]) -> tuple[str, ...]:
+def _check_namespace(labels: list[str]) -> tuple[str, ...]:
     if not labels:
         raise Invalid("namespace: must not be empty")
     for label in labels:
         if not label or "." in label:
-            raise Invalid(f"namespace: {label!r} is empty or has a period")
+            raise Invalid(f"namespace: {label!r} is empty or contains a period")
     return tuple(labels)
 
 
-def _view(item: Item) -> Json:
+def _item_view(item: Item) -> Json:
     view: Json = {
         "namespace": list(item.namespace),
         "key": item.key,
@@ -38,62 +37,54 @@ def _view(item: Item) -> Json:
     return view if score is None else {**view, "score": score}
 
 
-async def put(request: Request) -> Response:
-    """Keep an item."""
-    body = await read_body(request, ItemBody)
+@router.put("/items", status_code=204)
+async def put_item(runtime: Runtime, body: StorePut) -> Response:
+    """Store an item."""
     if body.ttl is not None:
         raise Invalid("ttl: not in this version")
-    await parts_of(request).items.aput(_namespace(body.namespace), body.key, body.value, body.index)
+    await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
     return Response(status_code=204)
 
 
-async def get(request: Request) -> Response:
-    """One item, or null."""
-    key = request.query_params.get("key")
-    if key is None:
-        raise Invalid("key is required")
-    labels = request.query_params.get("namespace", "").split(".")
-    item = await parts_of(request).items.aget(_namespace(labels), key)
-    return answer(None if item is None else _view(item))
+@router.get("/items")
+async def get_item(runtime: Runtime, key: str, namespace: str = "") -> Response:
+    """Return an item, or null if it does not exist."""
+    item = await runtime.items.aget(_check_namespace(namespace.split(".")), key)
+    return json_response(None if item is None else _item_view(item))
 
 
-async def delete(request: Request) -> Response:
-    """Drop an item."""
-    body = await read_body(request, ItemKey)
-    await parts_of(request).items.adelete(_namespace(body.namespace), body.key)
+@router.delete("/items", status_code=204)
+async def delete_item(runtime: Runtime, body: StoreDelete) -> Response:
+    """Delete an item."""
+    await runtime.items.adelete(_check_namespace(body.namespace), body.key)
     return Response(status_code=204)
 
 
-async def search(request: Request) -> Response:
-    """Items below a namespace."""
-    body = await read_body(request, ItemSearch)
-    found = await parts_of(request).items.asearch(
+@router.post("/items/search")
+async def search_items(
+    runtime: Runtime, body: Annotated[StoreSearch, Body(default_factory=StoreSearch)]
+) -> Response:
+    """Search items in a namespace."""
+    items = await runtime.items.asearch(
         tuple(body.namespace_prefix),
         query=body.query,
         filter=body.filter,
         limit=body.limit,
         offset=body.offset,
     )
-    return answer({"items": [_view(item) for item in found]})
+    return json_response({"items": [_item_view(item) for item in items]})
 
 
-async def namespaces(request: Request) -> Response:
-    """Namespaces in use."""
-    body = await read_body(request, Namespaces)
-    found = await parts_of(request).items.alist_namespaces(
+@router.post("/namespaces")
+async def list_namespaces(
+    runtime: Runtime, body: Annotated[StoreListNamespaces, Body(default_factory=StoreListNamespaces)]
+) -> Response:
+    """List namespaces that contain items."""
+    namespaces = await runtime.items.alist_namespaces(
         prefix=None if body.prefix is None else tuple(body.prefix),
         suffix=None if body.suffix is None else tuple(body.suffix),
         max_depth=body.max_depth,
         limit=body.limit,
         offset=body.offset,
     )
-    return answer({"namespaces": [list(labels) for labels in found]})
-
-
-ROUTES = [
-    Route("/store/items", put, methods=["PUT"]),
-    Route("/store/items", get, methods=["GET"]),
-    Route("/store/items", delete, methods=["DELETE"]),
-    Route("/store/items/search", search, methods=["POST"]),
-    Route("/store/namespaces", namespaces, methods=["POST"]),
-]
+    return json_response({"namespaces": [list(labels) for labels in namespaces]})

@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from starlette.requests import Request
+from fastapi import Body, Header
 from starlette.responses import Response
-from starlette.routing import Route
 
 from agent.errors import Invalid, NotFound
-from agent.runtime.domain import Json, Thread, ThreadStatus
+from agent.runtime.domain import Json, Thread, ThreadStatus, new_id, require_uuid
+from agent.runtime.http.base import (
+    Flag,
+    OpenRuntime,
+    Runtime,
+    StringList,
+    ThreadId,
+    json_response,
+    make_router,
+    pagination_headers,
+)
 from agent.runtime.http.bodies import (
-    History,
-    StateAt,
-    StateUpdate,
-    ThreadBody,
+    ThreadCreate,
+    ThreadHistory,
     ThreadPatch,
     ThreadPrune,
     ThreadSearch,
+    ThreadStateRead,
+    ThreadStateUpdate,
 )
-from agent.runtime.http.context import Parts, parts_of, path_id
-from agent.runtime.http.responses import answer, pages, read_body, several, truth
-from agent.runtime.ids import new_id, require_uuid
-from agent.runtime.queries import ThreadQuery
-from agent.runtime.serializers import selected, state_view, thread_view
-from agent.runtime.states import EMPTY
+from agent.runtime.serializers import select_keys, state_view, thread_view
+from agent.runtime.states import EMPTY_STATE
+from agent.runtime.store import threads
 from agent.runtime.stream_modes import checkpoint_of
 
+router = make_router("threads", prefix="/threads")
 
-async def create(request: Request) -> Response:
+
+@router.post("")
+async def create_thread(
+    runtime: Runtime, body: Annotated[ThreadCreate, Body(default_factory=ThreadCreate)]
+) -> Response:
     """Create a thread."""
-    parts = parts_of(request)
-    body = await read_body(request, ThreadBody)
     _refuse_ttl(body.ttl)
     thread_id = require_uuid(body.thread_id, "thread id") if body.thread_id is not None else new_id()
-    now = parts.clock()
-    made = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
-    thread = await parts.store.create_thread(made, if_exists=body.if_exists)
+    now = runtime.clock()
+    new = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
+    thread = await runtime.database.write(threads.create_thread, new, if_exists=body.if_exists)
     if body.supersteps:
         steps = [[update.model_dump() for update in step.updates] for step in body.supersteps]
-        await parts.states.supersteps(thread_id, steps)
-        thread = await parts.store.get_thread(thread_id)
-    return answer(thread_view(thread))
+        await runtime.states.write_supersteps(thread_id, steps)
+        thread = await runtime.database.read(threads.get_thread, thread_id)
+    return json_response(thread_view(thread))
 
 
 def _refuse_ttl(ttl: Any) -> None:
@@ -49,56 +58,30 @@ def _refuse_ttl(ttl: Any) -> None:
         raise Invalid("ttl: not in this version")
 
 
-async def get(request: Request) -> Response:
-    """One thread."""
-    thread = await parts_of(request).store.get_thread(path_id(request, "thread_id"))
-    return answer(thread_view(thread))
+@router.post("/search")
+async def search_threads(
+    runtime: Runtime, body: Annotated[ThreadSearch, Body(default_factory=ThreadSearch)]
+) -> Response:
+    """Search threads."""
+    if body.extract:
+        raise Invalid("extract: not in this version")
+    page = await runtime.database.read(threads.search_threads, _to_query(body))
+    views = [select_keys(thread_view(thread), body.select) for thread in page.rows]
+    headers = pagination_headers(page.total, offset=body.offset, limit=body.limit)
+    return json_response(views, headers=headers)
 
 
-async def patch(request: Request) -> Response:
-    """Merge metadata."""
-    body = await read_body(request, ThreadPatch)
-    _refuse_ttl(body.ttl)
-    thread_id = path_id(request, "thread_id")
-    thread = await parts_of(request).store.patch_thread(thread_id, {"metadata": body.metadata})
-    if "return=minimal" in request.headers.get("prefer", ""):
-        return Response(status_code=204)
-    return answer(thread_view(thread))
+@router.post("/count")
+async def count_threads(
+    runtime: Runtime, body: Annotated[ThreadSearch, Body(default_factory=ThreadSearch)]
+) -> Response:
+    """Count matching threads."""
+    return json_response(await runtime.database.read(threads.count_threads, _to_query(body)))
 
 
-async def delete(request: Request) -> Response:
-    """Drop a thread with all that belongs to it; its runs are ended first."""
-    await _delete(parts_of(request), path_id(request, "thread_id"))
-    return Response(status_code=204)
-
-
-async def _delete(parts: Parts, thread_id: str) -> None:
-    await parts.store.get_thread(thread_id)
-    for handle in reversed(parts.manager.inflight(thread_id)):
-        parts.manager.cancel_now(handle.run.run_id)
-        await handle.done
-    await parts.store.delete_thread(thread_id)
-    await parts.saver.adelete_thread(thread_id)
-
-
-async def prune(request: Request) -> Response:
-    """Drop several threads."""
-    body = await read_body(request, ThreadPrune)
-    if body.strategy != "delete":
-        raise Invalid("strategy keep_latest: not in this version")
-    gone = 0
-    for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
-        try:
-            await _delete(parts_of(request), thread_id)
-        except NotFound:
-            continue
-        gone += 1
-    return answer({"pruned_count": gone})
-
-
-def _query(body: ThreadSearch) -> ThreadQuery:
+def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
     ids = None if body.ids is None else [require_uuid(item, "thread id") for item in body.ids]
-    return ThreadQuery(
+    return threads.ThreadQuery(
         metadata=body.metadata,
         values=body.values,
         status=body.status,
@@ -110,93 +93,142 @@ def _query(body: ThreadSearch) -> ThreadQuery:
     )
 
 
-async def search(request: Request) -> Response:
-    """A page of threads."""
-    body = await read_body(request, ThreadSearch)
-    if body.extract:
-        raise Invalid("extract: not in this version")
-    page = await parts_of(request).store.search_threads(_query(body))
-    views = [selected(thread_view(thread), body.select) for thread in page.rows]
-    return answer(views, headers=pages(page.total, offset=body.offset, limit=body.limit))
+@router.post("/prune")
+async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
+    """Delete several threads."""
+    if body.strategy != "delete":
+        raise Invalid("strategy keep_latest: not in this version")
+    pruned = 0
+    for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
+        try:
+            await _delete(runtime, thread_id)
+        except NotFound:
+            continue
+        pruned += 1
+    return json_response({"pruned_count": pruned})
 
 
-async def count(request: Request) -> Response:
-    """How many threads fit."""
-    body = await read_body(request, ThreadSearch)
-    return answer(await parts_of(request).store.count_threads(_query(body)))
+async def _delete(runtime: OpenRuntime, thread_id: str) -> None:
+    await runtime.database.read(threads.get_thread, thread_id)
+    for active in reversed(runtime.manager.list_active(thread_id)):
+        runtime.manager.cancel_now(active.run.run_id)
+        await active.done
+    await runtime.database.write(threads.delete_thread, thread_id)
+    await runtime.saver.adelete_thread(thread_id)
 
 
-async def copy(request: Request) -> Response:
-    """Copy a thread."""
-    return answer(thread_view(await parts_of(request).states.copy(path_id(request, "thread_id"))))
-
-
-async def get_state(request: Request) -> Response:
-    """The newest state."""
-    return await _state(request, None, truth(request, "subgraphs"), several(request, "select"))
-
-
-async def get_state_at(request: Request) -> Response:
-    """The state at a checkpoint id."""
-    checkpoint = {"checkpoint_id": request.path_params["checkpoint_id"]}
-    return await _state(request, checkpoint, truth(request, "subgraphs"), several(request, "select"))
-
-
-async def post_state_at(request: Request) -> Response:
-    """The state at a checkpoint."""
-    body = await read_body(request, StateAt)
-    return await _state(request, body.checkpoint, body.subgraphs, body.select)
-
-
-async def _state(
-    request: Request, checkpoint: Json | None, subgraphs: bool, select: list[str] | None
+@router.get("/{thread_id}/state")
+async def get_thread_state(
+    runtime: Runtime, thread_id: ThreadId, subgraphs: Flag = False, select: StringList = None
 ) -> Response:
-    thread_id = path_id(request, "thread_id")
-    state = await parts_of(request).states.read(thread_id, checkpoint, subgraphs=subgraphs)
-    if state is None:
-        at = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": None}
-        return answer(selected({**EMPTY, "checkpoint": at}, select))
-    return answer(selected(state_view(state), select))
+    """Return the latest state of a thread."""
+    return await _read_state(runtime, thread_id, None, subgraphs, select)
 
 
-async def update_state(request: Request) -> Response:
-    """Write to a thread's state."""
-    body = await read_body(request, StateUpdate)
+@router.post("/{thread_id}/state")
+async def update_thread_state(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    body: Annotated[ThreadStateUpdate, Body(default_factory=ThreadStateUpdate)],
+) -> Response:
+    """Update the state of a thread."""
     checkpoint = body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None)
-    thread_id = path_id(request, "thread_id")
-    at = await parts_of(request).states.update(
+    configurable = await runtime.states.update_state(
         thread_id, body.values, as_node=body.as_node, checkpoint=checkpoint
     )
-    view = checkpoint_of({"configurable": at})
-    return answer({"checkpoint": view, "configurable": view, **(view or {})})
+    view = checkpoint_of({"configurable": configurable})
+    return json_response({"checkpoint": view, "configurable": view, **(view or {})})
 
 
-async def history(request: Request) -> Response:
-    """States, newest first."""
-    body = await read_body(request, History)
-    states = await parts_of(request).states.history(
-        path_id(request, "thread_id"),
+@router.post("/{thread_id}/state/checkpoint")
+async def get_thread_state_at_checkpoint(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    body: Annotated[ThreadStateRead, Body(default_factory=ThreadStateRead)],
+) -> Response:
+    """Return the state of a thread at a checkpoint."""
+    return await _read_state(runtime, thread_id, body.checkpoint, body.subgraphs, body.select)
+
+
+@router.get("/{thread_id}/state/{checkpoint_id}")
+async def get_thread_state_at_checkpoint_id(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    checkpoint_id: str,
+    subgraphs: Flag = False,
+    select: StringList = None,
+) -> Response:
+    """Return the state of a thread at a checkpoint id."""
+    return await _read_state(runtime, thread_id, {"checkpoint_id": checkpoint_id}, subgraphs, select)
+
+
+async def _read_state(
+    runtime: OpenRuntime, thread_id: str, checkpoint: Json | None, subgraphs: bool, select: list[str] | None
+) -> Response:
+    state = await runtime.states.read_state(thread_id, checkpoint, subgraphs=subgraphs)
+    if state is None:
+        address = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": None}
+        return json_response(select_keys({**EMPTY_STATE, "checkpoint": address}, select))
+    return json_response(select_keys(state_view(state), select))
+
+
+@router.post("/{thread_id}/history")
+async def list_thread_history(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    body: Annotated[ThreadHistory, Body(default_factory=ThreadHistory)],
+) -> Response:
+    """List past states of a thread, newest first."""
+    states = await runtime.states.list_states(
+        thread_id,
         limit=body.limit,
         before=body.before,
         metadata=body.metadata,
         checkpoint=body.checkpoint,
     )
-    return answer([selected(state_view(state), body.select) for state in states])
+    return json_response([select_keys(state_view(state), body.select) for state in states])
 
 
-_THREAD = "/threads/{thread_id}"
-ROUTES = [
-    Route("/threads", create, methods=["POST"]),
-    Route("/threads/search", search, methods=["POST"]),
-    Route("/threads/count", count, methods=["POST"]),
-    Route("/threads/prune", prune, methods=["POST"]),
-    Route(f"{_THREAD}/state", get_state, methods=["GET"]),
-    Route(f"{_THREAD}/state", update_state, methods=["POST"]),
-    Route(f"{_THREAD}/state/checkpoint", post_state_at, methods=["POST"]),
-    Route(f"{_THREAD}/state/{{checkpoint_id}}", get_state_at, methods=["GET"]),
-    Route(f"{_THREAD}/history", history, methods=["GET", "POST"]),
-    Route(f"{_THREAD}/copy", copy, methods=["POST"]),
-    Route(_THREAD, get, methods=["GET"]),
-    Route(_THREAD, patch, methods=["PATCH"]),
-    Route(_THREAD, delete, methods=["DELETE"]),
-]
+@router.get("/{thread_id}/history")
+async def get_thread_history(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    body: Annotated[ThreadHistory, Body(default_factory=ThreadHistory)],
+) -> Response:
+    """List the latest states of a thread, newest first."""
+    return await list_thread_history(runtime, thread_id, body)
+
+
+@router.post("/{thread_id}/copy")
+async def copy_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
+    """Copy a thread with its checkpoints."""
+    return json_response(thread_view(await runtime.states.copy_thread(thread_id)))
+
+
+@router.get("/{thread_id}")
+async def get_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
+    """Return a thread."""
+    return json_response(thread_view(await runtime.database.read(threads.get_thread, thread_id)))
+
+
+@router.patch("/{thread_id}")
+async def patch_thread(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    body: Annotated[ThreadPatch, Body(default_factory=ThreadPatch)],
+    prefer: Annotated[str, Header()] = "",
+) -> Response:
+    """Merge metadata into a thread."""
+    _refuse_ttl(body.ttl)
+    changes = {"metadata": body.metadata}
+    thread = await runtime.database.write(threads.patch_thread, thread_id, changes, now=runtime.clock())
+    if "return=minimal" in prefer:
+        return Response(status_code=204)
+    return json_response(thread_view(thread))
+
+
+@router.delete("/{thread_id}", status_code=204)
+async def delete_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
+    """Cancel the runs of a thread and delete it with all its data."""
+    await _delete(runtime, thread_id)
+    return Response(status_code=204)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from agent.catalog.source import ModelSource, find_source
@@ -32,7 +31,7 @@ from agent.errors import ModelUnavailable, ToolUnavailable
 from agent.lead import make_lead_agent
 from agent.management.check.report import report
 from agent.management.routes import management_routes
-from agent.management.routes.endpoints import guarded
+from agent.management.routes.base import ManagementRoute
 from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
@@ -50,11 +49,11 @@ models:
 
 @pytest.fixture
 async def client(home: Path, config: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async def broken(_: object) -> None:
+    async def broken() -> None:
         raise RuntimeError("secret detail")
 
     routes = await asyncio.to_thread(management_routes, home, config)
-    routes.append(Route("/broken", guarded(broken)))  # type: ignore[arg-type]
+    routes.append(ManagementRoute("/broken", broken, methods=["GET"]))
     async with served(routes) as http:
         yield http
 

@@ -13,8 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.runtime.compressed_serde import HUGE, LARGE, SMALL, packing
-from agent.runtime.saver import RuntimeSaver
+from agent.runtime.saver import HUGE_BYTES, LARGE_BYTES, SMALL_BYTES, RuntimeSaver, compressing_serde
 from agent.testing import ScriptedChatModel
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -49,7 +48,7 @@ async def test_a_rolled_back_run_leaves_the_thread_as_before(tmp_path: Path) -> 
         kept = await stored(graph)
         await say(graph, "undone", run="r1")
         assert len(await stored(graph)) == len(kept) + 2
-        await saver.rollback("t", "r1", base, writes)
+        await saver.roll_back_run("t", "r1", base, writes)
         assert await stored(graph) == kept
         assert await say(graph, "next") == [*kept, "next", "next"]
 
@@ -84,14 +83,16 @@ async def test_a_thread_that_was_stored_without_compression_goes_on(tmp_path: Pa
         assert await say(graph, "on") == ["m0", "m0", "forked", "forked", "on", "on"]
 
 
-@pytest.mark.parametrize("size", [0, 1, SMALL - 50, SMALL, LARGE, LARGE + 1, HUGE + 1])
+@pytest.mark.parametrize(
+    "size", [0, 1, SMALL_BYTES - 50, SMALL_BYTES, LARGE_BYTES, LARGE_BYTES + 1, HUGE_BYTES + 1]
+)
 def test_whatever_its_size_a_value_comes_back(size: int) -> None:
-    serde = packing()
+    serde = compressing_serde()
     kind, data = serde.dumps_typed({"text": "x" * size})
     assert serde.loads_typed((kind, data)) == {"text": "x" * size}
-    assert (len(data) < size) is (SMALL <= size <= HUGE)
+    assert (len(data) < size) is (SMALL_BYTES <= size <= HUGE_BYTES)
 
 
 def test_nothing_comes_back_as_nothing() -> None:
-    serde = packing()
+    serde = compressing_serde()
     assert serde.loads_typed(serde.dumps_typed(None)) is None

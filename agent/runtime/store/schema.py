@@ -1,4 +1,4 @@
-"""Tables of `agent.db` and the versioned steps that create them."""
+"""Tables of `agent.db` and their migrations."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ from agent.errors import HomeInUse
 
 
 class JsonText(TypeDecorator[Any]):
-    """JSON kept as text, so that SQLite's json_extract reads it."""
+    """JSON stored as text, so that SQLite's json_extract can read it."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """To the database."""
         return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """From the database."""
         return None if value is None else orjson.loads(value)
 
 
@@ -113,16 +111,16 @@ assistants = Table(
 )
 
 
-def _first(connection: Connection) -> None:
+def _create_tables(connection: Connection) -> None:
     metadata.create_all(connection)
 
 
-MIGRATIONS = (_first,)
-"""Step n brings version n to n + 1. Steps are only ever added."""
+MIGRATIONS = (_create_tables,)
+"""Step n migrates version n to n + 1. Steps are only ever added."""
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the database to this version. Raises `HomeInUse` when a newer version wrote it."""
+    """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(MIGRATIONS):
         raise HomeInUse(f"agent.db has version {version}; this program knows up to {len(MIGRATIONS)}")

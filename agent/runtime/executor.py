@@ -1,4 +1,4 @@
-"""One attempt of one run: from its stored specification to its outcome."""
+"""Execution of one attempt of a run: from its stored specification to its outcome."""
 
 from __future__ import annotations
 
@@ -15,18 +15,34 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, Send
 
 from agent.core.checkpoint_barrier import use_checkpoint_barrier
+from agent.core.usage import usage_between
 from agent.errors import BadRequest
-from agent.runtime.accounting import cost, values_before
-from agent.runtime.domain import Json, Outcome, Run, RunSpec, RunStatus
+from agent.runtime.domain import AttemptOutcome, Json, Run, RunSpec, RunStatus, usage_in
 from agent.runtime.encode import dumps
 from agent.runtime.event_log import RunChannel
-from agent.runtime.failures import log_failure
-from agent.runtime.faults import Faults, Step
+from agent.runtime.failures import describe_exception, log_failure
+from agent.runtime.faults import Faults, RunStep
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
-from agent.runtime.redact import error_of
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.serializers import interrupts_view, run_context
-from agent.runtime.stream_modes import Translator, native_modes
+from agent.runtime.stream_modes import EventTranslator, native_modes
+
+
+def usage_of_states(before: Any, after: Any) -> Json | None:
+    """Return the tokens used between two states; None if the graph does not count them."""
+    later = usage_in(after)
+    return dict(usage_between(usage_in(before), later)) if later else None
+
+
+async def values_before(graph: AnyGraph, run: Run) -> Any:
+    """Read the thread's values at the start of the run from its checkpoints."""
+    config: RunnableConfig = {"configurable": {"thread_id": run.thread_id}}
+    first = None
+    async for state in graph.aget_state_history(config, filter={"run_id": run.run_id}):
+        first = state
+    if first is None or first.parent_config is None:
+        return {}
+    return (await graph.aget_state(first.parent_config)).values
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,67 +53,69 @@ class Executor:
     saver: RuntimeSaver
     faults: Faults
 
-    async def execute(self, run: Run, channel: RunChannel, control: RunControl) -> Outcome:
+    async def execute_run(self, run: Run, channel: RunChannel, control: RunControl) -> AttemptOutcome:
         """Run the graph and emit its events.
 
-        Raises `GraphDrained` when a stop was asked for; any other `Exception` is part of the outcome.
+        Raises `GraphDrained` if a stop was requested; any other `Exception` becomes part of the outcome.
         """
         config = run_config(run)
         progress = _Progress()
         try:
-            async with self.graphs.graph(run.spec.graph_id, config, context=run.spec.context) as graph:
-                source = await self._input(run, config, graph)
+            async with self.graphs.open_graph(run.spec.graph_id, config, context=run.spec.context) as graph:
+                source = await self._choose_input(run, config, graph)
                 if source is not _DONE:
-                    with self._storing(run):
-                        await self._stream(graph, source, config, run, channel, control, progress)
-                self.faults.reach(Step.LAST_CHECKPOINT)
-                outcome = await _outcome(graph, run, progress)
-                return replace(outcome, usage=await _used(graph, run, progress))
+                    with self._wait_for_checkpoints(run):
+                        await self._stream_events(graph, source, config, run, channel, control, progress)
+                self.faults.reach(RunStep.LAST_CHECKPOINT)
+                outcome = await _make_outcome(graph, run, progress)
+                return replace(outcome, usage=await _usage_of_run(graph, run, progress))
         except GraphDrained:
             raise
-        except Exception as error:  # noqa: BLE001 - a graph may raise anything; the run ends with it
+        except Exception as error:  # noqa: BLE001 - a graph may raise anything, which ends its run
             facts = {"run_id": run.run_id, "thread_id": run.thread_id, "attempt": run.attempt}
             await log_failure("run_failed", error, **facts)
-            told = error_of(error)
-            if channel.wanted:
-                channel.emit("error", dumps(told))
+            description = describe_exception(error)
+            if channel.has_audience:
+                channel.emit_event("error", dumps(description))
             values = None if progress.values is None else dumps(progress.values)
-            used = cost(progress.first, progress.values)
-            return Outcome(RunStatus.ERROR, values=values, error=told, usage=used)
+            usage = usage_of_states(progress.first, progress.values)
+            return AttemptOutcome(RunStatus.ERROR, values=values, error=description, usage=usage)
 
-    async def snapshot(self, run: Run) -> Outcome:
-        """What a cancelled run leaves behind: the values of its last checkpoint."""
+    async def snapshot_run(self, run: Run) -> AttemptOutcome:
+        """Return the outcome of a cancelled run, with the values of its last checkpoint."""
         try:
-            async with self.graphs.graph(run.spec.graph_id, run_config(run), access=READ) as graph:
+            async with self.graphs.open_graph(run.spec.graph_id, run_config(run), access=READ) as graph:
                 state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})
-                used = cost(await values_before(graph, run), state.values)
-        except Exception as error:  # noqa: BLE001 - the run ends all the same
+                usage = usage_of_states(await values_before(graph, run), state.values)
+        except Exception as error:  # noqa: BLE001 - the run ends in any case
             await log_failure("snapshot_failed", error, run_id=run.run_id)
-            return Outcome(RunStatus.INTERRUPTED)
+            return AttemptOutcome(RunStatus.INTERRUPTED)
         interrupts = dumps(interrupts_view(state))
-        return Outcome(RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts, usage=used)
+        return AttemptOutcome(
+            RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts, usage=usage
+        )
 
-    def _storing(self, run: Run) -> AbstractContextManager[None]:
-        """Tell the graph's steps when what they began from is on disk; with durability `exit` none is."""
+    def _wait_for_checkpoints(self, run: Run) -> AbstractContextManager[None]:
+        """Let the graph's steps wait until their checkpoint is on disk; with durability `exit` none is."""
         if run.spec.durability == "exit":
             return nullcontext()
-        return use_checkpoint_barrier(partial(self.saver.stored, run.thread_id))
+        return use_checkpoint_barrier(partial(self.saver.wait_stored, run.thread_id))
 
-    async def _input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
-        """What the graph gets: the run's input, or nothing where an earlier attempt left a checkpoint."""
-        if run.attempt > 1 and await self.saver.wrote(run.thread_id, run.run_id):
+    async def _choose_input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
+        """Return the run's input, or None if an earlier attempt left a checkpoint to resume from."""
+        if run.attempt > 1 and await self.saver.has_checkpoint_of(run.thread_id, run.run_id):
             configurable = config["configurable"]
             for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map"):
                 configurable.pop(key, None)
             state = await graph.aget_state(config)
             if state.interrupts or _stopped_before(run.spec, state.next):
                 return _DONE
-            # What a task wrote counts as done already, but only its checkpoint keeps it for the next run.
-            kept = await graph.aget_state(state.config)
-            return None if kept.next else _DONE
+            # Pending writes of tasks count as done in `state`, but the next run only sees the checkpoint.
+            at_checkpoint = await graph.aget_state(state.config)
+            return None if at_checkpoint.next else _DONE
         return graph_input(run.spec)
 
-    async def _stream(
+    async def _stream_events(
         self,
         graph: AnyGraph,
         source: Any,
@@ -107,32 +125,32 @@ class Executor:
         control: RunControl,
         progress: _Progress,
     ) -> None:
-        translator = Translator(run.spec.stream_mode)
-        chunks = _chunks(graph, source, config, run.spec, control)
+        translator = EventTranslator(run.spec.stream_mode)
+        chunks = _open_stream(graph, source, config, run.spec, control)
         async with aclosing(chunks):
             async for namespace, mode, data in chunks:
                 if mode == "values" and not namespace:
-                    progress.see(data)
-                if not channel.wanted:
+                    progress.record_values(data)
+                if not channel.has_audience:
                     continue
                 if mode == "events":
-                    channel.emit("events", dumps(data))
+                    channel.emit_event("events", dumps(data))
                 else:
-                    for name, body in translator.events(namespace, mode, data):
-                        channel.emit(name, body)
-                if channel.crowded:
-                    await channel.room()
+                    for name, body in translator.translate(namespace, mode, data):
+                        channel.emit_event(name, body)
+                if channel.is_full:
+                    await channel.wait_for_room()
 
 
 @dataclass(slots=True)
 class _Progress:
-    """The first and the newest state that the graph has shown."""
+    """The first and the latest state of an attempt."""
 
     first: Any = None
     values: Any = None
     interrupted: bool = False
 
-    def see(self, values: Any) -> None:
+    def record_values(self, values: Any) -> None:
         self.first = values if self.first is None else self.first
         self.values = values
         self.interrupted = isinstance(values, Mapping) and bool(values.get("__interrupt__"))
@@ -146,14 +164,14 @@ def _stopped_before(spec: RunSpec, following: tuple[str, ...]) -> bool:
     return stops == "*" or bool(stops and set(stops) & set(following))
 
 
-def _chunks(
+def _open_stream(
     graph: AnyGraph, source: Any, config: RunnableConfig, spec: RunSpec, control: RunControl
 ) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
     options: Json = {
         "stream_mode": native_modes(spec.stream_mode),
         "subgraphs": spec.stream_subgraphs,
-        "interrupt_before": _nodes(spec.interrupt_before),
-        "interrupt_after": _nodes(spec.interrupt_after),
+        "interrupt_before": _list_nodes(spec.interrupt_before),
+        "interrupt_after": _list_nodes(spec.interrupt_after),
         "durability": spec.durability,
         "control": control,
     }
@@ -161,24 +179,24 @@ def _chunks(
     if context is not None:
         options["context"] = context
     if "events" in spec.stream_mode:
-        return _with_events(graph, source, config, options)
-    return _native(graph, source, config, options)
+        return _stream_with_events(graph, source, config, options)
+    return _stream_native(graph, source, config, options)
 
 
-def _nodes(names: str | tuple[str, ...] | None) -> Any:
+def _list_nodes(names: str | tuple[str, ...] | None) -> Any:
     return list(names) if isinstance(names, tuple) else names
 
 
-async def _native(
+async def _stream_native(
     graph: AnyGraph, source: Any, config: RunnableConfig, options: Json
 ) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
     subgraphs = options["subgraphs"]
     async with aclosing(graph.astream(source, config, **options)) as stream:  # type: ignore[type-var]
         async for chunk in stream:
-            yield _parts(chunk, subgraphs)
+            yield _split_chunk(chunk, subgraphs)
 
 
-def _parts(chunk: Any, subgraphs: bool) -> tuple[tuple[str, ...], str, Any]:
+def _split_chunk(chunk: Any, subgraphs: bool) -> tuple[tuple[str, ...], str, Any]:
     if subgraphs:
         namespace, mode, data = chunk
         return namespace, mode, data
@@ -186,19 +204,19 @@ def _parts(chunk: Any, subgraphs: bool) -> tuple[tuple[str, ...], str, Any]:
     return (), mode, data
 
 
-async def _with_events(
+async def _stream_with_events(
     graph: AnyGraph, source: Any, config: RunnableConfig, options: Json
 ) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
     root = str(config["run_id"])
     async with aclosing(graph.astream_events(source, config, version="v2", **options)) as stream:  # type: ignore[type-var]
         async for event in stream:
             if event["event"] == "on_chain_stream" and event["run_id"] == root:
-                yield _parts(event["data"]["chunk"], options["subgraphs"])
+                yield _split_chunk(event["data"]["chunk"], options["subgraphs"])
             yield (), "events", event
 
 
 def run_config(run: Run) -> RunnableConfig:
-    """The runnable config of an attempt: the request's, and whose run it is."""
+    """Return the runnable config of an attempt: that of the request with the ids of the run."""
     spec = run.spec
     facts = {
         "run_id": run.run_id,
@@ -226,21 +244,21 @@ def run_config(run: Run) -> RunnableConfig:
 
 
 def graph_input(spec: RunSpec) -> Any:
-    """The run's input, or its command. Raises `BadRequest`."""
-    return spec.input if spec.command is None else command_of(spec.command)
+    """Return the run's input or command. Raises `BadRequest`."""
+    return spec.input if spec.command is None else parse_command(spec.command)
 
 
-def command_of(command: Json) -> Command[Any]:
-    """langgraph's command from the API's. Raises `BadRequest` for a step without a node."""
+def parse_command(command: Json) -> Command[Any]:
+    """Convert a command of the API to langgraph's. Raises `BadRequest` for a step without a node."""
     update = command.get("update")
     if isinstance(update, list):
         update = [tuple(pair) if isinstance(pair, list) else pair for pair in update]
     goto = command.get("goto") or ()
     steps = goto if isinstance(goto, (list, tuple)) else [goto]
-    return Command(resume=command.get("resume"), update=update, goto=[_step(step) for step in steps])
+    return Command(resume=command.get("resume"), update=update, goto=[_parse_step(step) for step in steps])
 
 
-def _step(step: Any) -> Send | str:
+def _parse_step(step: Any) -> Send | str:
     if isinstance(step, Mapping):
         if "node" not in step:
             raise BadRequest("A step of command.goto needs a node")
@@ -248,18 +266,18 @@ def _step(step: Any) -> Send | str:
     return str(step)
 
 
-async def _used(graph: AnyGraph, run: Run, progress: _Progress) -> Json | None:
-    """What all attempts of the run cost together."""
+async def _usage_of_run(graph: AnyGraph, run: Run, progress: _Progress) -> Json | None:
+    """Return the tokens used by all attempts of the run."""
     if run.attempt == 1:
-        return cost(progress.first, progress.values)
+        return usage_of_states(progress.first, progress.values)
     values = progress.values
     if values is None:
         values = (await graph.aget_state({"configurable": {"thread_id": run.thread_id}})).values
-    return cost(await values_before(graph, run), values)
+    return usage_of_states(await values_before(graph, run), values)
 
 
-async def _outcome(graph: AnyGraph, run: Run, progress: _Progress) -> Outcome:
-    """The end of an attempt that raised nothing."""
+async def _make_outcome(graph: AnyGraph, run: Run, progress: _Progress) -> AttemptOutcome:
+    """Return the outcome of an attempt that did not raise."""
     spec = run.spec
     stops = (
         spec.interrupt_before
@@ -268,12 +286,12 @@ async def _outcome(graph: AnyGraph, run: Run, progress: _Progress) -> Outcome:
         or graph.interrupt_after_nodes
     )
     if progress.values is not None and not progress.interrupted and not stops:
-        return Outcome(RunStatus.SUCCESS, values=dumps(progress.values))
+        return AttemptOutcome(RunStatus.SUCCESS, values=dumps(progress.values))
     config: RunnableConfig = {"configurable": {"thread_id": run.thread_id}}
     state = await graph.aget_state(config)
     waits = bool(state.next)
     values = state.values if progress.values is None else progress.values
-    return Outcome(
+    return AttemptOutcome(
         RunStatus.SUCCESS,
         values=dumps(values),
         interrupts=dumps(interrupts_view(state)),

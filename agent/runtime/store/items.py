@@ -1,4 +1,4 @@
-"""The store of items: langgraph's SQLite store, beside the runtime's own writer on the same database."""
+"""The store of items: langgraph's SQLite store in `agent.db`, in addition to the runtime's own writer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 import aiosqlite
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from agent.runtime.pragmas import PRAGMAS
+from agent.runtime.store.database import PRAGMAS
 
 
 class ItemStore(AsyncSqliteStore):
     """`AsyncSqliteStore` whose transactions wait for other writers.
 
-    The library reads first and writes then, in one transaction; where another connection commits in between,
-    SQLite refuses the write at once ("database is locked") however long it may wait.
+    The library reads and then writes in one transaction. If another connection commits in between, SQLite
+    refuses the write at once ("database is locked") without regard to the busy timeout.
     """
 
     @classmethod
     @asynccontextmanager
     async def open(cls, path: Path) -> AsyncIterator[ItemStore]:
-        """The store in this database (WAL, synchronous=NORMAL)."""
+        """Open the store in this database (WAL, synchronous=NORMAL)."""
         async with aiosqlite.connect(path, isolation_level=None) as connection:
             for pragma in PRAGMAS:
                 await connection.execute(f"PRAGMA {pragma}")

@@ -1,0 +1,107 @@
+"""Building blocks of the management routes: errors, headers, body limits and pages of lists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final, TypeVar
+
+import structlog
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from agent.core.schemas import ListPage
+from agent.errors import (
+    ApiError,
+    FileError,
+    Invalid,
+    ModelCallFailed,
+    ModelUnknown,
+    ProfileUnknown,
+    SkillError,
+)
+from agent.runtime.http.base import JsonRoute, describe_invalid_request, error_response, make_router
+
+log = structlog.get_logger(__name__)
+GENERIC = "Something went wrong; the log has more."
+MAX_PAGE = 200
+_HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+FILES_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+}
+"""Multipart form with files, for the OpenAPI document."""
+
+L = TypeVar("L", bound=ListPage)
+PageLimit = Annotated[int | None, Query(ge=1, le=MAX_PAGE, description="Maximum number of items to return.")]
+PageCursor = Annotated[str, Query(description="`next` of the previous page.")]
+
+
+class ManagementRoute(JsonRoute):
+    """A route that answers its own errors and sets protective headers."""
+
+    largest_body = 64 * 1024
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Answer errors as `{"detail": …}`; an unexpected error is logged and answers a generic 500."""
+        handle = super().get_route_handler()
+
+        async def handle_errors(request: Request) -> Response:
+            try:
+                response = await handle(request)
+            except Exception as error:  # noqa: BLE001 - supervisor of the routes: it logs and answers a generic 500
+                response = await _answer_error(request, error)
+            for name, value in _HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return handle_errors
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    status, detail = _describe_error(error)
+    if status >= 500:
+        route = request.scope.get("path")
+        # Formatting a traceback reads source files, which would block the event loop.
+        await asyncio.to_thread(log.error, "request_failed", route=route, exc_info=error)
+    return error_response(status, detail)
+
+
+def _describe_error(error: Exception) -> tuple[int, str]:
+    if isinstance(error, FileError | ApiError | SkillError):
+        return error.status, str(error)
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail)
+    if isinstance(error, RequestValidationError):
+        return 422, describe_invalid_request(error)
+    if isinstance(error, ClientDisconnect):
+        return 400, "The client left before the end of the request."
+    statuses = {ModelUnknown: 404, ProfileUnknown: 404, ModelCallFailed: 502}
+    status = next((status for kind, status in statuses.items() if isinstance(error, kind)), 500)
+    return status, GENERIC if status == 500 else str(error)
+
+
+def management_router(
+    tag: str, *, prefix: str = "", route_class: type[ManagementRoute] = ManagementRoute
+) -> APIRouter:
+    """Create a router of management routes."""
+    return make_router(tag, prefix=prefix, route_class=route_class)
+
+
+def select_page(listing: L, field: str, limit: int | None, cursor: str, *, key: str = "name") -> L:
+    """Return the page of a list after `cursor`, by default the whole list.
+
+    The cursor is the `key` of the last item of the page before; `next` of the page is the cursor of the page
+    that follows. Raises Invalid for an unknown cursor.
+    """
+    items: list[Any] = getattr(listing, field)
+    keys = [getattr(item, key) for item in items]
+    if cursor and cursor not in keys:
+        raise Invalid("cursor: this is not a cursor of this list")
+    begin = keys.index(cursor) + 1 if cursor else 0
+    page = items[begin:] if limit is None else items[begin : begin + limit]
+    has_next = bool(page) and begin + len(page) < len(items)
+    following = keys[begin + len(page) - 1] if has_next else None
+    return listing.model_copy(update={field: page, "next": following})

@@ -1,0 +1,194 @@
+"""Routes of MCP servers and skills."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.core.schemas import (
+    McpConfig,
+    McpServerList,
+    McpServerState,
+    SkillInfo,
+    SkillInstalled,
+    SkillList,
+)
+from agent.errors import Invalid, SkillRefused
+from agent.management.routes.base import (
+    FILES_SCHEMA,
+    ManagementRoute,
+    PageCursor,
+    PageLimit,
+    management_router,
+    select_page,
+)
+from agent.management.routes.multipart import FileStart, read_files
+from agent.mcp.management import McpManagement
+from agent.runtime.http.base import LARGEST_BODY
+from agent.skills.archive import ArchiveLimits
+from agent.skills.management import SkillManagement
+from agent.uploads.folders import ThreadFolders
+
+SUFFIX = ".skill"
+
+
+class ExtensionRoute(ManagementRoute):
+    """A route whose body may hold a long configuration."""
+
+    largest_body = LARGEST_BODY
+
+
+class McpServerSwitch(BaseModel):
+    """Whether an MCP server is enabled."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    enabled: bool
+
+
+class McpConfigUpdate(BaseModel):
+    """MCP servers by name, as in the extensions file."""
+
+    model_config = ConfigDict(extra="forbid")
+    mcp_servers: dict[str, dict[str, Any]]
+
+
+class SkillSwitch(BaseModel):
+    """Whether a skill is enabled."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    enabled: bool
+
+
+class SkillInThread(BaseModel):
+    """Skill archive in a thread's files; `path` is the agent's."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    thread_id: str
+    path: str
+
+
+class McpRoutes:
+    """Routes of MCP servers."""
+
+    def __init__(self, servers: McpManagement) -> None:
+        self._servers = servers
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = management_router("mcp", prefix="/api/mcp", route_class=ExtensionRoute)
+        router.get("/config")(self.get_mcp_config)
+        router.put("/config")(self.replace_mcp_config)
+        router.get("/servers")(self.list_mcp_servers)
+        router.put("/servers/{name}")(self.switch_mcp_server)
+        return router
+
+    async def get_mcp_config(self) -> McpConfig:
+        """Return the MCP configuration without secrets."""
+        return await self._servers.load_config()
+
+    async def replace_mcp_config(self, body: McpConfigUpdate) -> McpConfig:
+        """Replace the MCP configuration."""
+        return await self._servers.replace_servers(body.mcp_servers)
+
+    async def list_mcp_servers(self, limit: PageLimit = None, cursor: PageCursor = "") -> McpServerList:
+        """List MCP servers with state and tools."""
+        return select_page(await self._servers.list_servers(), "servers", limit, cursor)
+
+    async def switch_mcp_server(self, name: str, body: McpServerSwitch) -> McpServerState:
+        """Enable or disable an MCP server."""
+        return await self._servers.set_enabled(name, enabled=body.enabled)
+
+
+_INSTALL_BODY: Final = {
+    "requestBody": {
+        "content": {
+            "application/json": {"schema": SkillInThread.model_json_schema()},
+            "multipart/form-data": {"schema": FILES_SCHEMA},
+        }
+    }
+}
+
+
+class SkillRoutes:
+    """Routes of skills. An archive is sent as a form with one file, or is among a thread's files."""
+
+    def __init__(self, home: Path, skills: SkillManagement) -> None:
+        self._folders = ThreadFolders(home)
+        self._skills = skills
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = management_router("skills", prefix="/api/skills", route_class=ExtensionRoute)
+        router.get("")(self.list_skills)
+        router.post("/install", openapi_extra=_INSTALL_BODY)(self.install_skill)
+        router.get("/{name}")(self.get_skill)
+        router.put("/{name}")(self.switch_skill)
+        return router
+
+    async def list_skills(self, limit: PageLimit = None, cursor: PageCursor = "") -> SkillList:
+        """List skills, including unavailable ones."""
+        return select_page(await self._skills.list_skills(), "skills", limit, cursor)
+
+    async def get_skill(self, name: str) -> SkillInfo:
+        """Return a skill."""
+        return await self._skills.get_skill(name)
+
+    async def switch_skill(self, name: str, body: SkillSwitch) -> SkillInfo:
+        """Enable or disable a skill."""
+        return await self._skills.set_enabled(name, enabled=body.enabled)
+
+    async def install_skill(self, request: Request) -> SkillInstalled:
+        """Install a skill from an archive, uploaded or in a thread's files."""
+        if request.headers.get("content-type", "").startswith("application/json"):
+            body = _parse_skill_in_thread(await request.json())
+            path = await asyncio.to_thread(self._folders.find, body.thread_id, body.path)
+            _check_suffix(path.name)
+            return await self._skills.install_skill(path)
+        with tempfile.TemporaryDirectory(prefix="roebot-skill-") as folder:
+            return await self._skills.install_skill(await _receive_archive(request, Path(folder)))
+
+
+def _parse_skill_in_thread(body: Any) -> SkillInThread:
+    try:
+        return SkillInThread.model_validate(body)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in error.errors())
+        raise Invalid("; ".join(problems)) from error
+
+
+async def _receive_archive(request: Request, folder: Path) -> Path:
+    """Store the one file of the form in `folder`. Raises FileRefused or SkillRefused."""
+    path = folder / f"{secrets.token_hex(8)}{SUFFIX}"
+    limit = ArchiveLimits().archive_bytes
+    size = count = 0
+    with await asyncio.to_thread(_create_file, path) as file:
+        async for event in read_files(request.headers.get("content-type", ""), request.stream()):
+            if isinstance(event, FileStart):
+                count += 1
+                _check_suffix(event.filename)
+            else:
+                size += len(event.data)
+                await asyncio.to_thread(file.write, event.data)
+            if count > 1:
+                raise SkillRefused("Send one archive at a time.")
+            if size > limit:
+                raise SkillRefused(f"The archive is larger than {limit // 1_000_000} MB.", status=413)
+    if not count:
+        raise SkillRefused("There is no file in this form.")
+    return path
+
+
+def _create_file(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _check_suffix(name: str) -> None:
+    if not name.lower().endswith(SUFFIX):
+        raise SkillRefused("A skill is installed from a file that ends in .skill.")

@@ -1,0 +1,243 @@
+"""Building blocks of the routes: the open runtime, bodies, parameters, responses, errors and streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+import orjson
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from langgraph.store.base import BaseStore
+from pydantic import AfterValidator, BaseModel, BeforeValidator
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from agent.errors import Invalid, NotFound
+from agent.runtime.domain import Assistant, Clock, assistant_uuid, require_uuid
+from agent.runtime.encode import dumps
+from agent.runtime.graphs import GraphRegistry
+from agent.runtime.manager import RunManager
+from agent.runtime.saver import RuntimeSaver
+from agent.runtime.settings import RuntimeSettings
+from agent.runtime.states import ThreadStates
+from agent.runtime.store.assistants import get_assistant
+from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.events import EventLog
+
+JSON: Final = "application/json"
+LARGEST_BODY: Final = 64 * 1024 * 1024
+"""Bytes of a request body."""
+
+
+@dataclass(slots=True)
+class OpenRuntime:
+    """Databases, graphs and runs of one running runtime."""
+
+    settings: RuntimeSettings
+    database: RuntimeDatabase
+    event_log: EventLog
+    saver: RuntimeSaver
+    items: BaseStore
+    graphs: GraphRegistry
+    manager: RunManager
+    states: ThreadStates
+    clock: Clock
+    system_assistants: dict[str, Assistant] = field(default_factory=dict)
+    """Assistants of graphs by the names and ids that were asked for."""
+
+    async def find_assistant(self, name: str) -> Assistant:
+        """Return an assistant by graph name or id. Raises `NotFound`."""
+        if (found := self.system_assistants.get(name)) is not None:
+            return found
+        if name in self.graphs.names:
+            return self._add_system_assistant(name, graph_id=name)
+        try:
+            assistant_id = str(UUID(name))
+        except ValueError:
+            raise NotFound(f"No graph or assistant named {name!r}") from None
+        for graph_id in self.graphs.names:
+            if assistant_uuid(graph_id) == assistant_id:
+                return self._add_system_assistant(assistant_id, graph_id=graph_id)
+        stored = await self.database.read(get_assistant, assistant_id)
+        if stored is None:
+            raise NotFound(f"Assistant {assistant_id} not found")
+        return stored
+
+    def _add_system_assistant(self, name: str, *, graph_id: str) -> Assistant:
+        self.system_assistants[name] = self.graphs.system_assistant(graph_id)
+        return self.system_assistants[name]
+
+
+async def runtime_of(request: Request) -> OpenRuntime:
+    """Return the runtime that serves this request."""
+    runtime: OpenRuntime = request.app.state.runtime
+    return runtime
+
+
+Runtime = Annotated[OpenRuntime, Depends(runtime_of)]
+
+
+class JsonRequest(Request):
+    """A request whose body is read up to a limit and parsed by orjson."""
+
+    def __init__(self, request: Request, largest_body: int) -> None:
+        super().__init__(request.scope, request.receive)
+        self._largest_body = largest_body
+
+    async def body(self) -> bytes:
+        """Return the body. Raises `HTTPException` (422) if it is larger than the limit."""
+        if not hasattr(self, "_body"):
+            chunks, size = [], 0
+            async for chunk in self.stream():
+                size += len(chunk)
+                if size > self._largest_body:
+                    raise HTTPException(422, "The body is too large.")
+                chunks.append(chunk)
+            self._body = b"".join(chunks)
+        return self._body
+
+    async def json(self) -> Any:
+        """Return the parsed body. Raises `HTTPException` (422)."""
+        try:
+            return orjson.loads(await self.body())
+        except orjson.JSONDecodeError as error:
+            raise HTTPException(422, f"The body is not JSON. {error}") from error
+
+
+class JsonRoute(APIRoute):
+    """A route with `JsonRequest`; the first line of the endpoint's docstring is its OpenAPI summary."""
+
+    largest_body = LARGEST_BODY
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        summary, _, description = self.description.partition("\n")
+        self.summary, self.description = summary.removesuffix("."), description.strip()
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Handle requests as `JsonRequest`."""
+        handle = super().get_route_handler()
+
+        async def handle_json(request: Request) -> Response:
+            return await handle(JsonRequest(request, self.largest_body))
+
+        return handle_json
+
+
+class ErrorDetail(BaseModel):
+    """Why a request failed."""
+
+    detail: str
+
+
+def make_router(
+    tag: str, *, prefix: str = "", route_class: type[JsonRoute] = JsonRoute, **options: Any
+) -> APIRouter:
+    """Create a router whose operations have the name of their endpoint and describe the error response."""
+    return APIRouter(
+        tags=[tag],
+        prefix=prefix,
+        route_class=route_class,
+        strict_content_type=False,
+        responses={"default": {"description": "The request failed.", "model": ErrorDetail}},
+        generate_unique_id_function=lambda route: route.name,
+        **options,
+    )
+
+
+def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return any data as JSON."""
+    return Response(dumps(value), status, headers, JSON)
+
+
+def error_response(status: int, detail: str) -> Response:
+    """Return an error as `{"detail": …}`."""
+    return json_response({"detail": detail}, status=status)
+
+
+def describe_invalid_request(error: RequestValidationError) -> str:
+    """Name each field of a request that is invalid, and why."""
+    problems = []
+    for problem in error.errors():
+        if problem["type"] == "missing" and problem["loc"] == ("body",):
+            return "The body is not JSON. It is empty."
+        place = ".".join(map(str, problem["loc"][1:])) or str(problem["loc"][0])
+        problems.append(f"{place}: {problem['msg']}")
+    return "; ".join(problems)
+
+
+def pagination_headers(total: int, *, offset: int, limit: int) -> dict[str, str]:
+    """Return the `X-Pagination-*` headers of a list."""
+    headers = {"X-Pagination-Total": str(total)}
+    if offset + limit < total:
+        headers["X-Pagination-Next"] = str(offset + limit)
+    return headers
+
+
+def _parse_list(values: Any) -> Any:
+    """Parse a repeated query parameter, which may also be one JSON array or one comma-separated text."""
+    if not isinstance(values, list):
+        return values
+    found = [text for text in values if text]
+    if len(found) == 1 and found[0].startswith("["):
+        try:
+            return [str(item) for item in orjson.loads(found[0])]
+        except orjson.JSONDecodeError as error:
+            raise Invalid("Expected a JSON array") from error
+    if len(found) == 1 and "," in found[0]:
+        return found[0].split(",")
+    return found or None
+
+
+def _parse_flag(value: Any) -> Any:
+    return value.lower() in {"1", "true", "yes"} if isinstance(value, str) else value
+
+
+ThreadId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "thread id"))]
+RunId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "run id"))]
+AssistantId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "assistant id"))]
+Flag = Annotated[bool, BeforeValidator(_parse_flag), Query()]
+StringList = Annotated[list[str] | None, BeforeValidator(_parse_list), Query()]
+
+
+class ClosingStream(StreamingResponse):
+    """A long response from an async generator.
+
+    `on_close(complete)` is called exactly once, even if the client leaves before the first chunk. `complete`
+    is false if the client left or the generator raised; a raise cuts the response, so the client retries.
+    """
+
+    def __init__(
+        self,
+        chunks: AsyncGenerator[bytes],
+        headers: Mapping[str, str],
+        *,
+        on_close: Callable[[bool], object],
+    ) -> None:
+        super().__init__(chunks, headers=headers)
+        self._chunks = chunks
+        self._on_close = on_close
+        self._complete = False
+
+    async def stream_response(self, send: Send) -> None:
+        """Send every chunk, and close the generator in any case."""
+        async with aclosing(self._chunks):
+            await super().stream_response(send)
+        self._complete = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        try:
+            await super().__call__(scope, receive, send)
+        except asyncio.CancelledError:
+            # The process stops; the client has not left.
+            self._complete = True
+            raise
+        finally:
+            self._on_close(self._complete)

@@ -1,0 +1,280 @@
+"""Access to `agent.db`: one writing and one reading thread, each with its own connection.
+
+A transaction is a plain function over a `Connection` without other effects. Queued writes share a commit; if
+one of them fails, the shared transaction is rolled back and each is run again in a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Insert,
+    Select,
+    Table,
+    Update,
+    create_engine,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.pool import NullPool
+
+from agent.errors import HomeInUse
+from agent.runtime.domain import RowPage
+from agent.runtime.store.schema import migrate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OnCommit = Callable[[T | None, BaseException | None], None]
+"""Called on the event loop with the result or the error of a job."""
+
+JOBS_PER_COMMIT = 64
+PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "cache_size=-256")
+"""Settings of every connection of the runtime. The page cache has 256 KiB because the operating system caches
+the pages that matter; SQLite's default of 2 MB per connection would stay allocated.
+"""
+
+
+class RuntimeDatabase:
+    """The only owner of `agent.db` while it is open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock: int | None = None
+        self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer")
+        self._reader = DatabaseThread(self._connect_reader, name="agent-db-reader")
+
+    async def open(self) -> None:
+        """Lock the database and migrate it to this version. Raises `HomeInUse`."""
+        await self._writer.open()
+        await self._reader.open()
+
+    async def close(self) -> None:
+        """Finish the queued jobs and unlock the database."""
+        await self._reader.close()
+        await self._writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+    async def read(
+        self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `query(connection, …)` in a read transaction. Raises what it raises."""
+        return await self._reader.run(lambda connection: query(connection, *args, **kwargs))
+
+    async def write(
+        self, transaction: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `transaction(connection, …)` and return after its commit. Raises what it raises."""
+        return await self._writer.run(lambda connection: transaction(connection, *args, **kwargs))
+
+    def submit_write(self, transaction: Callable[[Connection], T], on_commit: OnCommit[T]) -> None:
+        """Queue a transaction without waiting for it."""
+        self._writer.submit(transaction, on_commit)
+
+    def _connect_writer(self) -> Connection:
+        self._lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise HomeInUse(f"another process uses {self._path.name} in this data directory") from error
+        connection = _create_engine(self._path, "BEGIN IMMEDIATE").connect()
+        with connection.begin():
+            migrate(connection)
+        return connection
+
+    def _connect_reader(self) -> Connection:
+        return _create_engine(self._path, "BEGIN").connect()
+
+
+def _create_engine(path: Path, begin: str) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=NullPool,
+        connect_args={"isolation_level": None, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _set_pragmas(connection: Any, _record: Any) -> None:
+        for pragma in PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+@dataclass(slots=True, eq=False)
+class _Job(Generic[T]):
+    work: Callable[[Connection], T]
+    on_commit: OnCommit[T]
+    result: T | None = None
+    error: BaseException | None = None
+
+
+class DatabaseThread:
+    """A thread that runs jobs in order on its own connection and answers on the event loop."""
+
+    def __init__(self, connect: Callable[[], Connection], *, name: str) -> None:
+        self._connect = connect
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+
+    async def open(self) -> None:
+        """Start the thread and return once it is connected. Raises what connecting raised."""
+        self._thread.start()
+        await self._opened
+
+    async def close(self) -> None:
+        """Finish the queued jobs, close the connection and end the thread."""
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def submit(self, work: Callable[[Connection], T], on_commit: OnCommit[T]) -> None:
+        """Queue a job; `on_commit(result, error)` is called on the event loop after its commit."""
+        self._jobs.put(_Job(work, on_commit))
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Queue a job and wait for its result. Cancelling the caller does not undo the job."""
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def resolve(result: T | None, error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)  # type: ignore[arg-type]
+
+        self.submit(work, resolve)
+        return await future
+
+    def _main(self) -> None:
+        try:
+            connection = self._connect()
+        except BaseException as error:  # noqa: BLE001 - raised by `open`
+            self._loop.call_soon_threadsafe(self._opened.set_exception, error)
+            return
+        self._loop.call_soon_threadsafe(self._opened.set_result, None)
+        try:
+            while batch := self._next_batch():
+                self._commit(connection, batch)
+                self._loop.call_soon_threadsafe(self._answer, batch)
+        finally:
+            connection.close()
+
+    def _next_batch(self) -> list[_Job[Any]]:
+        job = self._jobs.get()
+        batch: list[_Job[Any]] = []
+        while job is not None:
+            batch.append(job)
+            if len(batch) == JOBS_PER_COMMIT:
+                return batch
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return batch
+        if batch:
+            self._jobs.put(None)
+        return batch
+
+    def _commit(self, connection: Connection, batch: list[_Job[Any]]) -> None:
+        try:
+            with connection.begin():
+                for job in batch:
+                    job.result = job.work(connection)
+        except Exception as error:  # noqa: BLE001 - raised to the caller of the job
+            if len(batch) == 1:
+                batch[0].error = error
+                return
+            for job in batch:
+                self._commit(connection, [job])
+
+    @staticmethod
+    def _answer(batch: list[_Job[Any]]) -> None:
+        for job in batch:
+            job.on_commit(None if job.error else job.result, job.error)
+
+
+class PreparedStatement:
+    """A write compiled once and executed by the driver, for the few statements that every run needs.
+
+    The values must already have the Python types that the columns take.
+    """
+
+    def __init__(self, statement: Insert | Update, *, columns: Iterable[str] | None = None) -> None:
+        """`columns` names the columns of an insert."""
+        compiled = statement.compile(
+            dialect=sqlite.dialect(paramstyle="qmark"),
+            column_keys=None if columns is None else list(columns),
+        )
+        self.sql = str(compiled)
+        self._names = tuple(compiled.positiontup or ())
+        self._constants = {name: value for name, value in compiled.params.items() if value is not None}
+        self._converters = dict(compiled._bind_processors)
+
+    def execute(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Execute it and return the number of rows written."""
+        cursor = driver_connection(connection).execute(self.sql, self._order_values(values))
+        return int(cursor.rowcount)
+
+    def insert(self, connection: Connection, values: Mapping[str, Any]) -> int:
+        """Execute an insert and return the row id."""
+        cursor = driver_connection(connection).execute(self.sql, self._order_values(values))
+        return int(cursor.lastrowid)
+
+    def _order_values(self, values: Mapping[str, Any]) -> list[Any]:
+        ordered = []
+        for name in self._names:
+            value = values[name] if name in values else self._constants[name]
+            convert: Any = self._converters.get(name)
+            ordered.append(value if convert is None else convert(value))
+        return ordered
+
+
+def prepare_insert(table: Table, *, without: str | None = None) -> PreparedStatement:
+    """Prepare an insert of all columns except `without`, which the database fills."""
+    names = [column.name for column in table.c if column.name != without]
+    return PreparedStatement(table.insert(), columns=names)
+
+
+def driver_connection(connection: Connection) -> Any:
+    """Return the `sqlite3` connection; its transaction is the one that SQLAlchemy began."""
+    return connection.connection.driver_connection
+
+
+def select_page(
+    connection: Connection,
+    table: Table,
+    condition: Any,
+    order: Iterable[Any],
+    make: Callable[[Any], Any],
+    *,
+    limit: int,
+    offset: int,
+) -> RowPage:
+    """Return one page of the matching rows, each converted by `make`, and the number of all of them."""
+    query: Select[Any] = select(table).where(condition).order_by(*order).limit(limit).offset(offset)
+    rows = tuple(make(row) for row in connection.execute(query))
+    return RowPage(rows, count_rows(connection, table, condition))
+
+
+def count_rows(connection: Connection, table: Table, condition: Any) -> int:
+    """Return the number of matching rows."""
+    return int(connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one())

@@ -1,0 +1,143 @@
+"""Event logs of resumable runs: one row for each flushed chunk of frames.
+
+This is the hot path of streaming, so it uses the driver's own SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import bindparam as bind
+
+from agent.runtime.domain import EventId, RunStatus
+from agent.runtime.store.database import RuntimeDatabase, driver_connection
+from agent.runtime.store.schema import events, runs
+
+# Append a chunk.
+_INSERT: Final = 'INSERT INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?)'
+# Read the chunks that hold events after a position.
+_SELECT_AFTER: Final = (
+    'SELECT attempt, "first", "last", body FROM events WHERE run_id = ? AND (attempt, "last") > (?, ?) '
+    'ORDER BY attempt, "last" LIMIT ?'
+)
+# Look for the chunk that holds one event.
+_SELECT_ONE: Final = (
+    'SELECT 1 FROM events WHERE run_id = ? AND attempt = ? AND "first" <= ? AND "last" >= ? LIMIT 1'
+)
+# Count the events of a run.
+_COUNT: Final = 'SELECT COALESCE(SUM("last" - "first" + 1), 0) FROM events WHERE run_id = ?'
+# Delete the log of a run.
+_DELETE: Final = delete(events).where(events.c.run_id == bind("run_id"))
+
+_ENDED: Final = runs.c.status.not_in([str(RunStatus.PENDING), str(RunStatus.RUNNING)])
+# Find ended runs with a log that is older than a time.
+_SELECT_OLD: Final = (
+    select(runs.c.run_id).where(runs.c.log_events > 0, runs.c.updated_at < bind("before"), _ENDED).limit(200)
+)
+# Count the events of all ended runs.
+_COUNT_ENDED: Final = select(func.coalesce(func.sum(runs.c.log_events), 0)).where(
+    runs.c.log_events > 0, _ENDED
+)
+# List ended runs with a log, oldest first.
+_SELECT_OLDEST: Final = (
+    select(runs.c.run_id, runs.c.log_events)
+    .where(runs.c.log_events > 0, _ENDED)
+    .order_by(runs.c.updated_at)
+    .limit(200)
+)
+# Record that a run has no log.
+_SET_LOG_EMPTY: Final = update(runs).where(runs.c.run_id == bind("b_run_id")).values(log_events=0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Consecutive frames `first` to `last` of one attempt's event log, joined."""
+
+    attempt: int
+    first: int
+    last: int
+    body: bytes
+
+
+class EventLog(Protocol):
+    """The log that streams write to and read from."""
+
+    def append_chunk(
+        self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
+    ) -> None:
+        """Queue a chunk; `on_commit` is called on the event loop once it is committed."""
+
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
+        """Return at most `limit` chunks that hold events after `after`, in order."""
+
+    async def has_event(self, run_id: str, event_id: EventId) -> bool:
+        """Return whether the log still holds this event."""
+
+
+class DatabaseEventLog:
+    """`EventLog` in the runtime's database."""
+
+    def __init__(self, database: RuntimeDatabase) -> None:
+        self._database = database
+
+    def append_chunk(
+        self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
+    ) -> None:
+        self._database.submit_write(lambda connection: append_events(connection, run_id, chunk), on_commit)
+
+    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
+        return await self._database.read(read_events, run_id, after, limit)
+
+    async def has_event(self, run_id: str, event_id: EventId) -> bool:
+        return await self._database.read(has_event, run_id, event_id)
+
+
+def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
+    """Append a chunk to a run's log."""
+    values = (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body)
+    driver_connection(connection).execute(_INSERT, values)
+
+
+def read_events(connection: Connection, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
+    """Return at most `limit` chunks that hold events after `after`, in order."""
+    values = (run_id, after.attempt, after.seq, limit)
+    rows: Any = connection.exec_driver_sql(_SELECT_AFTER, values)
+    return [LogChunk(*row) for row in rows]
+
+
+def has_event(connection: Connection, run_id: str, event_id: EventId) -> bool:
+    """Return whether a run's log still holds this event."""
+    values = (run_id, event_id.attempt, event_id.seq, event_id.seq)
+    return connection.exec_driver_sql(_SELECT_ONE, values).first() is not None
+
+
+def count_events(connection: Connection, run_id: str) -> int:
+    """Return the number of events in a run's log."""
+    return int(connection.exec_driver_sql(_COUNT, (run_id,)).scalar_one())
+
+
+def delete_events(connection: Connection, run_id: str) -> None:
+    """Delete a run's log."""
+    connection.execute(_DELETE, {"run_id": run_id})
+
+
+def prune_logs(connection: Connection, *, before: float, keep: int) -> int:
+    """Delete logs of ended runs and return how many.
+
+    These are the logs older than `before`; if there are none, the oldest until at most `keep` events remain.
+    """
+    run_ids = [row.run_id for row in connection.execute(_SELECT_OLD, {"before": before})]
+    excess = connection.execute(_COUNT_ENDED).scalar_one() - keep
+    if not run_ids and excess > 0:
+        for row in connection.execute(_SELECT_OLDEST):
+            if excess <= 0:
+                break
+            run_ids.append(row.run_id)
+            excess -= row.log_events
+    for run_id in run_ids:
+        delete_events(connection, run_id)
+        connection.execute(_SET_LOG_EMPTY, {"b_run_id": run_id})
+    return len(run_ids)

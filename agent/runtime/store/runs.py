@@ -1,0 +1,276 @@
+"""Transactions and queries of runs. Each public function is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, delete, select, true, update
+
+from agent.core.usage import merge_usage
+from agent.errors import Conflict, NotFound
+from agent.runtime.domain import (
+    INFLIGHT,
+    AttemptOutcome,
+    Json,
+    MultitaskStrategy,
+    NewRun,
+    RowPage,
+    Run,
+    RunSpec,
+    RunStatus,
+    Thread,
+    ThreadStatus,
+    usage_in,
+)
+from agent.runtime.encode import dumps, loads
+from agent.runtime.store import threads as thread_rows
+from agent.runtime.store.database import PreparedStatement, driver_connection, prepare_insert, select_page
+from agent.runtime.store.events import LogChunk, append_events, count_events, delete_events
+from agent.runtime.store.schema import runs
+
+# Read a run.
+_SELECT: Final = select(runs).where(runs.c.run_id == bindparam("run_id"))
+# Find the run of an idempotency key.
+_SELECT_BY_KEY: Final = "SELECT run_id FROM runs WHERE idempotency_scope = ? AND idempotency_key = ?"
+# List the pending and running runs of all threads in creation order.
+_SELECT_INFLIGHT: Final = (
+    select(runs).where(runs.c.status.in_([str(status) for status in INFLIGHT])).order_by(runs.c.order)
+)
+# Store a run.
+_INSERT: Final = prepare_insert(runs, without="order")
+# Mark a run that has not ended as running.
+_START: Final = PreparedStatement(
+    update(runs)
+    .where(
+        runs.c.run_id == bindparam("b_run_id"), (runs.c.status == "pending") | (runs.c.status == "running")
+    )
+    .values(
+        status="running",
+        attempt=bindparam("b_attempt"),
+        lost=bindparam("b_lost"),
+        updated_at=bindparam("b_now"),
+    )
+)
+# Take back one lost attempt.
+_PAUSE: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
+# Write the status of an ended run.
+_FINISH: Final = PreparedStatement(
+    update(runs)
+    .where(runs.c.run_id == bindparam("b_run_id"))
+    .values(
+        status=bindparam("b_status"),
+        error=bindparam("b_error"),
+        updated_at=bindparam("b_now"),
+        log_events=bindparam("b_log_events"),
+    )
+)
+# Write the token usage into a run's metadata.
+_SET_USAGE: Final = "UPDATE runs SET metadata = json_set(metadata, '$.usage', json(?)) WHERE run_id = ?"
+# Delete a run.
+_DELETE: Final = delete(runs).where(runs.c.run_id == bindparam("run_id"))
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRun:
+    """The run of a creation request.
+
+    `before` has id and status of the unfinished runs created earlier in its thread; it is empty if `created`
+    is false, because the idempotency key was known.
+    """
+
+    run: Run
+    created: bool
+    before: tuple[tuple[str, RunStatus], ...] = ()
+
+
+def add_run(
+    connection: Connection, new: NewRun, *, now: float, start: bool, chunk: LogChunk | None
+) -> AddedRun:
+    """Store a run and mark its thread busy; with `start` it is stored as running, with its first events.
+
+    A known idempotency key returns the run that has it. Raises `NotFound` if the thread does not exist and
+    must not be created, and `Conflict` if it is busy and the strategy is `reject`.
+    """
+    if new.idempotency_key is not None:
+        keys = (new.idempotency_scope, new.idempotency_key)
+        known = driver_connection(connection).execute(_SELECT_BY_KEY, keys).fetchone()
+        if known is not None:
+            row = connection.execute(_SELECT, {"run_id": known[0]}).one()
+            return AddedRun(_to_run(row), created=False)
+    before = _prepare_thread(connection, new, now)
+    if before and new.multitask_strategy is MultitaskStrategy.REJECT:
+        raise Conflict(f"Thread {new.thread_id} is already running a task; it was not interrupted")
+    start = start and not before
+    status, attempt = (RunStatus.RUNNING, 1) if start else (RunStatus.PENDING, 0)
+    order = _INSERT.insert(connection, _to_row(new, status=status, attempt=attempt, now=now))
+    if start and chunk is not None:
+        append_events(connection, new.run_id, chunk)
+    run = Run(
+        run_id=new.run_id,
+        thread_id=new.thread_id,
+        assistant_id=new.spec.assistant_id,
+        status=status,
+        spec=new.spec,
+        multitask_strategy=new.multitask_strategy,
+        created_at=now,
+        updated_at=now,
+        attempt=attempt,
+        order=order,
+        start_at=new.start_at,
+    )
+    return AddedRun(run, created=True, before=before)
+
+
+def _prepare_thread(connection: Connection, new: NewRun, now: float) -> tuple[tuple[str, RunStatus], ...]:
+    metadata = None if new.spec.temporary_thread else thread_rows.find_metadata(connection, new.thread_id)
+    ids = {"graph_id": new.spec.graph_id, "assistant_id": new.spec.assistant_id}
+    if metadata is None:
+        if new.if_not_exists != "create":
+            raise NotFound(f"Thread {new.thread_id} not found")
+        thread_rows.insert_thread(connection, Thread(new.thread_id, ThreadStatus.BUSY, ids, now, now, now))
+        return ()
+    before = thread_rows.list_inflight(connection, new.thread_id)
+    if not (before and new.multitask_strategy is MultitaskStrategy.REJECT):
+        thread_rows.mark_busy(connection, new.thread_id, {**metadata, **ids}, now=now)
+    return before
+
+
+def start_run(connection: Connection, run: Run, *, now: float, chunk: LogChunk | None) -> bool:
+    """Mark a run as running its `attempt`. Return False if it was deleted or has ended."""
+    values = {"b_run_id": run.run_id, "b_attempt": run.attempt, "b_lost": run.lost, "b_now": now}
+    if _START.execute(connection, values) == 0:
+        return False
+    if chunk is not None:
+        append_events(connection, run.run_id, chunk)
+    return True
+
+
+def pause_run(connection: Connection, run_id: str) -> None:
+    """Record that a stop of the process, not a crash, ends this attempt, so it does not count as lost."""
+    connection.execute(_PAUSE, {"b_run_id": run_id})
+
+
+def finish_run(
+    connection: Connection, run: Run, outcome: AttemptOutcome, *, now: float, chunk: LogChunk | None
+) -> None:
+    """Store how a run ended: its last events, its status and usage, and its thread's status and values."""
+    if chunk is not None:
+        append_events(connection, run.run_id, chunk)
+    _FINISH.execute(
+        connection,
+        {
+            "b_run_id": run.run_id,
+            "b_status": str(outcome.status),
+            "b_error": outcome.error,
+            "b_now": now,
+            "b_log_events": count_events(connection, run.run_id) if run.spec.stream_resumable else 0,
+        },
+    )
+    if outcome.usage:
+        _record_usage(connection, run, outcome.usage)
+    thread_rows.settle_thread(connection, run.thread_id, outcome, now=now)
+
+
+def _record_usage(connection: Connection, run: Run, usage: Json) -> None:
+    driver_connection(connection).execute(_SET_USAGE, (dumps(usage), run.run_id))
+    metadata = thread_rows.find_metadata(connection, run.thread_id)
+    if metadata is not None:
+        thread_rows.set_usage(connection, run.thread_id, dict(merge_usage(usage_in(metadata), usage)))
+
+
+def remove_run(connection: Connection, run: Run, *, now: float) -> None:
+    """Delete a run and its log, and settle its thread."""
+    delete_events(connection, run.run_id)
+    connection.execute(_DELETE, {"run_id": run.run_id})
+    thread = thread_rows.find_thread(connection, run.thread_id)
+    if thread is not None and thread.status is ThreadStatus.BUSY:
+        thread_rows.settle_thread(connection, run.thread_id, AttemptOutcome(RunStatus.INTERRUPTED), now=now)
+
+
+def get_run(connection: Connection, thread_id: str, run_id: str) -> Run:
+    """Return a run of a thread. Raises `NotFound`."""
+    row = connection.execute(_SELECT, {"run_id": run_id}).one_or_none()
+    if row is None or row.thread_id != thread_id:
+        raise NotFound(f"Run {run_id} not found")
+    return _to_run(row)
+
+
+def list_runs(
+    connection: Connection, thread_id: str, *, status: str | None, limit: int, offset: int
+) -> RowPage:
+    """Return one page of a thread's runs, newest first. Raises `NotFound` for the thread."""
+    thread_rows.get_thread(connection, thread_id)
+    condition = (runs.c.thread_id == thread_id) & (runs.c.status == status if status else true())
+    return select_page(
+        connection, runs, condition, [runs.c.order.desc()], _to_run, limit=limit, offset=offset
+    )
+
+
+def list_inflight_runs(connection: Connection) -> Sequence[Run]:
+    """Return the pending and running runs of all threads, in creation order."""
+    return [_to_run(row) for row in connection.execute(_SELECT_INFLIGHT)]
+
+
+_SPEC_DEFAULTS: Final = {item.name: item.default for item in fields(RunSpec) if item.name != "input"}
+
+
+def spec_to_bytes(spec: RunSpec) -> bytes:
+    """Serialize a spec for storage, without the fields that have their default."""
+    stored = {"input": spec.input}
+    for name, default in _SPEC_DEFAULTS.items():
+        value = getattr(spec, name)
+        if value not in (default, {}):
+            stored[name] = value
+    return dumps(stored)
+
+
+def spec_from_bytes(data: bytes) -> RunSpec:
+    """Deserialize a stored spec."""
+    raw = loads(data)
+    for key in ("stream_mode", "interrupt_before", "interrupt_after", "feedback_keys"):
+        if isinstance(raw.get(key), list):
+            raw[key] = tuple(raw[key])
+    return RunSpec(**raw)
+
+
+def _to_run(row: Any) -> Run:
+    return Run(
+        run_id=row.run_id,
+        thread_id=row.thread_id,
+        assistant_id=row.assistant_id,
+        status=RunStatus(row.status),
+        # The column also holds the usage, which was added when the run ended.
+        spec=replace(spec_from_bytes(row.spec), metadata=row.metadata),
+        multitask_strategy=MultitaskStrategy(row.multitask_strategy),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        attempt=row.attempt,
+        lost=row.lost,
+        order=row.order,
+        start_at=row.start_at,
+        error=row.error,
+    )
+
+
+def _to_row(new: NewRun, *, status: RunStatus, attempt: int, now: float) -> Json:
+    return {
+        "run_id": new.run_id,
+        "thread_id": new.thread_id,
+        "assistant_id": new.spec.assistant_id,
+        "status": str(status),
+        "metadata": new.spec.metadata,
+        "spec": spec_to_bytes(new.spec),
+        "multitask_strategy": str(new.multitask_strategy),
+        "attempt": attempt,
+        "lost": 0,
+        "start_at": new.start_at,
+        "idempotency_scope": new.idempotency_scope,
+        "idempotency_key": new.idempotency_key,
+        "error": None,
+        "log_events": 0,
+        "keeps_log": new.spec.stream_resumable,
+        "created_at": now,
+        "updated_at": now,
+    }

@@ -1,0 +1,261 @@
+"""Transactions and queries of threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Float,
+    LargeBinary,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    select,
+    text,
+    update,
+)
+
+from agent.errors import Conflict, NotFound
+from agent.runtime.domain import AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
+from agent.runtime.encode import dumps
+from agent.runtime.store.database import (
+    PreparedStatement,
+    count_rows,
+    driver_connection,
+    prepare_insert,
+    select_page,
+)
+from agent.runtime.store.schema import JsonText, threads
+
+# Read a thread.
+_SELECT: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
+# Read a thread's metadata only.
+_SELECT_METADATA: Final = "SELECT metadata FROM threads WHERE thread_id = ?"
+# Store a thread.
+_INSERT: Final = prepare_insert(threads)
+# Change columns of a thread.
+_UPDATE: Final = update(threads).where(threads.c.thread_id == bindparam("b_thread_id"))
+# Mark a thread as busy with a new run.
+_SET_BUSY: Final = PreparedStatement(
+    update(threads)
+    .where(threads.c.thread_id == bindparam("b_thread_id"))
+    .values(status="busy", updated_at=bindparam("b_now"), metadata=bindparam("b_metadata"))
+)
+# Write the result of a run into its thread; NULL keeps values and interrupts.
+_SETTLE: Final = PreparedStatement(
+    update(threads)
+    .where(threads.c.thread_id == bindparam("b_thread_id"))
+    .values(
+        status=bindparam("b_status"),
+        updated_at=bindparam("b_now"),
+        values=func.coalesce(bindparam("b_values", type_=LargeBinary), threads.c["values"]),
+        state_updated_at=func.coalesce(bindparam("b_state_now", type_=Float), threads.c.state_updated_at),
+        interrupts=func.coalesce(bindparam("b_interrupts", type_=LargeBinary), threads.c.interrupts),
+        error=case(
+            (bindparam("b_keep", type_=Boolean), threads.c.error), else_=bindparam("b_error", type_=JsonText)
+        ),
+    )
+)
+# Replace the token usage in a thread's metadata.
+_SET_USAGE: Final = "UPDATE threads SET metadata = json_set(metadata, '$.usage', json(?)) WHERE thread_id = ?"
+# Delete a thread with its runs and their logs.
+_DELETE_ALL: Final = (
+    "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)",
+    "DELETE FROM runs WHERE thread_id = ?",
+    "DELETE FROM threads WHERE thread_id = ?",
+)
+# List a thread's pending and running runs in creation order.
+_SELECT_INFLIGHT: Final = (
+    "SELECT run_id, status FROM runs "
+    "WHERE thread_id = ? AND status IN ('pending', 'running') ORDER BY runs.\"order\""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadQuery:
+    """Conditions, order and page of a thread search."""
+
+    metadata: Json | None = None
+    values: Json | None = None
+    status: str | None = None
+    ids: list[str] | None = None
+    limit: int = 10
+    offset: int = 0
+    sort_by: str = "created_at"
+    descending: bool = True
+
+
+def find_thread(connection: Connection, thread_id: str) -> Thread | None:
+    """Return a thread, None if it does not exist."""
+    row = connection.execute(_SELECT, {"thread_id": thread_id}).one_or_none()
+    return None if row is None else _to_thread(row)
+
+
+def get_thread(connection: Connection, thread_id: str) -> Thread:
+    """Return a thread. Raises `NotFound`."""
+    thread = find_thread(connection, thread_id)
+    if thread is None:
+        raise NotFound(f"Thread {thread_id} not found")
+    return thread
+
+
+def create_thread(connection: Connection, thread: Thread, *, if_exists: str) -> Thread:
+    """Store a thread. Raises `Conflict` if it exists and `if_exists` is `raise`."""
+    present = find_thread(connection, thread.thread_id)
+    if present is None:
+        insert_thread(connection, thread)
+        return thread
+    if if_exists == "do_nothing":
+        return present
+    raise Conflict(f"Thread {thread.thread_id} already exists")
+
+
+def insert_thread(connection: Connection, thread: Thread) -> None:
+    """Store a new thread."""
+    _INSERT.execute(connection, _to_row(thread))
+
+
+def patch_thread(connection: Connection, thread_id: str, changes: Json, *, now: float) -> Thread:
+    """Set columns of a thread; `metadata` is merged. Raises `NotFound`."""
+    thread = get_thread(connection, thread_id)
+    changes = {"updated_at": now, **changes}
+    if "metadata" in changes:
+        changes["metadata"] = {**thread.metadata, **changes["metadata"]}
+    thread = replace(thread, **changes)
+    connection.execute(_UPDATE.values(**changes), {"b_thread_id": thread_id})
+    return thread
+
+
+def delete_thread(connection: Connection, thread_id: str) -> None:
+    """Delete a thread with its runs and their logs. Raises `NotFound`, or `Conflict` while it is busy."""
+    get_thread(connection, thread_id)
+    if list_inflight(connection, thread_id):
+        raise Conflict(f"Thread {thread_id} is busy")
+    erase_thread(connection, thread_id)
+
+
+def erase_thread(connection: Connection, thread_id: str) -> None:
+    """Delete a thread with its runs and their logs, whatever its state."""
+    for statement in _DELETE_ALL:
+        driver_connection(connection).execute(statement, (thread_id,))
+
+
+def search_threads(connection: Connection, query: ThreadQuery) -> RowPage:
+    """Return one page of the matching threads and their total number."""
+    column = threads.c[query.sort_by]
+    order = [column.desc() if query.descending else column.asc(), threads.c.thread_id]
+    condition = _search_condition(query)
+    return select_page(
+        connection, threads, condition, order, _to_thread, limit=query.limit, offset=query.offset
+    )
+
+
+def count_threads(connection: Connection, query: ThreadQuery) -> int:
+    """Return the number of matching threads."""
+    return count_rows(connection, threads, _search_condition(query))
+
+
+def find_metadata(connection: Connection, thread_id: str) -> Json | None:
+    """Return a thread's metadata, None if the thread does not exist."""
+    row = driver_connection(connection).execute(_SELECT_METADATA, (thread_id,)).fetchone()
+    return None if row is None else orjson.loads(row[0])
+
+
+def mark_busy(connection: Connection, thread_id: str, metadata: Json, *, now: float) -> None:
+    """Mark a thread as busy and replace its metadata."""
+    _SET_BUSY.execute(connection, {"b_thread_id": thread_id, "b_now": now, "b_metadata": metadata})
+
+
+def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
+    """Replace the token usage in a thread's metadata."""
+    driver_connection(connection).execute(_SET_USAGE, (dumps(usage), thread_id))
+
+
+def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcome, *, now: float) -> None:
+    """Write the outcome of an ended run into its thread, which stays busy if other runs wait.
+
+    A cancelled run keeps the thread's interrupts and error.
+    """
+    busy = bool(list_inflight(connection, thread_id))
+    keep = outcome.status is RunStatus.INTERRUPTED
+    _SETTLE.execute(
+        connection,
+        {
+            "b_thread_id": thread_id,
+            "b_status": str(ThreadStatus.BUSY if busy else _status_after(outcome)),
+            "b_now": now,
+            "b_values": outcome.values,
+            "b_state_now": None if outcome.values is None else now,
+            "b_interrupts": None if keep else outcome.interrupts,
+            "b_keep": keep,
+            "b_error": outcome.error,
+        },
+    )
+
+
+def list_inflight(connection: Connection, thread_id: str) -> tuple[tuple[str, RunStatus], ...]:
+    """Return id and status of the thread's pending and running runs, in creation order."""
+    rows = driver_connection(connection).execute(_SELECT_INFLIGHT, (thread_id,)).fetchall()
+    return tuple((run_id, RunStatus(status)) for run_id, status in rows)
+
+
+def _status_after(outcome: AttemptOutcome) -> ThreadStatus:
+    if outcome.interrupted_by_graph:
+        return ThreadStatus.INTERRUPTED
+    if outcome.status is RunStatus.ERROR:
+        return ThreadStatus.ERROR
+    return ThreadStatus.IDLE
+
+
+def _search_condition(query: ThreadQuery) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = [threads.c.thread_id != ""]
+    if query.metadata:
+        conditions += _json_contains(threads.c.metadata, query.metadata)
+    if query.status:
+        conditions.append(threads.c.status == query.status)
+    if query.ids is not None:
+        conditions.append(threads.c.thread_id.in_(query.ids))
+    if query.values:
+        conditions += _json_contains(cast(threads.c["values"], Text), query.values)
+    return and_(*conditions)
+
+
+def _json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnElement[bool]]:
+    """Return conditions for the JSON object in `column` to contain `expected`; lists must be equal."""
+    conditions: list[ColumnElement[bool]] = []
+    for key, value in expected.items():
+        if '"' in key or "\\" in key:
+            conditions.append(text("0"))  # type: ignore[arg-type]
+            continue
+        at = f'{path}."{key}"'
+        if isinstance(value, dict):
+            conditions.extend(_json_contains(column, value, at))
+        elif isinstance(value, list):
+            conditions.append(func.json_extract(column, at) == func.json(orjson.dumps(value).decode()))
+        elif value is None:
+            conditions.append(func.json_type(column, at) == "null")
+        elif isinstance(value, bool):
+            conditions.append(func.json_type(column, at) == ("true" if value else "false"))
+        else:
+            conditions.append(func.json_extract(column, at) == value)
+    return conditions
+
+
+_COLUMNS: Final = tuple(column.name for column in threads.c)
+
+
+def _to_thread(row: Any) -> Thread:
+    columns = {name: row._mapping[name] for name in _COLUMNS}
+    return Thread(**{**columns, "status": ThreadStatus(columns["status"])})
+
+
+def _to_row(thread: Thread) -> Json:
+    return {**{name: getattr(thread, name) for name in _COLUMNS}, "status": str(thread.status)}
