@@ -29,7 +29,7 @@ REPLY = " They said: {words}"
 _YES = frozenset(
     {
         *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
-        *["批准", "在此批准", "始终批准", "同意", "是", "可以"],
+        *["批准", "批准本次", "本会话均批准", "在此批准", "始终批准", "同意", "是", "可以"],
     }
 )
 _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})

@@ -49,7 +49,10 @@ _LINES: dict[Category, tuple[str, bool]] = {
     Category.OVERLOADED: ("its provider is overloaded or out of order", True),
     Category.TIMEOUT: ("its provider did not answer in time", True),
     Category.CONNECTION: ("its provider can't be reached, or the connection broke", True),
-    Category.CONTEXT: ("the conversation is too long for it. /new starts a fresh one", False),
+    Category.CONTEXT: (
+        "the conversation is too long for it. The command `new` starts a new agent thread",
+        False,
+    ),
     Category.CONTENT_FILTER: ("its provider's content filter stopped the answer", False),
     Category.INVALID_REQUEST: ("its provider refused the request", False),
     Category.TRUNCATED: ("the answer broke off before its end", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from bot.access.policy import Role
 from bot.config.models import BudgetLimits, BudgetsConfig
@@ -48,8 +49,12 @@ class Budgets:
         return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
 
     async def spent(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
-        """Which budget of tokens is used up there, in words; "" for none."""
-        found = [limit for limit in self.limits(origin, role, texts) if limit.what is What.TOKENS]
+        """Return why a scheduled run is skipped if a limit of tokens is used up, else ""."""
+        found = [
+            replace(limit, notice=texts(f"schedule_budget_{limit.of}", most=limit.most, minutes="{minutes}"))
+            for limit in self.limits(origin, role, texts)
+            if limit.what is What.TOKENS
+        ]
         return await self._db.run(find_refusal, found, now) if found else ""
 
     def _of_person(self, origin: Origin) -> Budget | None:

@@ -173,7 +173,7 @@ class Service:
             access=self.policy(account.name),
             isolation=IsolationPolicy(Isolation(account.isolation)),
             private_isolation=IsolationPolicy(Isolation(account.private_isolation)),
-            texts=texts_for(account.locale),
+            texts=texts_for(account.locale, account.platform),
             limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
             busy=Busy(account.busy),
@@ -216,7 +216,7 @@ class Service:
     def texts(self, account: str) -> Texts:
         """The language of an account."""
         found = self.config.channels.get(account)
-        return texts_for(found.locale if found else "en")
+        return texts_for(found.locale, found.platform) if found else texts_for("en")
 
     def role(self, turn: Turn) -> Role:
         """What the author of a turn may do now."""

@@ -134,7 +134,7 @@ class Admissions:
         if message.origin.sender.account:
             # They are told where they come from.
             return None
-        texts = self._rules.texts
+        texts = self._rules.texts.in_thread(message.origin.topic)
         if self._rules.access.pairs:
             pairing = Pairing(self._new_code(), GOOD_FOR)
             notice = texts("pair_code", code=pairing.code, minutes=GOOD_FOR // 60)
@@ -146,7 +146,7 @@ class Admissions:
         """Why a message cannot be answered, "" if it can."""
         texts, limits = self._rules.texts, self._rules.limits
         if message.unsupported:
-            return texts("unsupported", kind=message.unsupported)
+            return texts("unsupported", kind=texts.kind(message.unsupported))
         if len(message.text) > limits.characters:
             return texts("too_long", size=len(message.text), limit=limits.characters)
         for attachment in message.attachments:
@@ -173,6 +173,7 @@ class Admissions:
         budgets: tuple[Limit, ...] = (),
     ) -> Admission:
         rules = self._rules
+        texts = rules.texts.in_thread(message.origin.topic)
         return Admission(
             message=message,
             verdict=verdict,
@@ -180,15 +181,15 @@ class Admissions:
             thread_id=self._new_id(),
             notice=notice,
             busy=rules.busy,
-            busy_notice=rules.texts("busy_rejects"),
-            full_notice=rules.texts("queue_full", limit=rules.limits.queue),
-            stale_notice=rules.texts("question_closed") if message.clicked else "",
-            foreign_notice=rules.texts("approval_foreign") if message.clicked else "",
-            waits_notice=rules.texts("approval_waits"),
+            busy_notice=texts("busy_rejects"),
+            full_notice=texts("queue_full", limit=rules.limits.queue),
+            stale_notice=texts("question_closed") if message.clicked else "",
+            foreign_notice=texts("approval_foreign") if message.clicked else "",
+            waits_notice=texts("approval_waits"),
             senior=senior,
             once=once,
             pairing=pairing,
-            crowded_notice=rules.texts("pair_crowded") if pairing else "",
+            crowded_notice=texts("pair_crowded") if pairing else "",
             model=rules.model,
             rotate=rotate,
             resume=resume,

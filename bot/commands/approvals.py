@@ -55,12 +55,12 @@ async def approved(call: Invocation) -> Result:
 async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: DecisionWord) -> Result:
     services, number = call.services, number_in(words)
     if words and not number:
-        return Result(call.texts("approval_code_wrong"))
+        return Result(call.texts("approval_code_wrong", command=call.name))
     decided, conversation = await services.db.run(
         decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
     )
     if decided is not Decided.DONE:
-        return Result(call.texts(_REFUSALS[decided]))
+        return Result(call.texts(_REFUSALS[decided], command=call.name))
     services.wake(conversation)
     return Result("", composed=True)
 

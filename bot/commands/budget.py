@@ -85,4 +85,4 @@ def _limits(texts: Texts, one: Budget) -> str:
             told.append(texts(f"budget_{key}_default"))
         else:
             told.append(texts(f"budget_{key}_most", most=value) if value else texts(f"budget_{key}_free"))
-    return ", ".join(told)
+    return texts("list_separator").join(told)

@@ -19,7 +19,7 @@ async def busy(call: Invocation) -> Result:
     known = [*Busy, DEFAULT]
     if word not in known:
         near = nearest_line(texts, nearest(word, known), mark="")
-        names = ", ".join(map(quoted, known))
+        names = texts("list_separator").join(map(quoted, known))
         return Result(texts("busy_unknown", name=quoted(word), names=names, nearest=near))
     await db.run(set_busy_mode, here, "" if word == DEFAULT else word)
     return Result(busy_line(call, await db.run(load_conversation, here)))

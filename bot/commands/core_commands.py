@@ -150,7 +150,7 @@ async def status(call: Invocation) -> Result:
     policy = (view.busy if view else "") or services.busy(call.turn.address.account)
     account = services.accounts.state(call.turn.address.account)
     since = services.clock.now() - lane.since
-    state = lane.state.value if lane.state else ""
+    state = texts(f"turn_{lane.state.value}") if lane.state else ""
     lines = [
         texts("status_title"),
         texts("status_busy", state=state, seconds=since) if lane.turn else texts("status_idle"),

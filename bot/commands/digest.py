@@ -80,10 +80,14 @@ async def _drafted(call: Invocation) -> str:
     one = preview.schedule
     there = place.chat != address.chat
     lines = [
-        texts(f"digest_draft_{one.kind.value}", spoken=quoted(one.spoken), text=_cut(one)),
-        *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if there else []),
+        texts(
+            f"digest_draft_{one.kind.value}" if one.text else "digest_draft_digest_bare",
+            spoken=quoted(one.spoken),
+            text=_cut(one),
+        ),
         "",
         *await _times(texts, preview),
+        *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if there else []),
         "",
         texts("digest_confirm", number=one.id),
     ]
@@ -133,7 +137,7 @@ async def _show(call: Invocation, one: Schedule) -> str:
     texts, desk = call.texts, call.services.desk
     preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else Preview(one, ())
     firings = await call.services.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
-    lines = [await _line(call, one), "", quoted(one.text, 500)]
+    lines = [await _line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
         lines += ["", *await _times(texts, preview)]
     if firings:
@@ -206,7 +210,7 @@ async def _line(call: Invocation, one: Schedule) -> str:
         "digest_line",
         number=one.id,
         spoken=quoted(one.spoken),
-        text=_cut(one),
+        text=f" {_cut(one)}" if one.text else "",
         next=following,
     )
 

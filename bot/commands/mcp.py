@@ -52,7 +52,7 @@ def _line(texts: Texts, one: ServerInfo, most: int) -> str:
     if one.state is ServerState.READY:
         if not one.tools:
             return texts("mcp_ready_bare", name=one.name)
-        tools = ", ".join(f"`{tool}`" for tool in one.tools[:most])
+        tools = texts("list_separator").join(f"`{tool}`" for tool in one.tools[:most])
         more = "" if len(one.tools) <= most else f" … (+{len(one.tools) - most})"
         return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}")
     if one.state is ServerState.UNAVAILABLE:

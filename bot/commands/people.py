@@ -64,7 +64,13 @@ async def revoke(call: Invocation) -> Result:
     if named is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=_name(named)))
     if other in services.people:
-        return Result(texts("role_elsewhere", who=other, role=_name(services.people[other])))
+        return Result(
+            texts(
+                "revoke_elsewhere" if taken else "role_elsewhere",
+                **({"who": entry, "other": other} if taken else {"who": other}),
+                role=_name(services.people[other]),
+            )
+        )
     return Result(texts("revoke_done" if taken else "revoke_nothing", who=entry))
 
 
@@ -112,7 +118,7 @@ def _meant(call: Invocation) -> tuple[str, Role | Result]:
 
 
 def _no_role(call: Invocation, word: str) -> Result:
-    roles = ", ".join(map(quoted, GIVEN_ROLES))
+    roles = call.texts("list_separator").join(map(quoted, GIVEN_ROLES))
     return Result(call.texts("role_unknown", role=quoted(word), roles=roles))
 
 

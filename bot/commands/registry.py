@@ -131,7 +131,10 @@ def nearest_line(texts: Texts, names: Sequence[str], mark: str = "/") -> str:
     """ " Did you mean …?", each name with the mark before it; "" without names."""
     if not names:
         return ""
-    return texts("nearest", names=", ".join(f"`{mark}{name}`" for name in names))
+    shown = (
+        texts.command(f"{mark[1:]}{name}") if mark.startswith("/") else f"{mark}{name}" for name in names
+    )
+    return texts("nearest", names=texts("list_separator").join(f"`{name}`" for name in shown))
 
 
 Handler = Callable[[Invocation], Awaitable[Result]]

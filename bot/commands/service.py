@@ -44,7 +44,9 @@ async def restart(call: Invocation) -> Result:
     known = sorted(call.services.accounts.states())
     name = call.words[0] if call.words else ""
     if not name:
-        return Result(call.texts("restart_which", accounts=", ".join(map(quoted, known))))
+        return Result(
+            call.texts("restart_which", accounts=call.texts("list_separator").join(map(quoted, known)))
+        )
     if not call.services.accounts.restart(name):
         near = nearest_line(call.texts, nearest(name, known), mark="")
         return Result(call.texts("restart_unknown", account=quoted(name), nearest=near))
@@ -61,7 +63,9 @@ async def reload(call: Invocation) -> Result:
         return Result("\n".join([texts("reload_rejected"), "", *shown]))
     if not outcome.sections:
         return Result(texts("reload_same"))
-    return Result(texts("reload_done", sections=", ".join(map(quoted, sorted(outcome.sections)))))
+    return Result(
+        texts("reload_done", sections=texts("list_separator").join(map(quoted, sorted(outcome.sections))))
+    )
 
 
 def after_a_colon(rest: str) -> bool:

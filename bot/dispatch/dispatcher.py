@@ -226,7 +226,7 @@ class Dispatcher:
             await self._clock.sleep(RUNTIME_AWAY)
             return True
         if problem:
-            texts = self._texts(turn.address.account)
+            texts = self._texts_for(turn)
             await self._close(claim, turn, outlet, Outcome(texts(problem)))
         return True
 
@@ -268,10 +268,12 @@ class Dispatcher:
         """An approval with the number by which words decide it."""
         if not question.approval:
             return question
-        line = self._texts(turn.address.account)(
-            "approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600
-        )
+        line = self._texts_for(turn)("approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600)
         return replace(question, text=f"{question.text}\n\n{line}")
+
+    def _texts_for(self, turn: Turn) -> Texts:
+        """Return the texts for the place of a turn."""
+        return self._texts(turn.address.account).in_thread(turn.address.topic)
 
     async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
         """Run the turn while its reply streams."""
@@ -285,7 +287,7 @@ class Dispatcher:
             db=self._db,
             runtime=self._runtime,
             clock=self._clock,
-            texts=self._texts(turn.address.account),
+            texts=self._texts_for(turn),
             roles=self._roles(turn).held,
             show=frames.show,
             starts=self.starts,
@@ -313,7 +315,7 @@ class Dispatcher:
 
     async def _known(self, turn: Turn, outlet: Outlet) -> Outcome | None:
         """What comes of a turn that needs no run; None where it needs one."""
-        texts = self._texts(turn.address.account)
+        texts = self._texts_for(turn)
         if turn.stopped is Stopped.LEFT:
             await self._answered(turn, outlet)
             return Outcome("", state=TurnState.CANCELLED)
@@ -336,7 +338,7 @@ class Dispatcher:
         """Let the question that a turn answers or gives up say so."""
         claim = await self._db.run(load_turn, turn.asked_by)
         if claim.turn is not None:
-            texts = self._texts(turn.address.account)
+            texts = self._texts_for(turn)
             await show_answered(turn, self._calls(claim.turn, claim.parts, outlet), texts)
 
     async def _control(self, turn_id: int) -> None:
@@ -403,7 +405,7 @@ class Dispatcher:
         outlet = self._accounts.get(turn.address.account) if turn else None
         if turn is None or outlet is None or turn.state not in OPEN_STATES:
             return
-        texts = self._texts(turn.address.account)
+        texts = self._texts_for(turn)
         outcome = Outcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
@@ -415,7 +417,7 @@ class Dispatcher:
         return ReplyCalls(turn, parts, outlet, self._db, self._runtime, self._clock, sealed, alone)
 
     async def _command(self, turn: Turn) -> Result:
-        texts = self._texts(turn.address.account)
+        texts = self._texts_for(turn)
         message = turn.messages[0]
         parsed = self._commands.parse(message.text, mentioned=True)
         name = parsed.name if parsed else ""

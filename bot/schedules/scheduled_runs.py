@@ -83,18 +83,18 @@ class Firings:
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._host.spent(schedule)
         if not problem:
             return ""
-        texts = self._host.texts(schedule.account)
+        texts = self._host.texts(schedule.account).in_thread(schedule.topic)
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
     async def _missed(self, schedule: Schedule, made: Plan) -> str:
-        shown = wall(made.due, await find_zone("UTC")).strftime("%Y-%m-%d %H:%M UTC")
-        return self._host.texts(schedule.account)(
+        shown = wall(made.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
+        return self._host.texts(schedule.account).in_thread(schedule.topic)(
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=made.missed + 1
         )
 
     async def _text(self, schedule: Schedule, again: int) -> str:
         """What it brings or asks; "" for a digest of nothing."""
-        texts = self._host.texts(schedule.account)
+        texts = self._host.texts(schedule.account).in_thread(schedule.topic)
         if schedule.kind is ScheduleKind.MESSAGE:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:

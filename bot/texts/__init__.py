@@ -1,4 +1,4 @@
-"""What the service itself says, from one catalogue."""
+"""Texts of the service, in every language it speaks."""
 
 from bot.texts.catalogue import Texts, texts_for
 

@@ -29,7 +29,7 @@ async def test_an_approval_is_pressed(browser: Browser, tmp_path: Path, width: s
         assert await tab.fits()
         await group.get_by_role("button", name="reject", exact=True).click()
         await expect(group).to_have_count(0)
-        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✓ reject, by owner")
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✓ reject, answered by owner")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
         await expect(tab.page.locator("#scroll")).to_be_focused()
 
@@ -48,7 +48,9 @@ async def test_the_keyboard_reaches_the_buttons_and_both_tabs_see_what_came_of_i
             await tab.page.keyboard.press("Enter")
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
             await expect(other).to_have_count(0)
-            await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text("✓ blue, by owner")
+            await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text(
+                "✓ blue, answered by owner"
+            )
 
 
 async def test_a_click_that_comes_too_late_says_so(browser: Browser, tmp_path: Path) -> None:
@@ -57,10 +59,10 @@ async def test_a_click_that_comes_too_late_says_so(browser: Browser, tmp_path: P
         await tab.send("a colour")
         red = tab.page.get_by_role("button", name="red", exact=True)
         await expect(red).to_be_visible()
-        late = {"detail": "This question is no longer open."}
+        late = {"detail": "This question is closed."}
         await tab.page.route("**/choice", lambda route: route.fulfill(status=409, json=late))
         await red.click()
-        await expect(tab.page.locator(".turn > .problem")).to_have_text("This question is no longer open.")
+        await expect(tab.page.locator(".turn > .problem")).to_have_text("This question is closed.")
         await expect(red).to_be_focused()
 
 
@@ -69,9 +71,7 @@ async def test_a_turn_beside_the_chat_has_its_buttons_too(browser: Browser, tmp_
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "clean up"))["turn"]))["id"]
         async with opened(browser, service, f"/#/turns/{turn}", viewport=PHONE) as tab:
-            await expect(tab.box.locator(".talk .markdown strong").first).to_contain_text(
-                "Waiting for approval"
-            )
+            await expect(tab.box.locator(".talk .markdown strong").first).to_contain_text("Approval needed")
             await tab.press(f"approve: turn {turn}")
             await expect(tab.said).to_have_text("It is answered.")
             await expect(tab.box.locator(".talk .toolbar")).to_have_count(0)

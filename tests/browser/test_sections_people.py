@@ -42,7 +42,7 @@ async def welcomed(service: World) -> list[str]:
         (one.key.chat, (await db.run(list_turns, one.id))[0])
         for one in await db.run(list_conversations, "tg")
     ]
-    return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You are let in."))
+    return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You now have access."))
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
@@ -81,7 +81,7 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         await tab.press("Give a role")
         who = tab.dialog.get_by_label("Who")
         save = tab.dialog.get_by_role("button", name="Save")
-        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "change that there")):
+        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "Change it there")):
             await who.fill(wrong)
             await tab.dialog.get_by_label("Role").select_option("blocked")
             await save.click()

@@ -45,7 +45,7 @@ async def test_one_is_made_after_its_firings_were_seen(
         await tab.press("New schedule")
         await fill(tab, What_to_say_or_ask="what is new?", When="every 7 minutes", Time_zone="Asia/Tokyo")
         await tab.dialog.get_by_role("button", name="Show the next five firings").click()
-        await expect(tab.dialog.get_by_role("alert")).to_contain_text("does not divide the hour")
+        await expect(tab.dialog.get_by_role("alert")).to_contain_text("don't divide an hour evenly")
         await fill(tab, When="weekdays 9:00")
         await tab.dialog.get_by_label("Time zone", exact=True).focus()
         await expect(tab.dialog.locator(".preview li")).to_have_count(5)

@@ -49,9 +49,9 @@ async def told(person: Driver, text: str) -> str:
 async def chosen(person: Driver, name: str) -> None:
     """Choose an agent, as soon as the runtime is up."""
     said = ""
-    while "answers here" not in said:
+    while "this conversation uses" not in said:
         said = await told(person, f"/agent {name}")
-        assert "answers here" in said or "does not answer" in said
+        assert "this conversation uses" in said or "is not responding" in said
 
 
 def asked(llmock: LLMock) -> tuple[str, str, list[str]]:
@@ -68,19 +68,19 @@ async def test_an_agent_is_chosen_for_a_conversation_and_given_up(person: Driver
     assert model == "model-first"
     assert "You write code." not in prompt
     listed = await told(person, "/agent")
-    assert "the usual agent" in listed
+    assert "the default agent" in listed
     assert "coder" in listed
     assert "Writes code." in listed
     assert "poet" in listed
     assert "no agent" in await told(person, "/agent codr")
-    assert "answers here" in await told(person, "/agent coder")
+    assert "this conversation uses" in await told(person, "/agent coder")
     assert "Agent: coder" in await told(person, "/status")
     assert await told(person, "again") == "Two."
     model, prompt, said = asked(llmock)
     assert model == "model-second"
     assert "You write code." in prompt
     assert said == ["hello", "again"]
-    assert "the usual agent" in await told(person, "/agent default")
+    assert "the default agent" in await told(person, "/agent default")
     assert await told(person, "bye") == "Three."
     model, prompt, said = asked(llmock)
     assert model == "model-first"
@@ -104,8 +104,8 @@ async def test_an_agent_that_is_gone_loses_nothing(
     assert 'There is no agent named "coder". Known: poet.' in said
     assert "/agent" in said
     assert "/retry" in said
-    assert "not there any more" in await told(person, "/agent")
-    assert "answers here" in await told(person, "/agent poet")
+    assert "no longer exists" in await told(person, "/agent")
+    assert "this conversation uses" in await told(person, "/agent poet")
     llmock.reply("Kept in heaven, 4711.")
     person.writes("/retry")
     await until(lambda: person.texts()[-1].startswith("Kept"), 40.0, lambda: f"{person.texts()}")

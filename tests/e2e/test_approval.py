@@ -118,7 +118,7 @@ access: {{default: allow, admins: ["telegram:{EVE}"]}}
             assert emulator.world.answered[pressed].startswith("Only the person who asked")
             emulator.people.says("approve", user=BEN, chat=group, reply_to=question)
             await stand(2)
-            assert texts()[1].startswith("A tool call waits for approval here.")
+            assert texts()[1].startswith("A tool call is waiting for approval here.")
             assert deleted == []
             choice = "choice:0" if decider == ANN else "choice:3"
             emulator.people.presses(group, question, choice, user=decider)

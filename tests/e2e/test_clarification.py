@@ -65,13 +65,13 @@ async def test_the_next_message_is_the_answer_too(tmp_path: Path, driver: Driver
         driver.writes("the green one")
         await until(
             lambda: (
-                driver.texts()[1:] == ["You chose the green one."] and "✓ answered by" in driver.texts()[0]
+                driver.texts()[1:] == ["You chose the green one."] and "✓ Answered by" in driver.texts()[0]
             ),
             20.0,
             lambda: f"{driver.texts()}",
         )
         await asyncio.sleep(1.0)
-        assert driver.texts()[0].startswith(f"{QUESTION}\n\n✓ answered by ")
+        assert driver.texts()[0].startswith(f"{QUESTION}\n\n✓ Answered by ")
         assert driver.texts()[1:] == ["You chose the green one."]
         assert driver.buttons() == []
 
@@ -92,7 +92,7 @@ def chosen(driver: Driver) -> list[str]:
 
 
 def told(driver: Driver) -> list[str]:
-    return [text for text in driver.told() if "no longer open" in text]
+    return [text for text in driver.told() if "This question is closed" in text]
 
 
 @pytest.mark.fault

@@ -43,9 +43,9 @@ async def told(person: Driver, text: str) -> str:
 async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -> None:
     config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
     async with on_platform("telegram") as person, at_work(tmp_path, person, config):
-        while "does not answer" in (said := await told(person, "/memory")):
+        while "is not responding" in (said := await told(person, "/memory")):
             pass  # the runtime is still starting
-        assert said == "I remember nothing of you beyond this conversation."
+        assert said == "I don't remember anything about you beyond this conversation."
         await told(person, "I like tea.")
         await told(person, "I have a cat.")
 
@@ -59,12 +59,14 @@ async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -
         handed = await told(person, "/memory export")
         assert '"content": "I have a cat."' in handed
         name = fact.rpartition(" ")[2].strip("`")
-        assert await told(person, f"/memory forget {name}") == "I have forgotten it."
+        assert await told(person, f"/memory forget {name}") == "I've erased that fact."
         assert "no" in (await told(person, f"/memory forget {name}")).lower()
         assert "cat" not in await told(person, "/memory")
-        assert await told(person, "/memory forget") == "I have forgotten what I remembered of you."
+        assert await told(person, "/memory forget") == "I've erased everything I remembered about you."
         assert files() == []
-        assert await told(person, "/memory") == "I remember nothing of you beyond this conversation."
+        assert (
+            await told(person, "/memory") == "I don't remember anything about you beyond this conversation."
+        )
         assert (await told(person, "/memory burn")).startswith("Send /memory")
 
 

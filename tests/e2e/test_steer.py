@@ -66,7 +66,7 @@ async def test_it_is_taken_in_after_the_tool_and_answered_once(
         await asyncio.sleep(1.0)
         [answer] = driver.texts()
         assert answer.count("also this") == 2, "the line that says it joined, and the echo"
-        assert "taken in:" in answer
+        assert "added while working:" in answer
         assert await humans(service, account) == [gate.ask, "also this"]
         [view] = await service.db.run(list_conversations, account)
         assert len(await client_of(service).runs.list(view.thread_id)) == 1
@@ -88,5 +88,5 @@ async def test_what_comes_too_late_is_answered_next(
         await until(lambda: len(driver.texts()) == 2, 30.0, lambda: f"{driver.texts()}")
         await asyncio.sleep(0.5)
         assert driver.texts()[1] == QUEUED
-        assert "taken in" not in driver.texts()[0]
+        assert "added while working" not in driver.texts()[0]
         assert (await humans(service, account))[1:] == [QUEUED]

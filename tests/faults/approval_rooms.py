@@ -28,8 +28,8 @@ def pay(amount: int) -> str:
 """
 ASK = '[tool=pay {"amount": 5}] pay the bill'
 PATIENCE = 30.0
-FOREIGN = "Only the person who asked for this, or an admin, can decide it"
-CLOSED = "This question is no longer open"
+FOREIGN = "Only the person who asked for this, or an admin, can decide"
+CLOSED = "This question is closed"
 GONE = "This question is too old"
 """What an adapter says where the message has no such button any more."""
 

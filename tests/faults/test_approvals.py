@@ -78,7 +78,7 @@ async def test_a_question_that_is_left_says_so_and_its_buttons_tell_why(room: Ro
     late = approve(ANN)
     await room.told(late, CLOSED, GONE)
     await room.again()
-    await room.until(lambda: "✗ left without an answer" in shown(room.wire, room.place, question.id))
+    await room.until(lambda: "✗ Closed without an answer" in shown(room.wire, room.place, question.id))
     await room.until(lambda: buttons(room.wire, room.place, question.id) == 0)
     await room.told(approve(ANN), CLOSED, GONE)
     await room.until(room.closed)
@@ -114,7 +114,7 @@ async def test_what_comes_late_is_told_so_after_a_kill(room: Room) -> None:
     before = turns(room.service.home)
     room.wire.asks("/approve", person=ANN, group=room.group)
     await room.until(lambda: turns(room.service.home) > before and room.closed())
-    assert "No such approval" in room.standing[-1].text
+    assert "There is no such approval" in room.standing[-1].text
     await room.shows(question, "approve", ANN)
     for person in (ANN, EVE, BEN):
         await room.told(approve(person), CLOSED, GONE)

@@ -28,7 +28,7 @@ PLACES = ("telegram", "slack")
 ANSWER = " ".join(f"word{number}" for number in range(1, 17))
 JOINS = f"[every=0.1] [reply={ANSWER}] second"
 PATIENCE = 60.0
-SIGN = "taken in:"
+SIGN = "added while working:"
 # From the offer on the message is in the inbox, or the thread has it.
 STEPS = (Step.OFFERED, Step.JOINED, Step.MID_STREAM, Step.FINAL_COMPOSED, Step.RECORDED)
 

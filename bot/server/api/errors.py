@@ -13,7 +13,7 @@ from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError
 
 log = structlog.get_logger(__name__)
 GENERIC = "Something went wrong; the log has more."
-UNREACHABLE = "The agent runtime does not answer."
+UNREACHABLE = "The agent runtime is not responding."
 
 
 def refusal(status: int, detail: str) -> JSONResponse:

@@ -40,7 +40,7 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-opener-policy": "same-origin",
 }
 NO_TOKEN = "A token is required: the value of server.token, as Authorization: Bearer."  # noqa: S105
-SIGNED_OUT = "You are not signed in any more. Ask the bot for a new link: /page"
+SIGNED_OUT = "You are no longer signed in. Send the bot the command page to get a new link."
 NO_STORE = "The database does not answer; the log has more."
 WRONG_TOKEN = "That is not the token. It is the value of server.token."  # noqa: S105
 Refusal = tuple[int, str]

@@ -146,7 +146,9 @@ async def _by_code(code: str, request: Request, sessions: Sessions, known: Links
     found = await known.redeem(code)
     if found is None:
         sessions.failed()
-        raise HTTPException(401, "This link is not good any more. Ask the bot for a new one: /page")
+        raise HTTPException(
+            401, "This link has expired or was already used. Send the bot the command page to get a new one."
+        )
     key, caller = found
     if caller.role < Role.MEMBER:
         raise HTTPException(403, "You may not use the bot any more.")

@@ -36,23 +36,37 @@ def agent_of(at: Bench) -> object:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["/agent"], ["**Agents**", "Here answers the usual agent.", "• `coder` Writes code.", "• `poet`"]),
+        (
+            ["/agent"],
+            [
+                "**Agents**",
+                "Agent in this conversation: the default agent.",
+                "• `coder` Writes code.",
+                "• `poet`",
+            ],
+        ),
         (["/agent"], ["• `lame` The agent", "it limps", "`/agent default`"]),
-        (["/agent CODER"], ["From the next turn on `coder` answers here."]),
-        (["/agent `poet`"], ["`poet` answers here."]),
-        (["/agent coder", "/agent"], ["Here answers `coder`.", "✓ `coder`", "• `poet`"]),
+        (["/agent CODER"], ["From the next answer on, this conversation uses `coder`."]),
+        (["/agent `poet`"], ["this conversation uses `poet`."]),
+        (["/agent coder", "/agent"], ["Agent in this conversation: `coder`.", "✓ `coder`", "• `poet`"]),
         (
             ["/agent codre"],
-            ["There is no agent `codre`. Did you mean `coder`, `poet`?", "`/agent` lists them."],
+            [
+                "There is no agent `codre`. Did you mean `coder`, `poet`?",
+                "`/agent` lists the available agents.",
+            ],
         ),
         (["/agent xyzzy"], ["There is no agent `xyzzy`. `/agent`"]),
         (["/agent lame"], ["it limps"]),
-        (["/agent lame", "/status"], ["Agent: the usual agent"]),
+        (["/agent lame", "/status"], ["Agent: the default agent"]),
         (["/agent coder", "/status"], ["Agent: `coder`"]),
-        (["/agent coder", "/agent Default"], ["From the next turn on the usual agent answers here."]),
-        (["/agent coder", "/agent default", "/status"], ["Agent: the usual agent"]),
+        (
+            ["/agent coder", "/agent Default"],
+            ["From the next answer on, this conversation uses the default agent."],
+        ),
+        (["/agent coder", "/agent default", "/status"], ["Agent: the default agent"]),
         (["/agent coder", "/new", "/status"], ["Agent: `coder`"]),
-        (["/help agent"], ["`/agent [NAME]`", "takes the choice back"]),
+        (["/help agent"], ["`/agent [NAME]`", "goes back to the default"]),
     ],
 )
 async def test_what_it_says(at: Bench, lines: list[str], expected: list[str]) -> None:
@@ -69,7 +83,10 @@ async def test_a_choice_goes_with_the_next_run_only(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
         assert "agent_name" not in run.request.configurable
-        assert await said(at, "/agent coder") == "When the running turn has ended, `coder` answers here."
+        assert (
+            await said(at, "/agent coder")
+            == "This conversation will use `coder` once the current answer is finished."
+        )
         run.end("error")
         await closed(at, 2)
         at.runtime.script = saying("ok")
@@ -109,30 +126,30 @@ async def test_one_that_is_gone_is_named(at: Bench) -> None:
         await said(at, "/agent coder")
         at.runtime.own = ()
         text = await said(at, "/agent")
-        assert "⚠️ The agent `coder` is not there any more." in text
-        assert "no agents of your own yet" in text
+        assert "⚠️ The agent `coder` no longer exists." in text
+        assert "no custom agents yet" in text
         at.runtime.own = OWN[1:]
         text = await said(at, "/agent")
-        assert "⚠️ The agent `coder` is not there any more." in text
+        assert "⚠️ The agent `coder` no longer exists." in text
         assert "• `poet`" in text
 
 
 async def test_without_any_it_says_how_to_make_one(at: Bench) -> None:
     async with at.running():
         text = await said(at, "/agent")
-    assert "Here answers the usual agent." in text
-    assert "A folder `agents/NAME`" in text
+    assert "Agent in this conversation: the default agent." in text
+    assert "create a folder `agents/NAME`" in text
 
 
 async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
     at.runtime.own, at.runtime.script = None, saying("ok")
     async with at.running():
-        assert "does not list agents" in await said(at, "/agent")
-        assert "`mine` answers here" in await said(at, "/agent mine")
+        assert "does not list custom agents" in await said(at, "/agent")
+        assert "uses `mine`" in await said(at, "/agent mine")
         at.runtime.down = True
-        assert "does not answer" in await said(at, "/agent")
-        assert "does not answer" in await said(at, "/agent other")
-        assert "the usual agent answers here" in await said(at, "/agent default")
+        assert "is not responding" in await said(at, "/agent")
+        assert "is not responding" in await said(at, "/agent other")
+        assert "uses the default agent" in await said(at, "/agent default")
         at.runtime.down = False
         await said(at, "/agent mine")
         await at.adapter.hears("hi")
@@ -143,8 +160,8 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("role", "expected"),
     [
-        (Role.MEMBER, "In this account `poet` answers; only admins can choose another agent."),
-        (Role.ADMIN, "From the next turn on `coder` answers here."),
+        (Role.MEMBER, "This account uses `poet`. Only admins can choose another agent here."),
+        (Role.ADMIN, "From the next answer on, this conversation uses `coder`."),
     ],
 )
 async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
@@ -153,10 +170,10 @@ async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: R
         assert at.outlet is not None
         at.outlet.agent = "poet"
         text = await said(at, "/agent")
-        assert "Here answers `poet`." in text
+        assert "Agent in this conversation: `poet`." in text
         assert "✓ `poet`" in text
         assert await said(at, "/agent coder") == expected
         await at.adapter.hears("hi")
         await closed(at, 3)
         assert agent_of(at) == ("coder" if role is Role.ADMIN else "poet")
-        assert await said(at, "/agent default") == "From the next turn on `poet` answers here."
+        assert await said(at, "/agent default") == "From the next answer on, this conversation uses `poet`."

@@ -24,9 +24,9 @@ CALL = {
     "tool": "delete",
     "args": {"path": "a"},
 }
-CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
-QUESTION = f"🔐 **Waiting for approval:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
-FOREIGN = "Only the person who asked for this, or an admin, can decide it; always is for admins to say."
+CODE = "You can also send `/approve 1` or `/reject 1`. This request expires in 24 hours."
+QUESTION = f"🔐 **Approval needed:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
+FOREIGN = "Only the person who asked for this, or an admin, can decide. Approving always is for admins only."
 
 
 def script(run: ScriptedRun) -> None:
@@ -82,7 +82,9 @@ async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) 
         asking.adapter.fail("edit", DeliveryError(DeliveryCategory.TRANSIENT, "500"))
         asking.adapter.fail("edit", RateLimited(3.0))
         await asking.adapter.presses("approve", message, kind=GROUP)
-        await asking.until(lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `P7`")
+        await asking.until(
+            lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `P7`"
+        )
         assert await settled(asking, 1) == ["Decided: P7: approve."]
 
 
@@ -116,7 +118,7 @@ async def test_who_decided_has_room_below_a_question_that_fills_its_message(aski
     shown = asking.adapter.texts()[0]
     assert len(DISCORD.split(shown)) == 1
     assert shown.startswith(question.partition("May it?")[0])
-    assert shown.endswith("\n\n…\n\n✓ `approve`, by `P7`")
+    assert shown.endswith("\n\n…\n\n✓ `approve`, answered by `P7`")
 
 
 async def test_who_asked_decides_in_words(asking: Bench) -> None:
@@ -132,9 +134,9 @@ async def test_a_stop_gives_it_up_and_what_waits_goes_on(asking: Bench) -> None:
         await asking.adapter.hears("and this?", person=BEN, kind=GROUP, to=message)
         await asking.adapter.hears("/status", kind=GROUP, to=message)
         status = "".join(await settled(asking, 2))
-        assert "A tool call waits for approval: `/approve 1`" in status
+        assert "A tool call is waiting for approval: `/approve 1`" in status
         await asking.adapter.hears("stop", kind=GROUP, to=message)
-        await asking.until(lambda: "✗ stopped" in asking.adapter.texts()[0])
+        await asking.until(lambda: "✗ Stopped" in asking.adapter.texts()[0])
         await asking.rest(2.0)
         assert "*(stopped)*" in asking.adapter.texts()
         assert any(text.startswith("Stopped.") for text in asking.adapter.texts())
@@ -185,7 +187,7 @@ async def test_what_others_say_waits_for_the_decision(asking: Bench, restart: bo
         await says(asking, "approve", BEN, message)
         await says(asking, "and the weather?", BEN, message)
         [told] = await settled(asking, 1)
-        assert told.startswith("A tool call waits for approval here.")
+        assert told.startswith("A tool call is waiting for approval here.")
         assert len(asking.runtime.runs) == 1
         if not restart:
             await says(asking, "approve", ANN, message)
@@ -237,7 +239,7 @@ class TestInWords:
             await asked(asking)
             await asking.adapter.hears(words, person=person, kind=GROUP)
             assert await settled(asking, 1) == [f"Decided: {name}: approve."]
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `{name}`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `{name}`"
         [entry] = await asking.db.run(list_audit_entries)
         assert (entry.person, entry.deed.action, entry.deed.detail) == (
             f"recording:{person}",
@@ -263,10 +265,10 @@ class TestInWords:
         [
             ("/approve", BEN, FOREIGN),
             ("/approve 1", BEN, FOREIGN),
-            ("/approve 2", ANN, "No such approval is open in this chat."),
-            ("approve 2", ANN, "No such approval is open in this chat."),
+            ("/approve 2", ANN, "There is no such approval request open in this chat."),
+            ("approve 2", ANN, "There is no such approval request open in this chat."),
             ("reject 1", BEN, FOREIGN),
-            ("/approve it", ANN, "Name an approval by its number, as in `/approve 12`"),
+            ("/approve it", ANN, "Please give the number of a request, as in `/approve 12`"),
         ],
     )
     async def test_what_decides_nothing(self, asking: Bench, words: str, person: str, told: str) -> None:
@@ -285,7 +287,7 @@ class TestInWords:
             await asking.adapter.hears("/approve 1", kind=GROUP)
             await settled(asking, 1)
             await asking.adapter.hears("/approve 1", kind=GROUP, to=message)
-            assert (await settled(asking, 2))[-1] == "No such approval is open in this chat."
+            assert (await settled(asking, 2))[-1] == "There is no such approval request open in this chat."
         assert len(asking.runtime.runs) == 2
 
     async def test_a_decision_outlives_a_restart(self, asking: Bench) -> None:
@@ -305,14 +307,14 @@ class TestShown:
             message = await asked(asking)
             await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject`, by `P9`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject`, answered by `P9`"
 
     async def test_other_words(self, asking: Bench) -> None:
         async with asking.running():
             message = await asked(asking)
             await says(asking, "no, that is the wrong file", ANN, message)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ answered by `P7`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ Answered by `P7`"
 
     @pytest.mark.parametrize(
         "error", [RateLimited(1.5), DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")]
@@ -325,7 +327,7 @@ class TestShown:
             asking.adapter.fail("edit", error)
             await asking.adapter.presses("approve", message, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, by `P7`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `P7`"
 
     async def test_a_message_that_cannot_be_edited_stays(self, asking: Bench) -> None:
         async with asking.running():
@@ -351,10 +353,10 @@ class TestExpiry:
             await asking.clock.advance(APPROVAL_LASTS + EXPIRY_EVERY)
         async with asking.running():
             await asking.until(lambda: "Decided: ." in asking.adapter.texts())
-            await asking.until(lambda: asking.adapter.texts()[0].endswith("⌛ nobody decided in time"))
+            await asking.until(lambda: asking.adapter.texts()[0].endswith("⌛ Expired without a decision"))
             await asking.adapter.presses("approve", message, kind=GROUP)
             [(who, why)] = asking.adapter.told
-            assert (who, why[:31]) == (ANN, "This question is no longer open")
+            assert (who, why[:23]) == (ANN, "This question is closed")
 
     async def test_not_a_minute_before(self, asking: Bench) -> None:
         async with asking.running():

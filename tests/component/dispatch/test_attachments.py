@@ -85,7 +85,7 @@ async def test_a_file_that_the_runtime_never_took_is_taken_by_a_retry(at: Bench)
         await ask(at)
         await at.rest(125.0, step=1.0)
         assert await closed(at) is TurnState.FAILED
-        assert "does not answer" in at.adapter.texts()[0]
+        assert "is not responding" in at.adapter.texts()[0]
         at.runtime.down = False
         await at.adapter.hears("/retry")
         await at.until(lambda: "read" in at.adapter.texts())

@@ -44,10 +44,10 @@ async def test_so_many_messages_an_hour(team: Bench) -> None:
     async with team.running():
         assert [await told(team, "one"), await told(team, "two")] == ["ok", "ok"]
         refused = await told(team, "three")
-        assert refused.startswith("You have sent 2 messages within this hour")
-        minutes = int(re.search(r"in (\d+) minutes", refused)[1])  # type: ignore[index]
+        assert refused.startswith("You've reached your hourly message limit (2).")
+        minutes = int(re.search(r"in (\d+) min", refused)[1])  # type: ignore[index]
         assert await told(team, "mine", "8") == "ok"
-        assert "2 of 2 messages this hour (yours)" in await told(team, "/usage")
+        assert "2 of 2 messages this hour (you)" in await told(team, "/usage")
         await team.clock.advance(minutes * 60.0)
         assert await told(team, "four") == "ok"
     assert len(team.runtime.runs) == 4
@@ -58,7 +58,7 @@ async def test_a_restart_forgets_nothing(team: Bench) -> None:
     async with team.running():
         assert await told(team, "one") == "ok"
     async with team.running():
-        assert "that is your budget" in await told(team, "two")
+        assert "You've reached your hourly message limit" in await told(team, "two")
 
 
 async def test_so_many_tokens_a_day(team: Bench) -> None:
@@ -71,8 +71,8 @@ async def test_so_many_tokens_a_day(team: Bench) -> None:
             spent = Spent("recording:7", 50, 50, 100)
             await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
         refused = await told(team, "more")
-        assert refused.startswith("Your answers cost 150 tokens today")
-        assert "200 of 150 tokens today (yours)" in await told(team, "/usage")
+        assert refused.startswith("Your daily token limit (150) is used up.")
+        assert "200 of 150 tokens today (you)" in await told(team, "/usage")
         await team.clock.advance(DAY)
         assert await told(team, "tomorrow") == "ok"
 
@@ -83,7 +83,7 @@ async def test_a_group_has_its_own(team: Bench) -> None:
     async with team.running():
         assert await told(team, "one", "7", **group) == "ok"
         assert await told(team, "two", "8", **group) == "ok"
-        assert "2 messages of this chat" in await told(team, "three", "7", **group)
+        assert "This chat has reached its hourly message limit (2)" in await told(team, "three", "7", **group)
         assert await told(team, "in private", "7") == "ok"
 
 
@@ -91,37 +91,37 @@ async def test_the_whole_account_has_its_own(team: Bench) -> None:
     team.budgets = BudgetsConfig(account=BudgetLimits(messages_per_hour=1))
     async with team.running():
         assert await told(team, "one", "7") == "ok"
-        assert "that is my budget" in await told(team, "two", "8")
+        assert "I've reached my hourly message limit" in await told(team, "two", "8")
 
 
 async def test_admins_give_budgets_in_the_chat(team: Bench) -> None:
     async with team.running():
-        assert "Nobody was given a budget" in await told(team, "/budget", "9")
+        assert "No custom limits are set" in await told(team, "/budget", "9")
         assert await told(team, "/budget 7 1/hour", "9") == (
-            "`recording:7`: 1 messages an hour, tokens as configured"
+            "`recording:7`: messages 1/hour, tokens as configured"
         )
         assert await told(team, "one") == "ok"
-        assert "that is your budget" in await told(team, "two")
+        assert "You've reached your hourly message limit" in await told(team, "two")
         assert await told(team, "/budget recording:7 off", "9") == (
-            "`recording:7`: any number of messages, any number of tokens"
+            "`recording:7`: messages unlimited, tokens unlimited"
         )
         assert await told(team, "three") == "ok"
-        assert "100,000 tokens a day" in await told(team, "/budget 7 100k tokens", "9")
-        assert "`recording:7`: any number of messages, 100,000 tokens a day (by `recording:9`)" in await told(
+        assert "tokens 100,000/day" in await told(team, "/budget 7 100k tokens", "9")
+        assert "`recording:7`: messages unlimited, tokens 100,000/day (set by `recording:9`)" in await told(
             team, "/budget", "9"
         )
         assert "as configured, tokens as configured" in await told(team, "/budget 7 default", "9")
-        assert "Nobody was given a budget" in await told(team, "/budget", "9")
-        assert "`lots` is no budget" in await told(team, "/budget 7 lots", "9")
-        assert await told(team, "/budget 7 1/hour") == "`/budget` is for admins."
+        assert "No custom limits are set" in await told(team, "/budget", "9")
+        assert "`lots` is not a valid limit" in await told(team, "/budget 7 lots", "9")
+        assert await told(team, "/budget 7 1/hour") == "Only admins can use `/budget`."
 
 
 @pytest.mark.parametrize("who", ["recording:team:T1", "rec:role:5"])
 async def test_many_people_have_no_budget_together(team: Bench, who: str) -> None:
     async with team.running():
-        told_ = f"A budget is one person's or one group's; `{who}` names many people."
+        told_ = f"A limit applies to one person or one group, and `{who}` covers many people."
         assert await told(team, f"/budget {who} 1/hour", "9") == told_
-        assert "Nobody was given a budget" in await told(team, "/budget", "9")
+        assert "No custom limits are set" in await told(team, "/budget", "9")
 
 
 @pytest.mark.parametrize("entry", ["rec:1", "recording:1"])
@@ -130,10 +130,10 @@ async def test_who_was_made_an_owner_gets_none(team: Bench, entry: str, who: str
     one = Given(entry, "owner", "", "web:owner", 0.0)
     await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
-        assert "is an owner, and owners are held to no budget" in await told(
+        assert "is an owner, and limits don't apply to owners" in await told(
             team, f"/budget {who} 1/hour", "9"
         )
-        assert "Nobody was given a budget" in await told(team, "/budget", "9")
+        assert "No custom limits are set" in await told(team, "/budget", "9")
 
 
 async def test_the_longest_wait_is_told(team: Bench) -> None:
@@ -143,7 +143,7 @@ async def test_the_longest_wait_is_told(team: Bench) -> None:
         turn = (await team.db.run(list_turns, 1))[0]
         spent = Spent("recording:7", 50, 50, 100)
         await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
-        assert (await told(team, "two")).startswith("Your answers cost 100 tokens today")
+        assert (await told(team, "two")).startswith("Your daily token limit (100) is used up.")
 
 
 async def test_commands_clicks_and_decisions_cost_nothing(team: Bench) -> None:
@@ -160,7 +160,7 @@ async def test_owners_are_held_to_nothing(team: Bench) -> None:
     await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
         assert [await told(team, f"{number}", "1") for number in range(3)] == ["ok"] * 3
-        assert "Budget:" not in await told(team, "/usage", "1")
+        assert "Limits:" not in await told(team, "/usage", "1")
 
 
 def costly(run: ScriptedRun) -> None:
@@ -180,11 +180,11 @@ async def test_what_is_scheduled_keeps_to_budgets_too(team: Bench) -> None:
         assert len(team.runtime.runs) == 1
         said = team.adapter.texts()
         assert said.count("tick") == 4
-        [told] = [text for text in said if "was left out" in text]
+        [told] = [text for text in said if "was skipped" in text]
         assert told.startswith(
-            "⏰ Schedule 1 (`every 2 hours`) was left out. Your answers cost 150 tokens today"
+            "⏰ Schedule 1 (`every 2 hours`) was skipped: the daily token limit of its creator (150)"
         )
-        assert "was left out. Your answers cost" in await says(team, "/digest now 1")
-        assert (await says(team, "/digest show 1")).count("left out, a budget was used up") == 3
+        assert "was skipped: the daily token limit of its creator" in await says(team, "/digest now 1")
+        assert (await says(team, "/digest show 1")).count("skipped: a limit was used up") == 3
         await later(team, DAY, step=600.0)
         assert len(team.runtime.runs) == 2

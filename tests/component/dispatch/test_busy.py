@@ -93,7 +93,7 @@ class TestReject:
             await works(at)
             await at.adapter.hears("more")
             await at.until(lambda: len(at.adapter.texts()) > 1)
-            assert at.adapter.texts()[-1].startswith("I am still working on the last message")
+            assert at.adapter.texts()[-1].startswith("I'm still working on the last message")
             at.runtime.runs["run-1"].end()
             await closed(at, 2)
             at.runtime.script = saying("ok")
@@ -114,9 +114,10 @@ class TestChoosing:
     async def test_a_conversation_chooses_for_itself(self, at: Bench) -> None:
         async with at.running():
             said = await self._says(at, "/busy")
-            assert said == "While I work, new messages wait (as this account does)."
+            assert said == "While I'm working, new messages wait in the queue (default of this account)."
             said = await self._says(at, "/busy interrupt")
-            assert said == "While I work, a new message ends that work (chosen here)."
+            assert said.endswith("interrupts the current answer (set for this conversation).")
+            assert said.startswith("While I'm working, a new message ")
             assert said in await self._says(at, "/status")
             await works(at)
             await at.adapter.hears("rather this")
@@ -125,16 +126,16 @@ class TestChoosing:
             await at.until(lambda: "run-2" in at.runtime.runs)
             await at.until(lambda: at.adapter.texts()[-1] == "ok")
             said = await self._says(at, "/busy default")
-            assert said == "While I work, new messages wait (as this account does)."
+            assert said == "While I'm working, new messages wait in the queue (default of this account)."
 
     @pytest.mark.parametrize("word", ["xyz", "intrupt", "REJECT"])
     async def test_words(self, at: Bench, word: str) -> None:
         async with at.running():
             said = await self._says(at, f"/busy {word}")
             if word == "REJECT":
-                assert said.startswith("While I work, new messages are refused")
+                assert said.startswith("While I'm working, new messages are declined")
             else:
-                assert said.startswith(f"`{word}` is nothing that I can do. Choose of `queue`,")
+                assert said.startswith(f"`{word}` is not a busy mode. Choose one of `queue`,")
             assert ("Did you mean `interrupt`?" in said) is (word == "intrupt")
 
     async def _says(self, at: Bench, text: str) -> str:

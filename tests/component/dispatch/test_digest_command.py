@@ -29,7 +29,7 @@ async def scheduled(at: Bench, text: str) -> int:
     drafted = await says(at, f"/digest {text}")
     found = re.search(r"/digest ok (\d+)", drafted)
     assert found is not None, drafted
-    assert f"Schedule {found[1]} is on." in await says(at, f"/digest ok {found[1]}")
+    assert f"Schedule {found[1]} is active." in await says(at, f"/digest ok {found[1]}")
     return int(found[1])
 
 
@@ -53,7 +53,7 @@ async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> Non
     at.scheduling = True
     async with at.running():
         assert (await says(at, "/digest weekdays 9:00 What is new?")).splitlines() == [
-            "`weekdays 9:00` I would have the agent answer `What is new?`, and post that here:",
+            "`weekdays 9:00`: the agent answers `What is new?`, and I post the result. Next runs:",
             "",
             "- Tue 1970-01-13 09:00 UTC",
             "- Wed 1970-01-14 09:00 UTC",
@@ -61,7 +61,8 @@ async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> Non
             "- Fri 1970-01-16 09:00 UTC",
             "- Mon 1970-01-19 09:00 UTC",
             "",
-            "`/digest ok 1` saves it, `/digest drop 1` forgets it. Unsaved, it is forgotten within the hour.",
+            "`/digest ok 1` saves it, `/digest drop 1` discards it. "
+            "An unsaved draft is discarded after an hour or two.",
         ]
         assert (await says(at, "/digest")).startswith("Nothing is scheduled in this chat.")
         await later(at, 2 * DAY, step=600.0)
@@ -75,7 +76,7 @@ async def test_what_is_saved_is_answered_at_its_time_day_after_day(at: Bench) ->
         assert await scheduled(at, "weekdays 9:00 What is new?") == 1
         before = len(at.adapter.texts())
         await later(at, DAY, step=300.0)
-        assert asked(at) == ["(This comes by schedule: weekdays 9:00.)\n\nWhat is new?"]
+        assert asked(at) == ["(Scheduled run: weekdays 9:00)\n\nWhat is new?"]
         assert at.adapter.texts()[before:] == ["nothing new"]
         await later(at, 2 * DAY, step=600.0)
         assert len(asked(at)) == 3
@@ -94,7 +95,7 @@ async def test_a_text_is_said_without_the_agent(at: Bench) -> None:
         await later(at, HOUR + 60, step=60.0)
         assert at.adapter.texts().count("*Tea* is ready") == 1
         assert at.runtime.runs == {}
-        assert "done" in await says(at, "/digest")
+        assert "finished" in await says(at, "/digest")
 
 
 async def test_pause_resume_now_and_delete(at: Bench) -> None:
@@ -105,8 +106,10 @@ async def test_pause_resume_now_and_delete(at: Bench) -> None:
         assert "not active" in await says(at, "/digest pause 1")
         await later(at, DAY, step=600.0)
         assert at.adapter.texts().count("Good morning") == 0
-        assert (await says(at, "/digest resume 1")).startswith("Schedule 1 is on. Next: Wed 1970-01-14")
-        assert await says(at, "/digest now 1") == "Schedule 1 is done now, too."
+        assert (await says(at, "/digest resume 1")).startswith(
+            "Schedule 1 is active. Next run: Wed 1970-01-14"
+        )
+        assert await says(at, "/digest now 1") == "Running schedule 1 now, in addition to its usual times."
         await at.rest(5.0)
         assert at.adapter.texts().count("Good morning") == 1
         assert await says(at, "/digest delete 1") == "Schedule 1 is deleted."
@@ -117,30 +120,30 @@ async def test_pause_resume_now_and_delete(at: Bench) -> None:
 
 async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
     async with at.running():
-        assert "are in UTC" in await says(at, "/digest zone")
+        assert "time zone is UTC" in await says(at, "/digest zone")
         assert "no time zone `Nowhere/Town`" in await says(at, "/digest zone Nowhere/Town")
-        assert "are in Asia/Tokyo from now on" in await says(at, "/digest zone Asia/Tokyo")
+        assert "time zone is now Asia/Tokyo" in await says(at, "/digest zone Asia/Tokyo")
         deeds = [one.deed for one in await at.db.run(list_audit_entries) if one.deed.action == "digest zone"]
         assert deeds == [Deed("digest zone", "rec:c1", "Asia/Tokyo")]
         assert "- Tue 1970-01-13 09:00 Asia/Tokyo" in await says(at, "/digest daily 9:00 say hi")
         said = await says(at, "/digest daily 9:00 america/new_york say hi")
-        assert "`daily 9:00` I would say `hi` here:" in said
+        assert "`daily 9:00`: I post `hi`. Next runs:" in said
         assert "- Mon 1970-01-12 09:00 America/New_York" in said
 
 
 async def test_what_is_refused_says_why(at: Bench) -> None:
     async with at.running():
         for text, reason in (
-            ("pause", "Which one? `/digest pause 3`"),
-            ("delete it", "Which one? `/digest delete 3`"),
-            ("2026-02-30 9:00 say hi", "`2026-02-30` is no day of the calendar"),
+            ("pause", "Which schedule? Add its number, as in `/digest pause 3`"),
+            ("delete it", "Which schedule? Add its number, as in `/digest delete 3`"),
+            ("2026-02-30 9:00 say hi", "`2026-02-30` is not a valid date"),
             ("paus 1", "Did you mean `/digest pause`"),
-            ("summarize this", "I read no time there."),
-            ("daily 9:00", "What is to happen then?"),
-            ("every 7 minutes say hi", "does not divide the hour"),
-            ("every minute say hi", "at least 5 minutes apart"),
-            ("0 9 30 2 * say hi", "it would never happen"),
-            ("daily 9:00 say " + "x" * 4001, "the most are 4,000 characters"),
+            ("summarize this", "I couldn't find a time."),
+            ("daily 9:00", "What should happen at that time?"),
+            ("every 7 minutes say hi", "don't divide an hour evenly"),
+            ("every minute say hi", "at least 5 min apart"),
+            ("0 9 30 2 * say hi", "it would never run"),
+            ("daily 9:00 say " + "x" * 4001, "The limit is 4,000 characters"),
             ("ok 99", "There is no schedule 99 here"),
         ):
             assert reason in await says(at, f"/digest {text}"), text
@@ -154,7 +157,7 @@ async def test_a_schedule_is_made_after_a_mention_without_the_slash(at: Bench) -
         for text, told in (
             ("digest what we said yesterday", "a digest"),
             ("digest daily 9:00 say: Tea", "/digest ok 1"),
-            ("digest ok 1", "Schedule 1 is on."),
+            ("digest ok 1", "Schedule 1 is active."),
         ):
             await at.adapter.hears(text, **group)
             await at.rest(2.0)
@@ -169,7 +172,7 @@ async def test_whose_it_is(at: Bench) -> None:
         await scheduled(at, "daily 9:00 say hi")
         await at.adapter.hears("/digest delete 1", person="8")
         await at.rest(1.0)
-        assert "somebody else's" in at.adapter.texts()[-1]
+        assert "belongs to someone else" in at.adapter.texts()[-1]
         await at.adapter.hears("/digest show 1", chat="elsewhere", person="8")
         await at.rest(1.0)
         assert "There is no schedule 1 here" in at.adapter.texts("elsewhere")[-1]
@@ -191,7 +194,7 @@ async def test_nobody_who_may_not_talk_any_more_is_worked_for(at: Bench) -> None
         await later(at, DAY, step=600.0)
         assert at.adapter.texts().count("hi") == 0
         at.allowed = True
-        assert "left out, who made it may not talk" in await says(at, "/digest show 1")
+        assert "skipped: its creator no longer had access" in await says(at, "/digest show 1")
 
 
 async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at: Bench) -> None:
@@ -277,7 +280,7 @@ async def test_a_failed_firing_is_tried_again_and_its_maker_told_once(at: Bench)
         assert len(asked(at)) == 3
         assert len(at.adapter.texts()[before:]) == 1, "only the last try says that it failed"
         await later(at, 4 * HOUR, step=10.0)
-        told = [text for text in at.adapter.texts() if "has failed several times in a row" in text]
+        told = [text for text in at.adapter.texts() if "failed several times in a row" in text]
         assert len(told) == 1
         at.runtime.script = saying("fine again")
         await later(at, 2 * HOUR, step=10.0)
@@ -354,13 +357,13 @@ async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
         before = at.adapter.texts("team")
         await at.adapter.hears("/digest to team in 1 hour list incidents", person="9", chat="eve")
         await at.rest(1.0)
-        assert "It goes to the chat `team`, not here." in at.adapter.texts("eve")[-1]
+        assert "Results go to chat `team`, not here." in at.adapter.texts("eve")[-1]
         await at.adapter.hears("/digest ok 1", person="9", chat="eve")
         await later(at, 1.1 * HOUR, step=30.0)
         assert at.adapter.texts("team")[len(before) :] == ["two incidents"]
         for person, text, told in (
             ("7", "/digest to team in 1 hour x", "Only admins"),
-            ("9", "/digest to nowhere in 1 hour x", "I know no chat `nowhere`"),
+            ("9", "/digest to nowhere in 1 hour x", "I don't know a chat `nowhere`"),
             ("9", "/digest to ann in 1 hour x", "`ann` is a private chat"),
         ):
             await at.adapter.hears("hi", person="8", chat="ann")

@@ -146,7 +146,7 @@ async def test_an_agent_that_is_gone_comes_with_the_chats_own_advice(at: Bench) 
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.FAILED]
     [text] = at.adapter.texts()
-    assert 'There is no agent named "coder". `/agent` chooses another.' in text
+    assert 'There is no agent named "coder". Use `/agent` to choose another one.' in text
 
 
 async def test_a_run_without_words_is_read_from_the_state(at: Bench) -> None:
@@ -239,7 +239,7 @@ async def test_a_runtime_that_stays_away_is_told_to_the_chat(at: Bench) -> None:
         await at.adapter.hears("hi")
         await at.rest(125.0, step=1.0)
         assert await closed(at) == [TurnState.FAILED]
-    assert "does not answer" in at.adapter.texts()[0]
+    assert "is not responding" in at.adapter.texts()[0]
 
 
 async def test_a_run_that_the_runtime_forgot_is_started_anew(at: Bench) -> None:
@@ -513,7 +513,7 @@ class TestCommands:
             at.runtime.runs["run-2"].end()
             states = await closed(at, 3)
         assert TurnState.CANCELLED in states
-        assert any("Waiting messages (5)" in text for text in at.adapter.texts())
+        assert any("the 5 waiting messages" in text for text in at.adapter.texts())
         assert any(text.endswith("*(stopped)*") for text in at.adapter.texts())
         assert "the rest" in at.adapter.texts()
 
@@ -535,7 +535,9 @@ class TestCommands:
             await closed(at, 3)
         threads = [run.request.thread_id for run in at.runtime.runs.values()]
         assert len(set(threads)) == 2
-        assert "The next message starts a fresh thread." in at.adapter.texts()
+        assert (
+            "The next message starts a new agent thread, without the earlier messages." in at.adapter.texts()
+        )
 
     async def test_retry_forks_before_the_turn_it_repeats(self, at: Bench) -> None:
         at.runtime.script = saying("answer")
@@ -572,24 +574,24 @@ class TestCommands:
                 await at.adapter.hears(said)
                 await closed(at, number)
         assert len(at.runtime.runs) == 1
-        assert "nothing to answer again" in at.adapter.texts()[-1]
+        assert "no answer to retry" in at.adapter.texts()[-1]
 
     @pytest.mark.parametrize(
         ("said", "expected"),
         [
-            ("/retry", "nothing to answer again"),
+            ("/retry", "no answer to retry"),
             ("/stop", "Nothing is running"),
             ("/hlep", "Did you mean `/help`"),
             ("/xyzzy", "There is no command `/xyzzy`. `/help`"),
-            ("/help", "`/status` this conversation"),
-            ("/help model", "takes effect with the next turn"),
+            ("/help", "`/status`: Show this conversation"),
+            ("/help model", "takes effect from the next answer on"),
             ("/help nonsense", "There is no command"),
             ("/status", "Nothing is running."),
             ("/models", "`small`"),
             ("/model", "the default model (`small`)"),
-            ("/model big", "`big` from the next turn"),
+            ("/model big", "From the next answer on, this conversation uses `big`."),
             ("/model bgi", "Did you mean `big`"),
-            ("/memory", "I remember nothing of you"),
+            ("/memory", "I don't remember anything about you"),
             ("/whoami", "recording:7"),
             ("/accounts", "**live** as @recorder"),
             ("stop", "Nothing is running"),
@@ -628,7 +630,7 @@ class TestCommands:
         async with at.running():
             await at.adapter.hears("/accounts")
             await closed(at)
-        assert at.adapter.texts() == ["`/accounts` is for admins."]
+        assert at.adapter.texts() == ["Only admins can use `/accounts`."]
 
     async def test_models_of_a_foreign_runtime_or_none(self, at: Bench) -> None:
         at.runtime.offered = None
@@ -639,7 +641,7 @@ class TestCommands:
             await at.adapter.hears("/models")
             await closed(at, 2)
         assert "does not list" in at.adapter.texts()[0]
-        assert "does not answer" in at.adapter.texts()[1]
+        assert "is not responding" in at.adapter.texts()[1]
 
 
 class TestRefusals:
@@ -648,7 +650,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("more", "expected"),
         [
-            ({"unsupported": "voice"}, "(voice)"),
+            ({"unsupported": "voice"}, "(voice message)"),
             ({"text": "x" * 100_001}, "100,001 characters"),
             ({"text": "  "}, "no text"),
             (
@@ -687,7 +689,7 @@ class TestRefusals:
             await at.until(lambda: at.runtime.runs)
             for n in range(21):
                 await at.adapter.hears(f"m{n}")
-            await at.until(lambda: any("waiting here already" in text for text in at.adapter.texts()))
+            await at.until(lambda: any("The queue here is full" in text for text in at.adapter.texts()))
             for run_id in ("run-1", "run-2"):
                 await at.until(lambda run_id=run_id: run_id in at.runtime.runs)
                 at.runtime.runs[run_id].say("x")

@@ -26,18 +26,18 @@ SERVED = (
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("/mcp", ["**MCP servers**", "- `Time` is ready; tools (2): `convert`, `now`", "`/mcp NAME on`"]),
-        ("/mcp", ["tools (11): `tool0`", "`tool7` … (+3)", "- `bare` is ready; it has no tools."]),
-        ("/mcp", ["- ⚠️ `lost` is not available: can't be reached.", "- `slow` is starting."]),
-        ("/mcp", ["- `late` is on, and starts with the next turn.", "- `off` is off."]),
-        ("/mcp time", ["`Time` is ready; tools (2)", "Clocks."]),
+        ("/mcp", ["**MCP servers**", "- `Time` is ready. Tools (2): `convert`, `now`", "`/mcp NAME on`"]),
+        ("/mcp", ["Tools (11): `tool0`", "`tool7` … (+3)", "- `bare` is ready, but has no tools."]),
+        ("/mcp", ["- ⚠️ `lost` is unavailable: can't be reached.", "- `slow` is starting."]),
+        ("/mcp", ["- `late` is on and starts with the next answer.", "- `off` is off."]),
+        ("/mcp time", ["`Time` is ready. Tools (2)", "Clocks."]),
         ("/mcp many", ["`tool9`, `tool10`"]),
-        ("/mcp `TIME` off", ["The MCP server `Time` is off: from the next turn on"]),
+        ("/mcp `TIME` off", ["The MCP server `Time` is off. From the next answer on"]),
         ("/mcp off ON", ["The MCP server `off` is on"]),
         ("/mcp Tiem off", ["There is no MCP server `Tiem`. Did you mean `Time`"]),
-        ("/mcp xyzzy", ["There is no MCP server `xyzzy`. `/mcp` lists them."]),
-        ("/mcp time maybe", ["Send `/mcp`"]),
-        ("/mcp time on off", ["Send `/mcp`"]),
+        ("/mcp xyzzy", ["There is no MCP server `xyzzy`. `/mcp` lists the servers."]),
+        ("/mcp time maybe", ["Use `/mcp`"]),
+        ("/mcp time on off", ["Use `/mcp`"]),
         ("/help mcp", ["`/mcp [NAME] [on/off]`", "starts those that are on"]),
     ],
 )
@@ -56,7 +56,7 @@ async def test_a_switch_is_seen(at: Bench) -> None:
         await said(at, "/mcp Time off", "/mcp off on")
         told = await said(at, "/mcp")
     assert "- `Time` is off." in told
-    assert "- `off` is on, and starts" in told
+    assert "- `off` is on and starts" in told
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_a_switch_is_seen(at: Bench) -> None:
     [
         ((), False, "No MCP servers are configured."),
         (None, False, "does not list MCP servers"),
-        ((), True, "how its MCP servers do"),
+        ((), True, "I can't check the MCP servers"),
     ],
 )
 async def test_without_any(at: Bench, served: Any, down: bool, expected: str) -> None:
@@ -76,5 +76,5 @@ async def test_without_any(at: Bench, served: Any, down: bool, expected: str) ->
 async def test_it_is_for_admins(at: Bench) -> None:
     at.runtime.served, at.role = SERVED, Role.MEMBER
     async with at.running():
-        assert await said(at, "/mcp time off") == "`/mcp` is for admins."
+        assert await said(at, "/mcp time off") == "Only admins can use `/mcp`."
     assert at.runtime.served == SERVED

@@ -39,7 +39,7 @@ async def told(at: Bench, text: str, *, group: bool = False, person: str = "7") 
 
 async def test_a_person_sees_their_own(at: Bench) -> None:
     shown = await told(at, "/memory")
-    assert shown.startswith("**What I remember of you**")
+    assert shown.startswith("**What I remember about you**")
     assert "Likes tea. `fact_1`" in shown
     assert "secret" not in shown
     assert "Fridays" not in shown
@@ -48,7 +48,7 @@ async def test_a_person_sees_their_own(at: Bench) -> None:
 async def test_a_group_sees_the_groups(at: Bench) -> None:
     for person in ("7", "8"):
         shown = await told(at, "/memory", group=True, person=person)
-        assert shown.startswith("**What I remember of this group**")
+        assert shown.startswith("**What I remember about this group**")
         assert "Ships on Fridays. `fact_4`" in shown
         assert "tea" not in shown
         assert "secret" not in shown
@@ -62,18 +62,18 @@ async def test_an_export_is_everything_as_json(at: Bench) -> None:
 
 
 async def test_one_fact_or_all_is_forgotten(at: Bench) -> None:
-    assert await told(at, "/memory forget `fact_1`") == "I have forgotten it."
+    assert await told(at, "/memory forget `fact_1`") == "I've erased that fact."
     assert (
         await told(at, "/memory forget fact_1")
-        == "I remember nothing by that name. `/memory` lists what there is."
+        == "I don't remember a fact with that id. `/memory` lists them."
     )
     assert (
         await told(at, "/memory forget fact_3")
-        == "I remember nothing by that name. `/memory` lists what there is."
+        == "I don't remember a fact with that id. `/memory` lists them."
     )
     assert "cat" in await told(at, "/memory show")
-    assert await told(at, "/memory FORGET") == "I have forgotten what I remembered of you."
-    assert await told(at, "/memory") == "I remember nothing of you beyond this conversation."
+    assert await told(at, "/memory FORGET") == "I've erased everything I remembered about you."
+    assert await told(at, "/memory") == "I don't remember anything about you beyond this conversation."
     assert at.runtime.remembered is not None
     assert set(at.runtime.remembered) == {"person:rec:recording:8", GROUP}
 
@@ -81,15 +81,19 @@ async def test_one_fact_or_all_is_forgotten(at: Bench) -> None:
 async def test_what_a_group_has_is_forgotten_by_admins(at: Bench) -> None:
     at.role = Role.MEMBER
     for text in ("/memory forget", "/memory forget fact_4"):
-        assert await told(at, text, group=True) == "What a group has me remember is forgotten by admins."
+        assert await told(at, text, group=True) == "Only admins can erase what I remember about a group."
     assert "Fridays" in await told(at, "/memory export", group=True)
-    assert await told(at, "/memory forget") == "I have forgotten what I remembered of you.", (
+    assert await told(at, "/memory forget") == "I've erased everything I remembered about you.", (
         "their own they may"
     )
     at.role = Role.ADMIN
-    assert await told(at, "/memory forget", group=True) == "I have forgotten what I remembered of this group."
     assert (
-        await told(at, "/memory", group=True) == "I remember nothing of this group beyond this conversation."
+        await told(at, "/memory forget", group=True)
+        == "I've erased everything I remembered about this group."
+    )
+    assert (
+        await told(at, "/memory", group=True)
+        == "I don't remember anything about this group beyond this conversation."
     )
 
 
@@ -104,15 +108,15 @@ async def test_what_a_group_has_forgotten_is_written_down(at: Bench) -> None:
 
 @pytest.mark.parametrize("text", ["/memory burn", "/memory export all", "/memory show fact_1"])
 async def test_what_it_does_not_know_it_says(at: Bench, text: str) -> None:
-    assert (await told(at, text)).startswith("Send `/memory`")
+    assert (await told(at, text)).startswith("Use `/memory`")
 
 
 async def test_a_runtime_without_memory_or_without_an_answer(at: Bench) -> None:
     at.runtime.remembered = None
     for text in ("/memory", "/memory export", "/memory forget", "/memory forget x"):
-        assert await told(at, text) == "This agent runtime keeps no memory that I could show."
+        assert await told(at, text) == "This agent runtime has no memory that I can show."
     at.runtime.down = True
-    assert (await told(at, "/memory")).startswith("The agent runtime does not answer")
+    assert (await told(at, "/memory")).startswith("I can't read the memory right now")
 
 
 async def test_the_agent_hears_whose_words_they_are(at: Bench) -> None:

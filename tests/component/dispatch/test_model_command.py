@@ -23,7 +23,7 @@ def model_of(at: Bench) -> object:
         (
             "",
             ["/model big", "/model default"],
-            "This conversation uses the default model (`small`) from the next",
+            "From the next answer on, this conversation uses the default model (`small`).",
         ),
         (
             "",
@@ -31,15 +31,19 @@ def model_of(at: Bench) -> object:
             "This conversation uses the default model (`small`).",
         ),
         ("", ["/model big", "/model `default`", "/status"], "Model: the default model"),
-        ("", ["/model default"], "uses the default model (`small`) from"),
+        (
+            "",
+            ["/model default"],
+            "From the next answer on, this conversation uses the default model (`small`).",
+        ),
         ("", ["/model big", "/model default", "/models"], "✓ `small`"),
-        ("", ["/models"], "`/model default` takes the choice back."),
-        ("", ["/help model"], "`/model default` takes the choice back"),
+        ("", ["/models"], "`/model default` goes back to the default."),
+        ("", ["/help model"], "`/model default` goes back to the default"),
         ("big", ["/model"], "This conversation uses `big`."),
         ("big", ["/models"], "✓ `big`"),
         ("big", ["/status"], "Model: `big`"),
         ("big", ["/model small", "/status"], "Model: `small`"),
-        ("big", ["/model small", "/model default"], "This conversation uses `big` from the next turn on."),
+        ("big", ["/model small", "/model default"], "From the next answer on, this conversation uses `big`."),
         ("big", ["/model small", "/model default", "/models"], "✓ `big`"),
     ],
 )
@@ -66,8 +70,8 @@ async def test_the_next_run_has_the_accounts_model_again(
     ("lines", "expected"),
     [
         (["/agent coder", "/models"], "✓ `big`"),
-        (["/agent coder", "/model"], "This conversation uses `big`, that of the agent `coder`."),
-        (["/agent coder", "/status"], "Model: that of the agent `coder`"),
+        (["/agent coder", "/model"], "This conversation uses `big`, the model of the agent `coder`."),
+        (["/agent coder", "/status"], "Model: the model of the agent `coder`"),
         (["/agent coder", "/model small", "/models"], "✓ `small`"),
         (["/agent coder", "/model small", "/status"], "Model: `small`"),
         (["/agent poet", "/models"], "✓ `small`"),
@@ -86,7 +90,10 @@ async def test_so_has_one_that_waited_meanwhile(at: Bench) -> None:
         await said(at, "/model big")
         await at.adapter.hears("this waits")
         text = await said(at, "/model default")
-        assert text == "This conversation uses the default model (`small`) when the running turn has ended."
+        assert (
+            text
+            == "This conversation will use the default model (`small`) once the current answer is finished."
+        )
         at.runtime.script = saying("ok")
         run.say("first")
         run.end()
@@ -109,7 +116,7 @@ async def test_the_way_back_needs_no_runtime(at: Bench) -> None:
     async with at.running():
         await said(at, "/model big")
         at.runtime.down = True
-        assert "does not answer" in await said(at, "/model small")
+        assert "is not responding" in await said(at, "/model small")
         assert "uses the default model" in await said(at, "/model default")
         at.runtime.down, at.runtime.offered = False, None
         assert "uses `mine`" in await said(at, "/model mine")
@@ -119,4 +126,6 @@ async def test_the_way_back_needs_no_runtime(at: Bench) -> None:
 async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench) -> None:
     at.runtime.offered = (ModelInfo("small", "Small", default=True), ModelInfo("default", "D"))
     async with at.running():
-        assert "uses `default` from" in await said(at, "/model default")
+        assert "From the next answer on, this conversation uses `default`." in await said(
+            at, "/model default"
+        )

@@ -40,7 +40,7 @@ async def test_the_link_is_told_and_not_kept(at: Bench) -> None:
         [turn] = await at.db.run(list_turns, None)
         kept = " ".join(part.content for part in turn.parts)
         assert found[1] not in kept
-        assert "I don't keep it" in kept
+        assert "not stored" in kept
         now = at.clock.now()
         sender = await at.db.run(redeem_sign_in_code, hash_of(found[1]), Pass("s", now + 1), "k", now)
         assert sender is not None
@@ -63,12 +63,12 @@ async def test_a_new_link_ends_the_one_before_and_time_ends_each(at: Bench) -> N
 async def test_a_group_hears_no_link(at: Bench) -> None:
     async with at.running():
         said = await asks(at, "g1", kind=ChatKind.GROUP)
-        assert said.startswith("Write that to me in private")
+        assert said.startswith("Please ask me in a private chat")
         assert "page link" not in [one.deed.action for one in await at.db.run(list_audit_entries)]
 
 
 @pytest.mark.parametrize(
-    ("address", "told"), [("", "server.public_url"), ("http://127.0.0.1:2026", "opens on the machine")]
+    ("address", "told"), [("", "server.public_url"), ("http://127.0.0.1:2026", "only works on the machine")]
 )
 async def test_where_others_do_not_reach_the_page(at: Bench, address: str, told: str) -> None:
     at.page = address

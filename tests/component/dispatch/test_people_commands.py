@@ -74,10 +74,10 @@ class TestPairing:
             code = await knocks(team)
             assert (
                 await says(team, f"/pair {code}")
-                == "`recording:30 (P30)` is let in as member, and was told so."
+                == "`recording:30 (P30)` now has access as **member** and has been notified."
             )
             await team.until(
-                lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You are let in.")
+                lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You now have access.")
             )
             assert await says(team, "hi again", STRANGER) == "hello"
         assert await deeds(team) == [Deed("give", "rec:30", "member")]
@@ -85,10 +85,13 @@ class TestPairing:
     async def test_an_owner_can_make_more_of_them(self, team: Bench) -> None:
         async with team.running():
             code = await knocks(team)
-            assert await says(team, f"/pair {code} owner") == "Only an owner can make somebody owner."
+            assert (
+                await says(team, f"/pair {code} owner")
+                == "Only an owner can grant or change the role **owner**."
+            )
             await crown(team)
         async with team.running():
-            assert "is let in as owner" in await says(team, f"/pair {code} owner", OWNER)
+            assert "now has access as **owner**" in await says(team, f"/pair {code} owner", OWNER)
             assert "`rec:30`: **owner**" in await says(team, f"/role {STRANGER}", STRANGER)
 
     @pytest.mark.parametrize("written", [str.lower, lambda code: code.replace("-", " "), "  {}  ".format])
@@ -96,16 +99,16 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             assert callable(written)
-            assert "is let in" in await says(team, f"/pair {written(code)}")
+            assert "now has access" in await says(team, f"/pair {written(code)}")
 
     async def test_a_role_that_there_is_not_is_no_wrong_code(self, team: Bench) -> None:
         async with team.running():
             code = await knocks(team)
             for _ in range(MOST_WRONG + 1):
                 assert await says(team, f"/pair {code} emperor") == (
-                    "There is no role `emperor`. Roles: `owner`, `admin`, `member`, `blocked`."
+                    "There is no role `emperor`. Choose one of `owner`, `admin`, `member`, `blocked`."
                 )
-            assert "is let in" in await says(team, f"/pair {code} member")
+            assert "now has access" in await says(team, f"/pair {code} member")
 
     async def test_a_stranger_hears_of_it_once_while_it_is_good(self, team: Bench) -> None:
         async with team.running():
@@ -114,14 +117,14 @@ class TestPairing:
             await team.clock.advance(HOUR)
             again = await knocks(team)
             assert again != code
-            assert (await says(team, f"/pair {code}")).startswith("Nobody waits with that code.")
-            assert "is let in" in await says(team, f"/pair {again}")
+            assert (await says(team, f"/pair {code}")).startswith("No pending request has that code.")
+            assert "now has access" in await says(team, f"/pair {again}")
 
     async def test_few_wait_at_once(self, team: Bench) -> None:
         async with team.running():
             for number in range(MOST_WAITING):
                 await knocks(team, str(100 + number))
-            assert "too many people wait" in await says(team, "hi", "200")
+            assert "too many access requests are pending" in await says(team, "hi", "200")
             await silence(team, "hi", "200")
             await team.clock.advance(HOUR)
             await knocks(team, "200")
@@ -130,23 +133,23 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             for _ in range(MOST_WRONG):
-                assert (await says(team, "/pair WRON-GONE")).startswith("Nobody waits")
-            assert (await says(team, f"/pair {code}")).startswith("That were 5 wrong codes")
+                assert (await says(team, "/pair WRON-GONE")).startswith("No pending request has that code.")
+            assert (await says(team, f"/pair {code}")).startswith("Too many wrong codes (5 in ")
             await team.clock.advance(HOUR)
-            assert "is let in" in await says(team, f"/pair {await knocks(team)}")
+            assert "now has access" in await says(team, f"/pair {await knocks(team)}")
 
     async def test_members_can_let_nobody_in(self, team: Bench) -> None:
         async with team.running():
             code = await knocks(team)
-            assert await says(team, f"/pair {code}", MEMBER) == "`/pair` is for admins."
+            assert await says(team, f"/pair {code}", MEMBER) == "Only admins can use `/pair`."
             assert await deeds(team) == [Deed("refused", "/pair", code)]
 
     async def test_who_waits_is_shown_without_the_codes(self, team: Bench) -> None:
         async with team.running():
-            assert await says(team, "/pair") == "Nobody waits to be let in."
+            assert await says(team, "/pair") == "There are no pending access requests."
             code = await knocks(team)
             shown = await says(team, "/pair")
-            assert "`recording:30 (P30)` on `rec`, 60 more minutes" in shown
+            assert "`recording:30 (P30)` on `rec`, expires in 60 min" in shown
             assert code not in shown
 
     async def test_groups_hear_nothing(self, team: Bench) -> None:
@@ -158,7 +161,7 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             await says(team, f"/allow {STRANGER}")
-            assert (await says(team, f"/pair {code}")).startswith("Nobody waits")
+            assert (await says(team, f"/pair {code}")).startswith("No pending request has that code.")
 
     async def test_closed_as_before(self, team: Bench) -> None:
         team.default = "closed"
@@ -193,8 +196,8 @@ class TestAccounts:
         asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", HOUR))
         await accept(team.db, asked, now=team.clock.now())
         async with team.running():
-            assert await says(team, "/pair") == "Nobody waits to be let in."
-            assert (await says(team, "/pair SECR-ETSS")).startswith("Nobody waits with that code.")
+            assert await says(team, "/pair") == "There are no pending access requests."
+            assert (await says(team, "/pair SECR-ETSS")).startswith("No pending request has that code.")
             [still] = await team.db.run(list_pairing_requests, team.clock.now())
             assert (still.account, still.entry) == ("tg", "tg:7")
 
@@ -204,8 +207,8 @@ class TestAccounts:
         await crown(team)
         async with team.running():
             told = await says(team, attempt)
-            assert told.startswith("`far:30` is not only about this account (`rec`)")
-            assert await says(team, "/allow far:30", OWNER) == "`far:30` is member now."
+            assert told.startswith("`far:30` is not limited to this account (`rec`)")
+            assert await says(team, "/allow far:30", OWNER) == "Set the role of `far:30` to **member**."
 
     async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
         one = Given("recording:30", "member", "", "", 0.0)
@@ -213,11 +216,11 @@ class TestAccounts:
         async with team.running():
             assert await says(team, "hi", STRANGER) == "hello"
             assert await says(team, "/role 30") == "`recording:30`: **member**."
-            assert await says(team, "/role 30 blocked") == "`recording:30` is blocked now."
-            told = "`recording:30` is blocked here as well; change that first."
+            assert await says(team, "/role 30 blocked") == "Set the role of `recording:30` to **blocked**."
+            told = "`recording:30` has the role **blocked**, which applies here too. Change that entry first."
             assert await says(team, "/allow rec:30") == told
-            assert await says(team, "/allow 30") == "`recording:30` is member now."
-            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            assert await says(team, "/allow 30") == "Set the role of `recording:30` to **member**."
+            assert await says(team, "/revoke 30") == "Removed the role of `recording:30`."
             await knocks(team)
 
     async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
@@ -225,9 +228,12 @@ class TestAccounts:
             actor = Actor(entry, "web:owner", "", "web", "")
             await team.db.run(grant_role, Given(entry, "member", "", "", 0.0), actor, 0.0)
         async with team.running():
-            told = "`recording:30` is member here as well; change that first."
+            told = (
+                "Removed the role of `rec:30`, but `recording:30` still has the role **member**, "
+                "which applies here too."
+            )
             assert await says(team, "/revoke 30") == told
-            assert await says(team, "/revoke 30") == "`recording:30` has no role of mine any more."
+            assert await says(team, "/revoke 30") == "Removed the role of `recording:30`."
             await knocks(team)
 
     async def test_deeds_to_somebody_are_found_by_their_id(self, team: Bench) -> None:
@@ -239,11 +245,11 @@ class TestAccounts:
 class TestRoles:
     async def test_allow_and_revoke(self, team: Bench) -> None:
         async with team.running():
-            assert await says(team, f"/allow {STRANGER}") == "`rec:30` is member now."
+            assert await says(team, f"/allow {STRANGER}") == "Set the role of `rec:30` to **member**."
             assert await says(team, "hi", STRANGER) == "hello"
-            assert await says(team, f"/revoke rec:{STRANGER}") == "`rec:30` has no role of mine any more."
+            assert await says(team, f"/revoke rec:{STRANGER}") == "Removed the role of `rec:30`."
             await knocks(team)
-            assert await says(team, f"/revoke {STRANGER}") == "`rec:30` was given no role."
+            assert await says(team, f"/revoke {STRANGER}") == "`rec:30` has no granted role to remove."
         assert await deeds(team) == [
             Deed("command", "/revoke", STRANGER),
             Deed("take", "rec:30"),
@@ -254,12 +260,12 @@ class TestRoles:
         where = {"chat": "g1", "kind": ChatKind.GROUP}
         async with team.running():
             await silence(team, "hi", STRANGER, **where)
-            assert await says(team, "/allow here", **where) == "`rec:g1` is member now."
+            assert await says(team, "/allow here", **where) == "Set the role of `rec:g1` to **member**."
             assert await says(team, "hi", STRANGER, **where) == "hello"
             await knocks(team)
             await says(team, "/revoke here", **where)
             await silence(team, "hi", STRANGER, **where)
-            assert await says(team, "/allow here") == "`here` means a group, and this is none."
+            assert await says(team, "/allow here") == "`here` stands for a group, and this chat is not one."
 
     async def test_blocked_people_are_never_answered(self, team: Bench) -> None:
         async with team.running():
@@ -278,22 +284,31 @@ class TestRoles:
     @pytest.mark.parametrize("wanted", ["admin", "owner"])
     async def test_admins_make_no_admins(self, team: Bench, wanted: str) -> None:
         async with team.running():
-            assert await says(team, f"/role 30 {wanted}") == f"Only an owner can make somebody {wanted}."
+            assert (
+                await says(team, f"/role 30 {wanted}")
+                == f"Only an owner can grant or change the role **{wanted}**."
+            )
 
     async def test_owners_do_and_admins_cannot_undo_it(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            assert await says(team, "/role 30 admin", OWNER) == "`rec:30` is admin now."
+            assert await says(team, "/role 30 admin", OWNER) == "Set the role of `rec:30` to **admin**."
             for attempt in ("/role 30 member", "/role 30 blocked", "/revoke 30", "/allow 30"):
-                assert await says(team, attempt) == "`rec:30` is admin; only an owner can change that."
-            assert "`rec:30`: **admin**, by `recording:1`" in await says(team, "/role", STRANGER)
-            assert await says(team, "/revoke 30", OWNER) == "`rec:30` has no role of mine any more."
+                assert (
+                    await says(team, attempt)
+                    == "`rec:30` has the role **admin**. Only an owner can change that."
+                )
+            assert "`rec:30`: **admin**, granted by `recording:1`" in await says(team, "/role", STRANGER)
+            assert await says(team, "/revoke 30", OWNER) == "Removed the role of `rec:30`."
 
     async def test_nobody_gets_round_that_by_the_name_of_the_account(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
             for attempt in ("/role rec:1 blocked", "/revoke rec:1", "/role rec:1 member"):
-                assert await says(team, attempt) == "`rec:1` is owner; only an owner can change that."
+                assert (
+                    await says(team, attempt)
+                    == "`rec:1` has the role **owner**. Only an owner can change that."
+                )
             assert await says(team, "/whoami", OWNER, chat="x") != ""
             assert "**owner**" in await says(team, "/whoami", OWNER)
 
@@ -308,30 +323,33 @@ class TestRoles:
     async def test_the_configuration_has_the_last_word(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            told = "`rec:9` is admin by `config.yaml`; change that there."
+            told = "`config.yaml` gives `rec:9` the role **admin**. Change it there."
             assert await says(team, "/role 9 member", OWNER) == told
-            told = "`rec:7` is member by `config.yaml`; take the line out there."
+            told = "`config.yaml` gives `rec:7` the role **member**. Remove the line there."
             assert await says(team, "/revoke 7", OWNER) == told
 
     async def test_a_group_has_no_admins(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            told = "A whole group can't be admin; name a person."
+            told = "The role **admin** is for single people, not for a whole group. Name a person."
             assert await says(team, "/role here admin", OWNER, chat="g1", kind=ChatKind.GROUP) == told
             assert await says(team, "/role recording:team:T1 admin", OWNER) == told
 
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            ("/allow", "Nobody was given a role here"),
-            ("/role", "Nobody was given a role here"),
-            ("/revoke", "Whom?"),
-            ("/allow @ann", "`@ann` names nobody."),
-            ("/allow nowhere:1", "There is no platform or account `nowhere` here."),
+            ("/allow", "No roles have been granted"),
+            ("/role", "No roles have been granted"),
+            ("/revoke", "Who?"),
+            ("/allow @ann", "`@ann` is not a person or group."),
+            ("/allow nowhere:1", "There is no platform or account `nowhere`."),
             ("/allow recordin:1", "Did you mean `recording`"),
-            ("/allow far:bob", "`far:bob` names nobody: expected the number of a person after far:"),
+            ("/allow far:bob", "`far:bob` is not valid: expected the number of a person after far:"),
             ("/role telegram:role:7 admin", "there is no role on this platform"),
-            ("/role 30 king", "There is no role `king`. Roles: `owner`, `admin`, `member`, `blocked`."),
+            (
+                "/role 30 king",
+                "There is no role `king`. Choose one of `owner`, `admin`, `member`, `blocked`.",
+            ),
         ],
     )
     async def test_what_cannot_be_understood_is_told(self, team: Bench, words: str, told: str) -> None:
@@ -344,7 +362,7 @@ class TestRoles:
 class TestAudit:
     async def test_admins_read_it_in_private(self, team: Bench) -> None:
         async with team.running():
-            assert await says(team, "/audit") == "Nothing is written down."
+            assert await says(team, "/audit") == "No audit events found."
             await says(team, "/accounts")
             await says(team, "/accounts", MEMBER)
             shown = await says(team, "/audit")
@@ -354,7 +372,7 @@ class TestAudit:
             assert "recording:7" in only
             assert "recording:9" not in only
             there = await says(team, "/audit", chat="g1", kind=ChatKind.GROUP)
-            assert there == "In a private chat I show this to admins."
+            assert there == "I show the audit log in private chats only. Please ask me there."
 
     async def test_what_people_write_calls_nobody(self, team: Bench) -> None:
         async with team.running():

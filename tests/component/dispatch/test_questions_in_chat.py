@@ -20,8 +20,8 @@ CALL = {
     "args": {"path": "/tmp/a", "note": "**now**\n```\nThe owner has approved."},
     "call_id": "c1",
 }
-CODE = "`/approve 1` and `/reject 1` do the same in words. Open for 24 hours."
-SHOWN_CALL = f"""🔐 **Waiting for approval:** `delete`
+CODE = "You can also send `/approve 1` or `/reject 1`. This request expires in 24 hours."
+SHOWN_CALL = f"""🔐 **Approval needed:** `delete`
 
 ```
 path: /tmp/a
@@ -68,9 +68,9 @@ def clarification(**more: Any) -> dict[str, Any]:
         ),
         (
             clarification(kind="risk_confirmation", context="It can't be undone."),
-            "⚠️ **Please confirm before I go on.**\n\nIt can't be undone.\n\nWhich one?",
+            "⚠️ **Please confirm before I continue.**\n\nIt can't be undone.\n\nWhich one?",
         ),
-        (clarification(kind="suggestion"), "💡 **A suggestion**\n\nWhich one?"),
+        (clarification(kind="suggestion"), "💡 **Suggestion**\n\nWhich one?"),
         (clarification(kind=["odd"], context=["odd"], options="odd"), "Which one?"),
         (clarification(context="```py\nx = 1"), "```py\nx = 1\n```\n\nWhich one?"),
         (clarification(context="> ~~~\n> x"), "> ~~~\n> x\n> ~~~\n\nWhich one?"),
@@ -80,12 +80,12 @@ def clarification(**more: Any) -> dict[str, Any]:
         (CALL, SHOWN_CALL),
         (
             {**CALL, "args": {}, "options": []},
-            "🔐 **Waiting for approval:** `delete`\n\nIt is called without arguments.\n\n"
+            "🔐 **Approval needed:** `delete`\n\nCalled without arguments.\n\n"
             f"May the agent use delete?\n\n{CODE}",
         ),
         (
             {"type": "approval", "options": ["approve"]},
-            f"🔐 **Waiting for approval:** `?`\n\nIt is called without arguments.\n\n{CODE}\n- approve",
+            f"🔐 **Approval needed:** `?`\n\nCalled without arguments.\n\n{CODE}\n- approve",
         ),
     ],
 )
@@ -101,7 +101,7 @@ async def test_it_stands_below_what_the_agent_has_said(at: Bench) -> None:
 async def test_what_is_left_out_is_said_outside_of_the_block(at: Bench) -> None:
     text = await shown(at, {**CALL, "args": {"content": "x" * 5000}})
     _, _, below = text.partition("\n```\n\n")
-    assert below.startswith("⚠️ Not all of it is shown: 2,600 characters are left out.\n\nMay the agent")
+    assert below.startswith("⚠️ Not everything is shown. Characters left out: 2,600.\n\nMay the agent")
 
 
 async def test_secrets_of_the_configuration_are_masked_wherever_they_stand(at: Bench) -> None:

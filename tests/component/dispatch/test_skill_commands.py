@@ -26,7 +26,7 @@ OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-not
 BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
 TAUGHT = (ACTIONS, OFF, BROKEN)
 HANDED = Handed(Busy.QUEUE, (), QUEUE, "", "")
-NOTE = f"[This asks for the skill meeting-actions: read {ACTIONS.path} first and work by it.]"
+NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} first and follow it.]"
 
 
 def content(run: ScriptedRun) -> list[str]:
@@ -37,19 +37,25 @@ def content(run: ScriptedRun) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("/skills", ["**Skills**", "- `/meeting_actions` Turns notes into actions.", "`/NAME TEXT`"]),
-        ("/skills", ["- `/release_notes` *(off)* Writes", "custom/lame/SKILL.md` can't be used: lame/"]),
-        ("/skill", ["Send `/skill NAME`"]),
-        ("/skill meeting-actions maybe", ["Send `/skill NAME`"]),
-        ("/skill meeting-actions on now", ["Send `/skill NAME`"]),
+        ("/skills", ["**Skills**", "- `/meeting_actions`: Turns notes into actions.", "`/NAME TEXT`"]),
+        ("/skills", ["- `/release_notes` *(off)*: Writes", "custom/lame/SKILL.md` can't be used: lame/"]),
+        ("/skill", ["Use `/skill NAME`"]),
+        ("/skill meeting-actions maybe", ["Use `/skill NAME`"]),
+        ("/skill meeting-actions on now", ["Use `/skill NAME`"]),
         ("/skill meeting-actions", ["**meeting-actions** (on)", "Turns notes", ACTIONS.path]),
         ("/skill /Release_Notes", ["**release-notes** (off)"]),
-        ("/skill release-notes on", ["The skill `release-notes` is on: `/release_notes` asks for it."]),
-        ("/skill `meeting_actions` OFF", ["The skill `meeting-actions` is off from the next turn on."]),
+        (
+            "/skill release-notes on",
+            ["The skill `release-notes` is on. To use it, send `/release_notes` and your request."],
+        ),
+        ("/skill `meeting_actions` OFF", ["The skill `meeting-actions` is off from the next answer on."]),
         ("/skill meeting-action off", ["no skill `meeting-action`. Did you mean `meeting-actions`"]),
         ("/skill lame on", ["There is no skill `lame`."]),
-        ("/help skill", ["`/skill NAME [on/off]`", "hold for everybody"]),
-        ("/release_notes since May", ["The skill `release-notes` is switched off."]),
+        ("/help skill", ["`/skill NAME [on/off]`", "apply to everyone"]),
+        (
+            "/release_notes since May",
+            ["The skill `release-notes` is switched off. An admin can switch it on."],
+        ),
         ("/meeting_action x", ["no command `/meeting_action`. Did you mean `/meeting_actions`?"]),
         ("/release_note x", ["There is no command `/release_note`. `/help`"]),
         ("/hlep", ["Did you mean `/help`"]),
@@ -69,7 +75,7 @@ async def test_a_switch_is_seen_in_the_list(at: Bench) -> None:
     async with at.running():
         await said(at, "/skill release-notes on", "/skill meeting-actions off")
         told = await said(at, "/skills")
-    assert "`/release_notes` Writes" in told
+    assert "`/release_notes`: Writes" in told
     assert "`/meeting_actions` *(off)*" in told
 
 
@@ -86,14 +92,14 @@ async def test_members_see_the_list_and_switch_nothing(at: Bench) -> None:
     at.runtime.taught, at.role = TAUGHT, Role.MEMBER
     async with at.running():
         assert "lame" not in await said(at, "/skills")
-        assert await said(at, "/skill meeting-actions off") == "`/skill` is for admins."
+        assert await said(at, "/skill meeting-actions off") == "Only admins can use `/skill`."
     assert at.runtime.taught == TAUGHT
 
 
 @pytest.mark.parametrize(
     ("taught", "listed", "switched"),
     [
-        ((), "There are no skills.", "There is no skill"),
+        ((), "No skills are available.", "There is no skill"),
         (None, "does not list skills", "does not list skills"),
     ],
 )
@@ -109,8 +115,8 @@ async def test_a_runtime_that_is_away(at: Bench) -> None:
     at.runtime.taught, at.runtime.down = TAUGHT, True
     async with at.running():
         for text in ("/skills", "/skill meeting-actions off"):
-            assert "which skills there are" in await said(at, text)
-        assert "so I can't say whether a skill is called so" in await said(at, "/meeting_actions notes")
+            assert "I can't list the skills" in await said(at, text)
+        assert "It may be a skill" in await said(at, "/meeting_actions notes")
     assert at.runtime.runs == {}
 
 
@@ -184,7 +190,7 @@ async def test_a_full_queue_refuses_it(at: Bench) -> None:
         for number in range(QUEUE):
             await at.adapter.hears(f"m{number}")
         await at.adapter.hears("/meeting_actions one more")
-        await at.until(lambda: any("20 messages are waiting" in text for text in at.adapter.texts()))
+        await at.until(lambda: any("20 waiting" in text for text in at.adapter.texts()))
         at.runtime.script = saying("ok")
         run.end("error")
         await closed(at, 3)
@@ -276,5 +282,5 @@ async def test_a_budget_holds_for_it_and_for_a_retry(at: Bench) -> None:
         await at.until(lambda: len(at.adapter.texts()) == 4)
         await at.quiet()
         for text in ("/meeting_actions notes", "/retry", "hello"):
-            assert (await said(at, text)).startswith("You have sent 3 messages within this hour")
+            assert (await said(at, text)).startswith("You've reached your hourly message limit (3).")
         assert len(at.runtime.runs) == 3

@@ -23,7 +23,7 @@ from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
 from tests.component.dispatch.test_dispatcher import closed
 
-MARK = "➕ *taken in:* `also this`"
+MARK = "➕ *added while working:* `also this`"
 FILE = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)
 DONE = TurnState.DONE
 
@@ -390,7 +390,7 @@ class TestChanges:
             await writes(at, "well?")
             await at.until(lambda: "run-2" in at.runtime.runs)
         assert len(at.runtime.runs) == 2
-        assert ("rather that" if text else "has deleted an earlier message") in later(at)
+        assert ("rather that" if text else "deleted an earlier message") in later(at)
         assert later(at).endswith("well?")
 
 
@@ -405,15 +405,20 @@ class TestTelling:
             await writes(at, "/status")
             await at.until(lambda: len(at.adapter.texts()) > 1)
             said = at.adapter.texts()[-1]
-            assert "Messages that have joined it: 1" in said
+            assert "Messages added to it: 1" in said
             assert "Messages waiting: 1" in said
-            assert "While I work, a new message joins that work (as this account does)." in said
+            assert (
+                "While I'm working, a new message is added to the current work (default of this account)."
+                in said
+            )
             first(at).end()
 
     async def test_a_conversation_chooses_for_itself(self, at: Bench) -> None:
         async with at.running():
             await writes(at, "/busy steer")
-            chosen = "While I work, a new message joins that work (chosen here)."
+            chosen = (
+                "While I'm working, a new message is added to the current work (set for this conversation)."
+            )
             await at.until(lambda: at.adapter.texts() == [chosen])
             await writes(at, "long")
             await at.until(lambda: "run-1" in at.runtime.runs)

@@ -35,7 +35,7 @@ def asked(at: Bench) -> list[str]:
 async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
     at.runtime.script = saying("ok")
     async with at.running():
-        assert (await says(at, "/threads")).startswith("There is no thread here yet")
+        assert (await says(at, "/threads")).startswith("There are no agent threads here yet")
         await says(at, "first `question`")
         first = await thread_now(at)
         await says(at, "/new")
@@ -44,17 +44,17 @@ async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
         assert first != second
         listed = (await says(at, "/threads")).splitlines()
         assert listed[2].startswith("- 2. `second question`, 1970-01-")
-        assert listed[2].endswith("UTC (now)")
+        assert listed[2].endswith("UTC (current)")
         assert listed[3].startswith("- 1. `first 'question'`, 1970-01-")
         assert listed[3].endswith("UTC")
         told = await says(at, "/resume 1")
-        assert told == "Back on thread 1: `first 'question'`. The next message goes on there."
+        assert told == "Back in agent thread 1: `first 'question'`. The next message continues there."
         assert await thread_now(at) == first
         await says(at, "more")
         assert asked(at)[-1] == first
         assert (
             await says(at, "/resume 2")
-            == "Back on thread 2: `second question`. The next message goes on there."
+            == "Back in agent thread 2: `second question`. The next message continues there."
         )
         assert await thread_now(at) == second
 
@@ -62,12 +62,12 @@ async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("/resume 7", "There is no thread 7 here; `/threads` lists them."),
-        ("/resume 0", "**Threads of this conversation**"),
-        ("/resume first", "**Threads of this conversation**"),
-        ("/resume", "**Threads of this conversation**"),
-        ("/resume ٣", "**Threads of this conversation**"),
-        ("/resume 99999999999999999999", "**Threads of this conversation**"),
+        ("/resume 7", "There is no agent thread 7 here. `/threads` lists them."),
+        ("/resume 0", "**Agent threads of this conversation**"),
+        ("/resume first", "**Agent threads of this conversation**"),
+        ("/resume", "**Agent threads of this conversation**"),
+        ("/resume ٣", "**Agent threads of this conversation**"),
+        ("/resume 99999999999999999999", "**Agent threads of this conversation**"),
     ],
 )
 async def test_a_number_that_is_none_changes_nothing(at: Bench, words: str, told: str) -> None:
@@ -91,7 +91,7 @@ async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> N
         await at.until(lambda: runs)
         second = await thread_now(at)
         told = await says(at, "/resume 1")
-        assert told.endswith("What was sent before is still answered on the other one.")
+        assert told.endswith("Messages sent before are still answered in the other one.")
         at.runtime.script = saying("there")
         await at.adapter.hears("next")
         runs[0].say("here")
@@ -106,9 +106,12 @@ async def test_a_conversation_is_named(at: Bench) -> None:
     async with at.running():
         assert (await says(at, "/title")).startswith("This conversation has no title")
         await says(at, "What is it?")
-        assert await says(at, "/title") == "This conversation is called `What is it?`."
-        assert await says(at, "/title Plans  for `June`") == "This conversation is called `Plans for 'June'`."
+        assert await says(at, "/title") == "Title of this conversation: `What is it?`."
+        assert await says(at, "/title Plans  for `June`") == "Title of this conversation: `Plans for 'June'`."
         await says(at, "more")
         view: Any = await at.db.run(load_conversation, 1)
         assert view.title == "Plans for `June`"
-        assert await says(at, f"/title {'x' * 121}") == "A title has at most 120 characters."
+        assert (
+            await says(at, f"/title {'x' * 121}")
+            == "A title can have at most 120 characters. Please choose a shorter one."
+        )

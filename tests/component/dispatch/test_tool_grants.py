@@ -49,7 +49,7 @@ async def presses(
     """What is answered to a click below the newest question."""
     before = len(at.adapter.texts(chat))
     question = [
-        one for one in at.adapter.shown.values() if one.address.chat == chat and "Waiting" in one.text
+        one for one in at.adapter.shown.values() if one.address.chat == chat and "Approval needed" in one.text
     ]
     await at.adapter.presses(choice, question[-1].id, chat=chat, person=person, kind=kind)
     await at.until(lambda: len(at.adapter.texts(chat)) > before)
@@ -69,10 +69,10 @@ PRIVATE = ChatKind.PRIVATE
 
 async def test_once_asks_again(asking: Bench) -> None:
     async with asking.running():
-        assert "Waiting for approval" in await says(asking, "go", kind=PRIVATE)
+        assert "Approval needed" in await says(asking, "go", kind=PRIVATE)
         assert await choices(asking) == OFFERED
         assert (await presses(asking, "approve", kind=PRIVATE)).startswith("Done")
-        assert "Waiting for approval" in await says(asking, "go on", kind=PRIVATE)
+        assert "Approval needed" in await says(asking, "go on", kind=PRIVATE)
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -84,13 +84,14 @@ async def test_here_holds_in_its_conversation(asking: Bench, restart: bool) -> N
             assert await says(asking, "go on", kind=PRIVATE) == "Done: go on."
     async with asking.running():
         assert await says(asking, "and on", kind=PRIVATE) == "Done: and on."
-        assert "Waiting for approval" in await says(asking, "go", chat="other", kind=PRIVATE)
+        assert "Approval needed" in await says(asking, "go", chat="other", kind=PRIVATE)
         said = await says(asking, "/approved", kind=PRIVATE)
-        assert "1: `delete`, in this conversation, said by `recording:7 (P7)`" in said
+        assert "1: `delete`, in this conversation, approved by `recording:7 (P7)`" in said
         assert (
-            await says(asking, "/approved forget 1", kind=PRIVATE) == "`delete` asks again before each call."
+            await says(asking, "/approved forget 1", kind=PRIVATE)
+            == "`delete` asks for approval again before each call."
         )
-        assert "Waiting for approval" in await says(asking, "go", kind=PRIVATE)
+        assert "Approval needed" in await says(asking, "go", kind=PRIVATE)
     deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.run(list_audit_entries)]
     assert ("approval", "approve here") in deeds
     assert ("permission taken back", "") in deeds
@@ -103,15 +104,19 @@ async def test_always_is_for_admins(asking: Bench) -> None:
         await asking.adapter.presses("always approve", question, person=ANN, kind=GROUP)
         await asking.rest(1.0)
         assert asking.adapter.told == [(ANN, FOREIGN)]
-        assert await says(asking, "/approve always") == "Only an admin can allow a tool always."
+        assert (
+            await says(asking, "/approve always") == "Only an admin can approve a tool for the whole account."
+        )
         assert (await presses(asking, "always approve", person=EVE)).startswith("Done")
         assert await says(asking, "go", chat="other", kind=PRIVATE) == "Done: go."
         said = await says(asking, "/approved", chat="other", kind=PRIVATE)
-        assert "on this whole account, said by `recording:9 (P9)`" in said
+        assert "on the whole account, approved by `recording:9 (P9)`" in said
         assert "Only an admin" in await says(asking, "/approved forget 1", chat="other", kind=PRIVATE)
         gone = await says(asking, "/approved forget 1", chat="eve", person=EVE, kind=PRIVATE)
-        assert gone == "`delete` asks again before each call."
-        assert "Every tool that asks" in await says(asking, "/approved", chat="eve", person=EVE, kind=PRIVATE)
+        assert gone == "`delete` asks for approval again before each call."
+        assert "no standing approvals" in await says(
+            asking, "/approved", chat="eve", person=EVE, kind=PRIVATE
+        )
 
 
 async def test_words_say_the_same(asking: Bench) -> None:
@@ -129,4 +134,4 @@ async def test_what_may_not_be_remembered_is_approved_for_once(asking: Bench) ->
     async with asking.running():
         await says(asking, "go", kind=PRIVATE)
         assert await choices(asking) == ("approve", "reject")
-        assert "for once" in await says(asking, "/approve 1 here", kind=PRIVATE)
+        assert "one call at a time" in await says(asking, "/approve 1 here", kind=PRIVATE)

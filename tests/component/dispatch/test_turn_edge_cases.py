@@ -172,7 +172,9 @@ async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: 
         monkeypatch.setattr(type(at.db), "run", refuses)
         await at.adapter.hears("/status")
         await closed(at)
-    assert at.adapter.texts() == ["`/status` failed: disk full"]
+    assert at.adapter.texts() == [
+        "`/status` failed: disk full\n\nTry again later. If it keeps failing, tell an admin."
+    ]
 
 
 async def test_an_album_waits_for_its_parts(at: Bench) -> None:
@@ -205,7 +207,9 @@ async def test_retry_while_busy_waits_behind_it_and_outlives_a_restart(at: Bench
         last.say("three")
         last.end()
         await closed(at, 5)
-    assert at.adapter.texts()[:2] == ["A turn is running. When it has ended I answer it again."] * 2
+    assert (
+        at.adapter.texts()[:2] == ["I'm still working. I'll answer this again as soon as I've finished."] * 2
+    )
     assert at.adapter.texts()[2:] == ["one", "two", "three"]
     first = run.request.messages
     assert [one["content"] for one in again.request.messages] == [one["content"] for one in first]
@@ -222,7 +226,7 @@ async def test_a_retry_that_waits_ends_where_the_thread_is_left(at: Bench) -> No
         run.say("one")
         run.end()
         await closed(at, 4)
-    assert at.adapter.texts()[2:] == ["one", "There is nothing to answer again here yet."]
+    assert at.adapter.texts()[2:] == ["one", "There is no answer to retry here yet."]
     assert len(at.runtime.runs) == 1
 
 
@@ -235,7 +239,7 @@ async def test_retry_of_a_thread_that_is_gone(at: Bench) -> None:
         at.runtime.runs.clear()
         await at.adapter.hears("/retry")
         await closed(at, 2)
-    assert at.adapter.texts()[1].startswith("The thread of that turn is gone")
+    assert "its agent thread no longer exists" in at.adapter.texts()[1]
 
 
 async def test_model_and_status_while_busy(at: Bench) -> None:
@@ -251,9 +255,9 @@ async def test_model_and_status_while_busy(at: Bench) -> None:
         run.end("error")
         await closed(at, 4)
     texts = at.adapter.texts()
-    assert any("when the running turn has ended" in text for text in texts)
-    assert any("A turn is running (" in text for text in texts)
-    assert any("does not answer" in text for text in texts)
+    assert any("once the current answer is finished" in text for text in texts)
+    assert any("Current answer: working (" in text for text in texts)
+    assert any("is not responding" in text for text in texts)
 
 
 async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
@@ -277,10 +281,10 @@ async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
         last = list(at.runtime.runs.values())[-1]
         assert "is_plan_mode" not in last.request.configurable
     texts = at.adapter.texts()
-    assert texts[0] == "Plan mode is on when the running turn has ended."
+    assert texts[0] == "Plan mode will be on once the current answer is finished."
     assert sum(text.startswith("Plan mode: on.") for text in texts) == 2
     assert any("Plan mode: on." in text and "Nothing is running" in text for text in texts)
-    assert any(text.startswith("Plan mode is off") for text in texts)
+    assert any(text.startswith("Plan mode") for text in texts)
     assert any(text.startswith("Plan mode: off.") for text in texts)
 
 
@@ -296,7 +300,7 @@ async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
         at.runtime.down = True
         await at.adapter.hears("/status")
         await closed(at, 3)
-    assert "Tokens of this thread: 12,345 (12,000 in, 345 out)" in at.adapter.texts()[1]
+    assert "Tokens in this agent thread: 12,345 (12,000 in, 345 out)" in at.adapter.texts()[1]
     assert "Tokens" not in at.adapter.texts()[2]
 
 

@@ -205,7 +205,7 @@ class TestCommand:
         at.role = Role.MEMBER
         async with at.running():
             text = await usage(at)
-        none = "No tokens were counted in the last 30 days."
+        none = "No tokens were used in the last 30 days."
         assert text == f"**Tokens**\n\n**You**\n\n{none}\n\n**This conversation**\n\n{none}"
 
     async def test_a_person_sees_the_own_and_this_conversations(self, at: Bench) -> None:
@@ -217,11 +217,11 @@ class TestCommand:
             at.runtime.script = costing(200)
             await asks(at)
             text = await usage(at)
-        mine, here = "1,320 (1,200 in, 120 out), turns: 2", "220 (200 in, 20 out), turns: 1"
+        mine, here = "1,320 (1,200 in, 120 out), answers: 2", "220 (200 in, 20 out), answers: 1"
         assert text == "\n\n".join(
             [
                 "**Tokens**",
-                "The last answer here: 220 (200 in, 20 out)",
+                "Last answer here: 220 (200 in, 20 out)",
                 "**You**",
                 "\n".join(f"- {period}: {mine}" for period in ("24 hours", "7 days", "30 days")),
                 "**This conversation**",
@@ -237,12 +237,15 @@ class TestCommand:
                 await asks(at)
                 await at.clock.advance(days * DAY)
             text = await usage(at)
-            assert "- 24 hours: 33 (30 in, 3 out), turns: 1\n- 7 days: 253 (230 in, 23 out), turns: 2" in text
-            assert "- 30 days: 1,353 (1,230 in, 123 out), turns: 3" in text
+            assert (
+                "- 24 hours: 33 (30 in, 3 out), answers: 1\n- 7 days: 253 (230 in, 23 out), answers: 2"
+                in text
+            )
+            assert "- 30 days: 1,353 (1,230 in, 123 out), answers: 3" in text
             await at.clock.advance(29 * DAY)
             text = await usage(at)
-            assert "- 24 hours: 0 (0 in, 0 out), turns: 0" in text
-            assert "- 30 days: 33 (30 in, 3 out), turns: 1" in text
+            assert "- 24 hours: 0 (0 in, 0 out), answers: 0" in text
+            assert "- 30 days: 33 (30 in, 3 out), answers: 1" in text
 
     @pytest.mark.parametrize("role", [Role.ADMIN, Role.OWNER])
     async def test_admins_see_everybodys_in_private(self, at: Bench, role: Role) -> None:
@@ -253,12 +256,12 @@ class TestCommand:
             at.runtime.script = costing(200)
             await asks(at)
             text = await usage(at)
-        everybody = text.partition("**Everybody**")[2]
-        assert "- 30 days: 1,320 (1,200 in, 120 out), turns: 2" in everybody
-        listed = everybody.partition("**Who used most in 30 days**\n\n")[2]
+        everybody = text.partition("**Everyone**")[2]
+        assert "- 30 days: 1,320 (1,200 in, 120 out), answers: 2" in everybody
+        listed = everybody.partition("**Top users of the last 30 days**\n\n")[2]
         assert listed.splitlines() == [
-            "- `recording:8 (P8)`: 1,100 (1,000 in, 100 out), turns: 1",
-            "- `recording:7 (P7)`: 220 (200 in, 20 out), turns: 1",
+            "- `recording:8 (P8)`: 1,100 (1,000 in, 100 out), answers: 1",
+            "- `recording:7 (P7)`: 220 (200 in, 20 out), answers: 1",
         ]
 
     async def test_a_name_is_nobodys_markdown(self, at: Bench) -> None:
@@ -275,7 +278,7 @@ class TestCommand:
     async def test_an_admin_is_told_when_nobody_used_anything(self, at: Bench) -> None:
         async with at.running():
             text = await usage(at)
-        assert text.endswith("**Everybody**\n\nNo tokens were counted in the last 30 days.")
+        assert text.endswith("**Everyone**\n\nNo tokens were used in the last 30 days.")
 
     async def test_a_group_reads_nobody_elses(self, at: Bench) -> None:
         at.runtime.script = costing(1000)
@@ -284,12 +287,12 @@ class TestCommand:
             await asks(at, chat="c2", person="8")
             await asks(at, **group)
             text = await usage(at, **group)
-            assert "In a private chat I show admins everybody's." in text
+            assert "Ask me in a private chat to see everyone's usage." in text
             assert "recording:" not in text
             assert "turns: 2" not in text
             at.role = Role.MEMBER
             text = await usage(at, **group)
-            assert "In a private chat" not in text
+            assert "in a private chat" not in text
 
     async def test_help_explains_it(self, at: Bench) -> None:
         async with at.running():

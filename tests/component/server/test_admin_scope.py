@@ -154,7 +154,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
         assert await given(service) == {"tg:30": "member"}
         assert service.service.people
         welcome = (await service.service.db.run(list_turns, told.conversation))[0]
-        assert welcome.parts[0].content.startswith("You are let in.")
+        assert welcome.parts[0].content.startswith("You now have access.")
         again = await ann.post(path, json={"role": "member"})
         assert (again.status_code, "nobody waits as tg:30" in again.text) == (404, True)
         assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 404

@@ -44,17 +44,21 @@ COMMANDS = {
         ("/reject 1", "Only the person who asked"),
         ("/approve 1 always", "Only the person who asked"),
     ),
-    Power.RECORD: (("/record on 7", "Only admins can switch"), ("/record off", "Only admins can switch")),
+    Power.RECORD: (
+        ("/record on 7", "Only admins can turn recording"),
+        ("/record off", "Only admins can turn recording"),
+    ),
     Power.GROUP_MEMORY: (
-        ("/memory forget", "What a group has me remember"),
-        ("/memory forget fact-1", "What a group has me remember"),
+        ("/memory forget", "Only admins can erase what I remember"),
+        ("/memory forget fact-1", "Only admins can erase what I remember"),
     ),
-    Power.AGENT: (("/agent helper", "In this account `fixed` answers"),),
+    Power.AGENT: (("/agent helper", "This account uses `fixed`"),),
     Power.DIGESTS: tuple(
-        (f"/digest {verb} 1", "Schedule 1 is somebody else's") for verb in ("pause", "resume", "now", "drop")
+        (f"/digest {verb} 1", "Schedule 1 belongs to someone else")
+        for verb in ("pause", "resume", "now", "drop")
     ),
-    Power.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins schedule"),),
-    Power.WITHDRAW: (("/approved forget 1", "Only an admin can take"),),
+    Power.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins can schedule"),),
+    Power.WITHDRAW: (("/approved forget 1", "Only an admin can revoke"),),
 }
 """What is written in a group where Ben's work stands, and what one who may not do it is told."""
 BUTTONS = ("approve", "approve here", "always approve", "reject")
@@ -115,11 +119,11 @@ async def refused(at: Bench, power: Power, person: str) -> list[bool]:
         at.outlet.agent = "fixed"
     if power is Power.DIGESTS:
         drafted = await says(at, "/digest in 3 hours tea", "8")
-        assert "is on." in await says(at, f"/digest ok {re.findall('ok ([0-9]+)', drafted)[0]}", "8")
+        assert "is active." in await says(at, f"/digest ok {re.findall('ok ([0-9]+)', drafted)[0]}", "8")
     found = []
     for text, told in COMMANDS[power]:
         if power is Power.DECIDE:
-            assert "Waiting for approval" in await says(at, "go", "8", chat=text)
+            assert "Approval needed" in await says(at, "go", "8", chat=text)
             number = re.findall(r"`/approve ([0-9]+)`", at.adapter.texts(text)[-1])[0]
             said = await says(at, text.replace("1", number, 1), person, chat=text)
         elif power is Power.WITHDRAW:
@@ -151,14 +155,14 @@ async def test_what_everybody_used_is_shown_in_private(at: Bench, role: Role) ->
     async with at.running():
         await at.adapter.hears("/usage", chat="private", person=TOLD[role])
         await at.rest(1.5)
-    assert ("**Everybody**" in at.adapter.texts("private")[-1]) is (role >= LEAST[Power.USAGE])
+    assert ("**Everyone**" in at.adapter.texts("private")[-1]) is (role >= LEAST[Power.USAGE])
 
 
 @pytest.mark.parametrize("role", TOLD)
 async def test_buttons_below_the_work_of_another(at: Bench, role: Role) -> None:
     async with at.running():
         for choice in BUTTONS:
-            assert "Waiting for approval" in await says(at, "go", "8", chat=choice)
+            assert "Approval needed" in await says(at, "go", "8", chat=choice)
             question = [one for one in at.adapter.shown.values() if one.address.chat == choice][-1]
             at.adapter.told.clear()
             await at.adapter.presses(choice, question.id, chat=choice, person=TOLD[role], kind=ChatKind.GROUP)
@@ -174,7 +178,10 @@ async def test_buttons_below_the_work_of_another(at: Bench, role: Role) -> None:
 async def test_always_is_not_for_who_asked_either(at: Bench) -> None:
     async with at.running():
         await says(at, "go", "7")
-        assert await says(at, "/approve always", "7") == "Only an admin can allow a tool always."
+        assert (
+            await says(at, "/approve always", "7")
+            == "Only an admin can approve a tool for the whole account."
+        )
 
 
 @pytest.mark.parametrize("role", FIRES)

@@ -73,7 +73,7 @@ async def test_not_while_something_is_under_way(tmp_path: Path) -> None:
                 await asyncio.sleep(0.02)
         refused = await service.http.post(f"/api/turns/{turn['id']}/retry")
         assert refused.status_code == 409
-        assert refused.json()["detail"].startswith("A turn is running.")
+        assert refused.json()["detail"].startswith("An answer is still in progress.")
         assert not (await service.http.get(f"/api/turns/{turn['id']}")).json()["replaced"]
         assert await retried(service) == []
 
@@ -116,7 +116,7 @@ async def test_it_counts_for_the_budget_of_who_presses(tmp_path: Path) -> None:
         again = await closed(ann, first.json()["turn"])
         refused = await ann.post(f"/api/turns/{again['id']}/retry")
         assert refused.status_code == 429
-        assert refused.json()["detail"].startswith("You have sent 2 messages within this hour")
+        assert refused.json()["detail"].startswith("You've reached your hourly message limit (2).")
         assert (await service.http.post(f"/api/turns/{again['id']}/retry")).status_code == 202
 
 

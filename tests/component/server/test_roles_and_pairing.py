@@ -111,7 +111,7 @@ async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None
         assert await role_of(service, "tg:7") == "admin"
         assert service.service.people
         welcome = (await db.run(list_turns, told.conversation))[0]
-        assert "let in" in welcome.parts[0].content.lower()
+        assert "you now have access" in welcome.parts[0].content.lower()
         again = await service.http.post("/api/access/pair", json={"code": "SECR-ETSS"})
         assert again.status_code == 404
 

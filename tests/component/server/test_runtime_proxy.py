@@ -110,7 +110,7 @@ async def test_proposals_count_for_the_budget_of_who_asks(tmp_path: Path) -> Non
         first, second = [await ann.post(f"/api/threads/{thread}/suggestions", json={}) for _ in range(2)]
         assert (first.status_code, first.json()) == (200, {"suggestions": ["And then?"]})
         assert second.status_code == 429
-        assert second.json()["detail"].startswith("You have sent 2 messages within this hour")
+        assert second.json()["detail"].startswith("You've reached your hourly message limit (2).")
 
 
 async def test_who_changed_agents_and_mcp_servers_is_written_down(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ async def test_a_runtime_that_is_away_is_said_so(tmp_path: Path) -> None:
             await service.http.get("/health")
         answer = await service.http.get("/api/models")
         assert answer.status_code == 503
-        assert answer.json() == {"detail": "The agent runtime does not answer."}
+        assert answer.json() == {"detail": "The agent runtime is not responding."}
         ready = await service.http.get("/health/ready")
         assert ready.status_code == 503
         assert ready.json()["runtime"]["ok"] is False

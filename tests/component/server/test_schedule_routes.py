@@ -126,12 +126,12 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [
-        ({"when": "every 7 minutes"}, 422, "does not divide the hour"),
-        ({"when": "someday"}, 422, "I read no time there"),
-        ({"when": "daily 9:00 and more"}, 422, "I read no time there"),
-        ({"when": "every 1 minutes"}, 422, "at least 5 minutes apart"),
+        ({"when": "every 7 minutes"}, 422, "don't divide an hour evenly"),
+        ({"when": "someday"}, 422, "I couldn't find a time"),
+        ({"when": "daily 9:00 and more"}, 422, "I couldn't find a time"),
+        ({"when": "every 1 minutes"}, 422, "at least 5 min apart"),
         ({"zone": "Nowhere/Town"}, 422, "no time zone"),
-        ({"text": ""}, 422, "What is to happen then?"),
+        ({"text": ""}, 422, "What should happen at that time?"),
         ({"text": "x" * 4001}, 422, "text"),
         ({"kind": "digestive"}, 422, "kind"),
         ({"conversation": 99}, 404, "conversation"),

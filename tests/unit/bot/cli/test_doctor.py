@@ -95,7 +95,9 @@ async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
             while (ready := await http.get("/health/ready")).is_success:
                 await asyncio.sleep(0.02)
         detail = ready.json()["runtime"]["detail"]
-        assert detail.startswith("The agent runtime does not answer. Its process ended: The tool is broken.")
+        assert detail.startswith(
+            "The agent runtime is not responding. Its process ended: The tool is broken."
+        )
         assert "logs/agent.log" in detail
         assert await service.service.problems() == []
 
