@@ -86,8 +86,9 @@ def test_a_second_name_is_refused_and_nothing_is_lost(root: Path, tmp_path: Path
 def test_nobody_waits_at_a_pipe(root: Path, action: str) -> None:
     os.mkfifo(root / "pipe")
     script = (
-        "import sys; from pathlib import Path; from agent.sandbox import beneath; root = Path(sys.argv[1])\n"
-        f"try: beneath.{action}\nexcept Exception as error: print(type(error).__name__)"
+        "import sys; from pathlib import Path\n"
+        "from agent.sandbox import safe_files; root = Path(sys.argv[1])\n"
+        f"try: safe_files.{action}\nexcept Exception as error: print(type(error).__name__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(root)], capture_output=True, text=True, timeout=20
